@@ -1,0 +1,45 @@
+"""Everything that `grading` raises.
+
+GradingError
+├── BadFormat           a file is not what it should be: names file, line and what was expected
+├── UnknownMeasure      no measure of that name
+├── UnknownPrompt       no prompt class of that name
+├── UnknownGrader       no grader back-end of that name
+├── GraderUnavailable   the back-end cannot run here (library, weights or server missing)
+└── ParseFailure        a raw reply that holds no rating
+"""
+
+from __future__ import annotations
+
+
+class GradingError(Exception):
+    """Root of the tree."""
+
+
+class BadFormat(GradingError):
+    """A file is not what it should be."""
+
+    def __init__(self, problem: str, *, file: str = "", line: int | None = None) -> None:
+        self.problem, self.file, self.line = problem, file, line
+        place = f"{file}:{line}" if line is not None else file
+        super().__init__(f"{place}: {problem}" if place else problem)
+
+
+class UnknownMeasure(GradingError):
+    """No measure of that name."""
+
+
+class UnknownPrompt(GradingError):
+    """No prompt class of that name."""
+
+
+class UnknownGrader(GradingError):
+    """No grader back-end of that name."""
+
+
+class GraderUnavailable(GradingError):
+    """The back-end cannot run here; the message says what to install or start."""
+
+
+class ParseFailure(GradingError):
+    """A raw reply that holds no rating."""

@@ -1,0 +1,147 @@
+"""The words of the field as frozen dataclasses. Rows become these in `corpus/convert.py` and `grades/convert.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_RATING = 0
+MAX_RATING = 5
+MISSING = -1
+"""Matrix value of a cell that nobody graded."""
+FAILED = -2
+"""Matrix value of a cell whose grading failed; no measure counts it as a rating."""
+
+Ratings = NDArray[np.int8]
+"""Shape (passages, items): 0..5, or MISSING, or FAILED."""
+
+
+class ItemKind(StrEnum):
+    QUESTION = "question"
+    NUGGET = "nugget"
+    DIRECT = "direct"
+
+
+class Purpose(StrEnum):
+    """What the grades of a grader config mean."""
+
+    RATE = "rate"
+    EXTRACT = "extract"
+    VERIFY = "verify"
+    DIRECT = "direct"
+
+
+class Outcome(StrEnum):
+    """How a grade was found in the raw reply (EXAM++ 4.2.2, RUBRIC 4.2.1)."""
+
+    NUMERIC = "numeric"
+    UNANSWERABLE = "unanswerable"
+    DEFAULTED = "defaulted"
+    EXTRACTED = "extracted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    query_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question or nugget; `item_id` is `<query_id>[/<facet_id>]/<md5 of the stripped text>`."""
+
+    item_id: str
+    kind: ItemKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One cell to grade."""
+
+    item: Item
+    passage: Passage
+    topic: Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the model was asked and what it said, word for word."""
+
+    prompt: str
+    reply: str
+    context_chars: int | None = None
+    """Characters of the passage that the model saw, where the passage had to be cut; else None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A rating (0..5) of one item against one passage, an extracted answer, or both."""
+
+    item_id: str
+    passage_id: str
+    rating: int | None
+    outcome: Outcome
+    answer: str = ""
+    confidence: float | None = None
+    """Probability of the rating (0..1), where the back-end can tell."""
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GradeFailure:
+    """A cell that could not be graded; stored and shown, never a silent 0."""
+
+    item_id: str
+    passage_id: str
+    reason: str
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Qrel:
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One run's passages for one topic, best first."""
+
+    run_tag: str
+    query_id: str
+    doc_ids: tuple[str, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GradeMatrix:
+    """All ratings of one topic by one grader config."""
+
+    query_id: str
+    passage_ids: tuple[str, ...]
+    item_ids: tuple[str, ...]
+    ratings: Ratings
+    """Shape (passages, items)."""
+
+    def columns(self, item_ids: Sequence[str]) -> GradeMatrix:
+        """The same passages with exactly these items, in this order; items nobody graded become MISSING columns."""
+        position = {item_id: column for column, item_id in enumerate(self.item_ids)}
+        ratings = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
+        known = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]
+        if known:
+            new, old = map(list, zip(*known, strict=True))
+            ratings[:, new] = self.ratings[:, old]
+        return GradeMatrix(self.query_id, self.passage_ids, tuple(item_ids), ratings)
