@@ -1,0 +1,80 @@
+# Each target does all of what it says; a second call is quick. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PORT ?= 8000
+PYTHON ?= $(shell for v in python3.11 python3.12 python3.13 python3 python; do \
+	$$v -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$v; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+MANAGE := $(BIN)/python manage.py
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SOURCES = $(wildcard grading rubricweb tests bench manage.py)
+TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
+PYTEST_ARGS ?= -n 2
+
+export PORT
+
+.PHONY: help setup setup-test dev demo test check lock format bench screenshots clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+setup: $(VENV)/.base ## make .venv with what manage.py needs
+
+setup-test: $(VENV)/.ready ## add the tools, the model libraries and Chromium for the tests
+
+dev: setup ## migrate, then run redis, web (reloading) and a worker
+	$(MANAGE) migrate --verbosity 0
+	RUBRIC_DEBUG=true UVICORN_RELOAD=true $(BIN)/honcho start --no-prefix
+
+demo: setup ## load the demo collection and run everything on PORT (8000)
+	@$(MANAGE) demo
+
+check: setup-test ## format, lint, types, import rules, migrations
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(if $(TEMPLATES),$(BIN)/djade --check --target-version 5.2 $(TEMPLATES))
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MANAGE) makemigrations --check --dry-run
+
+test: check ## check, then every test on SQLite and again on PostgreSQL
+	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
+	$(BIN)/pytest $(PYTEST_ARGS) --database postgres
+
+format: setup-test ## format the code and the templates
+	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+	$(if $(TEMPLATES),$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true)
+
+bench: setup ## run every script of bench/
+	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+screenshots: setup-test ## make the pictures of the README again
+	$(BIN)/python docs/screenshots.py
+
+lock: setup-test ## resolve requirements/*.txt again from pyproject.toml
+	requirements/lock.sh $(BIN)/uv
+
+clean: ## remove the environment, the caches and what was built (never the data)
+	rm -rf $(VENV) staticfiles test-results .cache .*_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "RubricWeb needs Python 3.11, 3.12 or 3.13, and none was found: install one, or say PYTHON=/path/to/python." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+		|| { echo "RubricWeb needs Python 3.11, 3.12 or 3.13; PYTHON=$(PYTHON) is not one of them." >&2; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+$(VENV)/.base: requirements/base.txt | $(VENV)/bin/python
+	$(PIP) -r requirements/base.txt
+	@touch $@
+
+$(VENV)/.ready: requirements/base.txt requirements/models.txt requirements/dev.txt .ci/chromium | $(VENV)/.base
+	$(PIP) -r requirements/dev.txt
+	.ci/chromium
+	@touch $@

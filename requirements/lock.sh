@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Resolve the locks for every supported Python and platform: requirements/lock.sh [path of uv]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+uv=${1:-uv}
+torch=$(grep -o 'torch==[0-9.]*' pyproject.toml)
+
+resolve() {
+    "$uv" pip compile pyproject.toml --quiet --universal --upgrade --python-version 3.11 --no-header \
+        --no-annotate --excludes requirements/excludes.in "$@" >/dev/null
+}
+
+resolve -o requirements/base.txt
+resolve requirements/torch-needs.in --extra models -c requirements/base.txt -o requirements/models.txt
+resolve requirements/torch-needs.in --extra models --extra dev -c requirements/models.txt -o requirements/dev.txt
+for lock in requirements/models.txt requirements/dev.txt; do
+    { cat "$lock"; echo "$torch"; } | LC_ALL=C sort -o "$lock"
+done
+if grep -nE '^(nvidia|cuda|triton)' requirements/*.txt; then
+    echo "A lock names GPU packages." >&2
+    exit 1
+fi
