@@ -1,0 +1,149 @@
+"""The number that a reply says (Farzi and Dietz 2024: EXAM++ 4.2.2, RUBRIC 4.2.1).
+
+1. NUMERIC: the reply says one integer of the scale, as itself ("4", "**4**"), at its start
+   ("5: The answer ..."), after a lead-in ("Rating: 4"), out of the whole scale ("4/5") or as JSON.
+2. UNANSWERABLE, rating 0: it is empty or ill-formed, or one of the papers' expressions.
+3. DEFAULTED, rating 1: anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from grading.errors import ParseFailure
+from grading.parsing.parsed import ParsedRating
+from grading.parsing.words import bare, is_unanswerable, plain
+from grading.types import MAX_RATING, MIN_RATING, Outcome
+
+Scale = tuple[int, int]
+
+_SHORT = 48
+"""Replies up to this many characters are remembered: models give the same few over and over."""
+_DIGITS = 3
+"""A longer number is on no scale."""
+_MAX_BRACES = 20
+"""Opening braces that are tried as the start of a JSON object."""
+_JSON_KEYS = ("grade", "rating", "score")
+
+# An integer, perhaps out of another one; no sign, decimal, share or range: not -1, 4.5, 4%, 3-4, "3 or 4".
+_NUMBER = re.compile(
+    r"(?<![^\W_])(?<![.,/\u2212\u2013-])(?P<number>[0-9]+)(?:\s*/\s*(?P<of>[0-9]+)|\s+out\s+of\s+(?P<out_of>[0-9]+))?"
+    r"(?![^\W_]|%|[.,:/][0-9]|\s+out\s+of\b|[ \t]*(?:[-\u2013\u2014/,]|\b(?:to|or|and)\b)[ \t]*[0-9])"
+)
+# What may stand between a leading number and its text; "3-year-old", "4 people" and "3: 5" are no ratings.
+_CLOSERS = r"[*_`\"')\]}]"
+_SEPARATOR = re.compile(
+    rf"{_CLOSERS}*(?:\s*[:;=\u2014)\]}}]|[.,]\s|\s+[-\u2013]|[-\u2013]\s|[ \t]*\n)\W*(?![0-9])\w"
+)
+_CLOSED = re.compile(rf"{_CLOSERS}+\s\W*(?![0-9])\w")
+
+
+def parse_rating(
+    reply: str,
+    *,
+    scale: Scale = (MIN_RATING, MAX_RATING),
+    on_unparsable: Literal["default", "fail"] = "default",
+) -> ParsedRating:
+    """Read a raw reply as a rating in `scale` (both ends included), and say how it was found.
+
+    With on_unparsable="fail" a reply that says no rating raises ParseFailure instead of counting as 1.
+    """
+    parsed = _remembered(reply, scale) if len(reply) <= _SHORT else _parse(reply, scale)
+    if parsed.outcome is Outcome.DEFAULTED and on_unparsable == "fail":
+        raise ParseFailure(f"the reply holds no rating from {scale[0]} to {scale[1]}")
+    return parsed
+
+
+def _parse(reply: str, scale: Scale) -> ParsedRating:
+    text = plain(reply)
+    for reading in (_in_json, _in_the_open, _after_lead_in):
+        rating = reading(text, scale)
+        if rating is not None:
+            return ParsedRating(rating, Outcome.NUMERIC)
+    if is_unanswerable(text):
+        return ParsedRating(scale[0], Outcome.UNANSWERABLE)
+    return ParsedRating(min(scale[0] + 1, scale[1]), Outcome.DEFAULTED)
+
+
+_remembered = lru_cache(maxsize=4096)(_parse)
+
+
+def _in_the_open(text: str, scale: Scale) -> int | None:
+    """A number that is the whole text, or opens it and is set off from what follows."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    before, after = text[: found.start()], text[found.end() :]
+    is_first = not bare(before)
+    is_set_off = _SEPARATOR.match(after) or (before and _CLOSED.match(after))
+    if is_first and (not bare(after) or is_set_off):
+        return _in_scale(found, scale)
+    return None
+
+
+def _after_lead_in(text: str, scale: Scale) -> int | None:
+    """A number after "rating", "grade", "score", "code" or "answer", unless two of them disagree."""
+    ratings = set()
+    for lead_in in _lead_in(scale).finditer(text):
+        found = _NUMBER.match(text, lead_in.end())
+        ratings.add(_in_scale(found, scale) if found else None)
+    ratings.discard(None)
+    return ratings.pop() if len(ratings) == 1 else None
+
+
+@lru_cache(maxsize=32)
+def _lead_in(scale: Scale) -> re.Pattern[str]:
+    low, high = scale
+    # "Grade (0-5):" states the scale first; "score for it would be" takes some words to come to the number.
+    stated = rf"(?:\W*(?:{low}\s*(?:[-\u2013]|to)\s*{high}|out\s+of\s+{high})\b)?"
+    words = r"(?:(?:(?!\bout\b)[^0-9\n.?!]){0,40}?(?:[:=]|\b(?:is|be|was)\b)|\s+of\b)?"
+    return re.compile(
+        rf"(?<![a-z])(?:rating|grade|score|code|answer)(?![a-z]){stated}{words}(?:[^\w.?!,%/]|_)*(?=[0-9])",
+        re.IGNORECASE,
+    )
+
+
+def _in_scale(found: re.Match[str], scale: Scale) -> int | None:
+    low, high = scale
+    whole = found["of"] or found["out_of"]
+    if len(found["number"]) > _DIGITS or (whole and whole != str(high)):
+        return None
+    number = int(found["number"])
+    return number if low <= number <= high else None
+
+
+def _in_json(text: str, scale: Scale) -> int | None:
+    """The first JSON object that has a grade, rating or score decides."""
+    for entry in _json_objects(text):
+        by_key = {key.lower(): value for key, value in entry.items()}
+        for key in _JSON_KEYS:
+            if key in by_key:
+                return _integer_in_scale(by_key[key], scale)
+    return None
+
+
+def _json_objects(text: str) -> Iterator[dict[str, object]]:
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    for _ in range(_MAX_BRACES):
+        if start < 0:
+            return
+        try:
+            value, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            yield value
+        start = text.find("{", start + 1)
+
+
+def _integer_in_scale(value: object, scale: Scale) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,3}\s*", value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and scale[0] <= value <= scale[1]:
+        return value
+    return None

@@ -1,0 +1,82 @@
+"""Replies in words: "no answer", "yes"."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from grading.parsing.parsed import ParsedRating
+from grading.types import Outcome
+
+UNANSWERABLE = frozenset(
+    {
+        "unanswerable",
+        "no",
+        "no answer",
+        "not enough information",
+        "unknown",
+        "it is not possible to tell",
+        "it does not say",
+        "no relevant information",
+    }
+)
+"""Farzi and Dietz 2024, EXAM++, 4.2.1."""
+
+_YES = frozenset({"yes", "correct", "true"})
+_NO = frozenset({"no", "incorrect", "wrong", "false"})
+
+# A bare letter or small roman numeral, dressed as the label of a choice: "a.", "(iii)", "B)".
+_CHOICE_LABEL = re.compile(r"[(\[]?(?:[a-d]|i{1,3}|iv)[)\].:]*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,40}>")
+_KEYCAP = re.compile("[\ufe0f\u20e3]")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+
+
+def plain(reply: str) -> str:
+    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go."""
+    if not reply.isascii():
+        reply = _KEYCAP.sub("", unicodedata.normalize("NFKC", reply))
+    if "<" in reply:
+        reply = _TAG.sub(" ", reply)
+    return reply.strip()
+
+
+def bare(reply: str) -> str:
+    """The reply without the punctuation and mark-up around it."""
+    start, end = 0, len(reply)
+    while start < end and _is_punctuation(reply[start]):
+        start += 1
+    while end > start and _is_punctuation(reply[end - 1]):
+        end -= 1
+    return reply[start:end]
+
+
+def is_unanswerable(reply: str) -> bool:
+    """True for an empty or ill-formed reply ("a.", "(iii)") and for the papers' eight expressions.
+
+    Case and the punctuation around the expression do not matter; any further word does.
+    """
+    reply = plain(reply)
+    if _CHOICE_LABEL.fullmatch(reply):
+        return True
+    words = " ".join(bare(reply).lower().split())
+    return not words or words in UNANSWERABLE
+
+
+def parse_yes_no(reply: str) -> ParsedRating:
+    """1 where the first word is yes, correct or true; 0 where it is no, incorrect, wrong or false.
+
+    Any other reply is 0 by default (outcome DEFAULTED). Yes and no that the model said are NUMERIC.
+    """
+    first = _FIRST_WORD.search(bare(plain(reply)))
+    word = first[0].lower() if first and first.start() == 0 else ""
+    if word in _YES or word in _NO:
+        return ParsedRating(int(word in _YES), Outcome.NUMERIC)
+    return ParsedRating(0, Outcome.DEFAULTED)
+
+
+def _is_punctuation(character: str) -> bool:
+    # '%' is punctuation to Unicode, but "4%" is a share; '`' is mark-up, though not punctuation to Unicode.
+    if character.isspace() or character == "`":
+        return True
+    return unicodedata.category(character).startswith("P") and character not in "%‰"

@@ -1,0 +1,138 @@
+"""Replies, and what the papers' rules make of them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grading.errors import ParseFailure
+from grading.parsing import ParsedRating, is_unanswerable, parse_rating, parse_yes_no
+from grading.types import Outcome
+
+NUMERIC = {
+    # the digit itself, whatever is around it
+    "0": 0, "5": 5, "4.": 4, " 4\n": 4, "(4)": 4, "[5]": 5, "**4**": 4, "`3`": 3, '"2"': 2, "_4_": 4,
+    "- 4": 4, "<b>4</b>": 4, "“4”": 4, "\uff14": 4, "4️⃣": 4, "③": 3,
+    # at the start, set off from its text
+    "5: The answer is highly relevant, complete, and accurate.": 5, "4 - good": 4, "4 \u2013 good": 4,
+    "4 — good": 4, "4. Mostly there": 4, "(4) good": 4, "**4** good": 4, "4) good": 4,
+    "4, because of gaps": 4, "3\nThe answer is partial.": 3, "- 2: Briefly mentioned": 2,
+    "5: covers 3 of 4 points": 5, "1 : barely": 1,
+    # after a lead-in
+    "Rating: 4": 4, "rating 4": 4, "**Rating:** 4": 4, "Grade = 2": 2, "Score - 3": 3,
+    "The score is 3.": 3, "Code: 1": 1, "Answer: 5": 5, "The answer is 4": 4,
+    "I would give this a rating of 4 because of gaps": 4, "My grade for this passage would be 2.": 2,
+    "Rating (0-5): 4": 4, "Score out of 5: 3": 3, "Rating: 4/5": 4, "Rating:\n\n4": 4,
+    "Rating: 4. Final rating: 4": 4, "{'grade': 4}": 4, "Rating: 4 out of 5, some gaps": 4,
+    # out of the whole scale
+    "3/5": 3, "4 / 5.": 4, "4 out of 5": 4, "4/5 - mostly relevant": 4,
+    # JSON
+    '{"grade": 4}': 4, '{"rating":"3"}': 3, '{"score": 0}': 0, '```json\n{"grade": 4}\n```': 4,
+    'Sure! {"grade": 2} I hope that this is useful.': 2, '{"reason": "1 of 3 parts", "grade": 5}': 5,
+    '{"a": {"Rating": 1}}': 1, '{broken} {"grade": 4}': 4,
+}  # fmt: skip
+
+UNANSWERABLE = [
+    "", "  \n", "...", "**", "a.", "(iii)", "B)", "[A]", "d", "iv.", "Unanswerable.", "unanswerable",
+    "No.", "no", "NO ANSWER", "Not enough information.", "unknown", "It is not possible to tell.",
+    "it does not  say", "“No relevant information”", "**Unanswerable**",
+]  # fmt: skip
+
+DEFAULTED = [
+    "4.5", "-1", "\u22121", "6", "10", "between 3 and 4", "3 or 4", "3-4", "3 to 4", "4 4", "2, 3", "4%",
+    "½", "4.0", ".5", "3 years", "3-year-old", "42", "6 months", "1/8", "4/10", "7/5", "6/5",
+    "4 out of 10", "3:30", "1,000", "2nd", "Rating: 10", "Rating: 4.5", "Rating: -1", "Rating: 3-4",
+    "Rating: 3 or 4", "Rating: 4/10", "Rating: 4%", "Rating: 4, score: 2", "Rating: high",
+    "The answer is one of 3 options", '{"grade": 4.5}', '{"grade": 7}', '{"grade": true}',
+    '{"grade": null}', '{"grade": "four"}', '{"level": 4}', "four", "The Beatles", "No way",
+    "no answer was given", "v.", "before",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "rating"), NUMERIC.items())
+def test_reads_the_number_that_a_reply_says(reply: str, rating: int) -> None:
+    assert parse_rating(reply) == ParsedRating(rating, Outcome.NUMERIC)
+
+
+@pytest.mark.parametrize("reply", UNANSWERABLE)
+def test_reads_a_denial_as_zero(reply: str) -> None:
+    assert parse_rating(reply) == ParsedRating(0, Outcome.UNANSWERABLE)
+    assert is_unanswerable(reply)
+
+
+@pytest.mark.parametrize("reply", DEFAULTED)
+def test_any_other_reply_counts_as_one_by_default(reply: str) -> None:
+    assert parse_rating(reply) == ParsedRating(1, Outcome.DEFAULTED)
+    assert not is_unanswerable(reply)
+
+
+@pytest.mark.parametrize("reply", ["The Beatles", "4.5", "x" * 500])
+def test_any_other_reply_fails_on_request(reply: str) -> None:
+    with pytest.raises(ParseFailure, match="no rating from 0 to 5"):
+        parse_rating(reply, on_unparsable="fail")
+
+
+def test_on_request_only_what_says_nothing_fails() -> None:
+    assert parse_rating("4", on_unparsable="fail").rating == 4
+    assert parse_rating("unknown", on_unparsable="fail").outcome is Outcome.UNANSWERABLE
+
+
+@pytest.mark.parametrize(
+    ("reply", "scale", "expected"),
+    [
+        ("2", (0, 2), ParsedRating(2, Outcome.NUMERIC)),
+        ("3", (0, 2), ParsedRating(1, Outcome.DEFAULTED)),
+        ("##final score: 3", (0, 3), ParsedRating(3, Outcome.NUMERIC)),
+        ("2/3", (0, 3), ParsedRating(2, Outcome.NUMERIC)),
+        ("2/5", (0, 3), ParsedRating(1, Outcome.DEFAULTED)),
+        ("10", (0, 10), ParsedRating(10, Outcome.NUMERIC)),
+        ("Grade (0 to 10): 9/10", (0, 10), ParsedRating(9, Outcome.NUMERIC)),
+        ('{"grade": 3}', (0, 2), ParsedRating(1, Outcome.DEFAULTED)),
+    ],
+)
+def test_other_scales(reply: str, scale: tuple[int, int], expected: ParsedRating) -> None:
+    assert parse_rating(reply, scale=scale) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("Yes", ParsedRating(1, Outcome.NUMERIC)),
+        ("yes, it is.", ParsedRating(1, Outcome.NUMERIC)),
+        ("**Correct**", ParsedRating(1, Outcome.NUMERIC)),
+        ("True.", ParsedRating(1, Outcome.NUMERIC)),
+        ("No, it is not correct", ParsedRating(0, Outcome.NUMERIC)),
+        ("incorrect", ParsedRating(0, Outcome.NUMERIC)),
+        ("Wrong!", ParsedRating(0, Outcome.NUMERIC)),
+        ("false", ParsedRating(0, Outcome.NUMERIC)),
+        ("Yesterday", ParsedRating(0, Outcome.DEFAULTED)),
+        ("1 yes", ParsedRating(0, Outcome.DEFAULTED)),
+        ("", ParsedRating(0, Outcome.DEFAULTED)),
+    ],
+)
+def test_yes_and_no(reply: str, expected: ParsedRating) -> None:
+    assert parse_yes_no(reply) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text() | st.text(alphabet='0123456789/.,-:(){}"* \nratinggradeoutof5'))
+def test_every_reply_is_read_as_something_in_the_scale(reply: str) -> None:
+    parsed = parse_rating(reply)
+    assert 0 <= parsed.rating <= 5
+    assert 0 <= parse_rating(reply, scale=(0, 3)).rating <= 3
+    assert parse_yes_no(reply).rating in (0, 1)
+    assert (parsed.outcome is Outcome.UNANSWERABLE) <= is_unanswerable(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"a":' * 5000,
+        "{" * 20_000,
+        "grade " * 20_000,
+        " " * 100_000 + "x",
+        "(" * 50_000 + "4",
+        '{"grade": ' + "1" * 9999,
+    ],
+)
+def test_long_and_hostile_replies_are_read_in_reasonable_time(reply: str) -> None:
+    assert 0 <= parse_rating(reply).rating <= 5
