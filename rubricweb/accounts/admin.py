@@ -1,0 +1,12 @@
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+
+from rubricweb.accounts.models import Membership, User
+
+admin.site.register(User, UserAdmin)
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("user", "collection", "role")
+    list_filter = ("collection", "role")

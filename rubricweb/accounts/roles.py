@@ -1,0 +1,53 @@
+"""Four roles, each including the ones before it. Ask here what a role may do; nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import TextChoices
+from django.http import Http404
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+    from rubricweb.corpus.models import Collection
+
+
+class Role(TextChoices):
+    VIEWER = "viewer", "viewer"
+    ASSESSOR = "assessor", "assessor"
+    DEVELOPER = "developer", "topic developer"
+    ORGANIZER = "organizer", "organizer"
+
+    @property
+    def level(self) -> int:
+        return list(Role).index(self)
+
+    def includes(self, other: Role) -> bool:
+        return self.level >= other.level
+
+
+# What each change needs. Everything that only looks needs VIEWER.
+TO_VIEW = Role.VIEWER
+TO_ASSESS = Role.ASSESSOR
+TO_EDIT_BANK = Role.DEVELOPER
+TO_GRADE = Role.DEVELOPER
+TO_ORGANIZE = Role.ORGANIZER
+
+
+def role_of(user: User, collection: Collection) -> Role | None:
+    """The member's role; None for an outsider. A superuser organizes everything."""
+    if user.is_superuser:
+        return Role.ORGANIZER
+    held = user.memberships.filter(collection=collection).values_list("role", flat=True).first()
+    return Role(held) if held else None
+
+
+def require(user: User, collection: Collection, needed: Role) -> Role:
+    """The user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little."""
+    held = role_of(user, collection)
+    if held is None:
+        raise Http404("No such collection.")
+    if not held.includes(needed):
+        raise PermissionDenied(f"This needs the role {needed.label}; you are {held.label}.")
+    return held

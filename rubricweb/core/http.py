@@ -1,0 +1,49 @@
+"""`HtmxRequest` and the three ways in which a view answers; the only place that asks whether htmx is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django_htmx.middleware import HtmxDetails
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+Context = Mapping[str, Any]  # what a template takes: rows of any type
+
+
+class HtmxRequest(HttpRequest):
+    htmx: HtmxDetails
+    user: User  # type: ignore[assignment]  # LoginRequiredMiddleware lets nobody else in
+
+
+def _vary(response: HttpResponse) -> HttpResponse:
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def page_or_part(request: HtmxRequest, template: str, context: Context, *, part: str) -> HttpResponse:
+    """GET: the whole page, or its fragment `part` when htmx asks."""
+    name = f"{template}#{part}" if request.htmx and not request.htmx.boosted else template
+    return _vary(render(request, name, dict(context)))
+
+
+def form_response(
+    request: HtmxRequest, template: str, context: Context, *, part: str = "form", status: int = 0
+) -> HttpResponse:
+    """A form to fill in, or with status 422 (409 on a conflict) one that did not pass."""
+    bound = getattr(context["form"], "is_bound", False)
+    response = page_or_part(request, template, context, part=part)
+    response.status_code = status or (422 if bound else 200)
+    return response
+
+
+def after_post(request: HtmxRequest, template: str, context: Context, *, to: str) -> HttpResponse:
+    """After a change: the fragment for htmx (`template` names it), a redirect to `to` for a plain browser."""
+    if not request.htmx:
+        return redirect(to)
+    return _vary(render(request, template, dict(context)))

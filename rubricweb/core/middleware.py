@@ -1,0 +1,47 @@
+"""Two small middlewares: login loss under htmx, and toasts for htmx answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.contrib.messages import get_messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import resolve_url
+from django.template.loader import render_to_string
+from django_htmx.http import HttpResponseClientRedirect
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+class HtmxLoginRedirect:
+    """A fragment must not become the sign-in page: tell htmx to leave the page instead."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+        self.login = resolve_url(settings.LOGIN_URL)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        lost = isinstance(response, HttpResponseRedirect) and response.url.startswith(self.login)
+        if lost and getattr(request, "htmx", False):
+            return HttpResponseClientRedirect(self.login)
+        return response
+
+
+class Toasts:
+    """Append waiting messages, out of band, to htmx answers that are HTML."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_html = response.get("Content-Type", "").startswith("text/html")
+        if not getattr(request, "htmx", False) or response.streaming or not is_html or "HX-Redirect" in response:
+            return response
+        toasts = list(get_messages(request))
+        if toasts and response.status_code != 204:
+            html = render_to_string("core/_toasts.html", {"messages": toasts, "is_oob": True}, request=request)
+            response.content += html.encode()
+        return response

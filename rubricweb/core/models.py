@@ -1,0 +1,22 @@
+"""The audit trail: one row for each change, written in the transaction of the change."""
+
+from django.conf import settings
+from django.db import models
+
+
+class AuditEntry(models.Model):
+    """Who did what to which thing, and when."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    verb = models.CharField(max_length=60)
+    kind = models.CharField(max_length=40)
+    object_id = models.BigIntegerField(null=True)
+    detail = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (models.Index(fields=("kind", "object_id"), name="audit_by_object"),)
+
+    def __str__(self) -> str:
+        return f"{self.verb} ({self.kind} {self.object_id})"

@@ -1,0 +1,165 @@
+"""What an evaluation stands on: topics, the pooled passages, the runs, and human judgments."""
+
+from django.db import models
+from django.urls import reverse
+
+from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
+
+
+class Collection(models.Model):
+    """A test collection: one track, one year, one task."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    min_relevant = models.PositiveSmallIntegerField(default=1)
+    """The first judgment that counts as relevant (DL and LLMJudge: 2)."""
+    grader_backend = models.CharField(max_length=40, default="lexical")
+    grader_llm = models.CharField(max_length=200, default="lexical")
+    """The grader that re-grades here: `grades.selectors.active_configs` makes its configs, one a prompt class."""
+    stamp = models.PositiveBigIntegerField(default=1)
+    """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:collection", args=[self.slug])
+
+    @property
+    def channel(self) -> str:
+        """The Redis channel of this collection's live events."""
+        return f"rubricweb:collection:{self.pk}"
+
+
+class Topic(models.Model):
+    """A query or information need."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="topics")
+    query_id = models.CharField(max_length=200)
+    text = models.TextField(blank=True)
+    position = models.PositiveIntegerField()
+
+    objects = TopicQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("position",)
+        constraints = (models.UniqueConstraint(fields=("collection", "query_id"), name="query_id_once_a_collection"),)
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.text}" if self.text else self.query_id
+
+
+class Subtopic(models.Model):
+    """A facet of a topic (TREC CAR); items may belong to one."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="subtopics")
+    facet_id = models.CharField(max_length=200)
+    text = models.TextField(blank=True)
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("position",)
+        constraints = (models.UniqueConstraint(fields=("topic", "facet_id"), name="facet_id_once_a_topic"),)
+
+    def __str__(self) -> str:
+        return self.text or self.facet_id
+
+
+class Passage(models.Model):
+    """A retrieved or generated text; generated ones have md5(text) as id (RAG'24, Table 7)."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="passages")
+    doc_id = models.CharField(max_length=300)
+    text = models.TextField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),)
+
+    def __str__(self) -> str:
+        return self.doc_id
+
+
+class Pooled(models.Model):
+    """A passage in the pool of a topic, in the collection's order."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="pool")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="pooled_in")
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("position",)
+        verbose_name_plural = "pooled"
+        constraints = (models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic"),)
+
+    def __str__(self) -> str:
+        return f"passage {self.passage_id} of topic {self.topic_id}"
+
+
+class Run(models.Model):
+    """A system's submission."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="runs")
+    run_tag = models.CharField(max_length=200)
+    is_from_file = models.BooleanField(default=False)
+    """True for a run file, which outranks the `rankings` of a graded file with the same tag."""
+
+    class Meta:
+        ordering = ("run_tag",)
+        constraints = (models.UniqueConstraint(fields=("collection", "run_tag"), name="run_tag_once_a_collection"),)
+
+    def __str__(self) -> str:
+        return self.run_tag
+
+
+class Ranking(models.Model):
+    """One run's passages for one topic, best first; ids that are not in the pool keep their place."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="rankings")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="rankings")
+    doc_ids = models.JSONField()
+    scores = models.JSONField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic"),)
+
+    def __str__(self) -> str:
+        return f"ranking of run {self.run_id} for topic {self.topic_id}"
+
+
+class Judgment(models.Model):
+    """A human relevance label from the collection."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="judgments")
+    facet_id = models.CharField(max_length=200, blank=True)
+    doc_id = models.CharField(max_length=300)
+    relevance = models.SmallIntegerField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("topic", "facet_id", "doc_id"), name="one_judgment_per_topic_facet_doc"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.doc_id}: {self.relevance}"
+
+
+class OfficialScore(models.Model):
+    """A run's place on the official leaderboard: a rank (lower is better) or a score (higher is better)."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="official_scores")
+    run_tag = models.CharField(max_length=200)
+    value = models.FloatField()
+    is_rank = models.BooleanField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("collection", "run_tag"), name="one_official_score_per_run"),)
+
+    def __str__(self) -> str:
+        return f"{self.run_tag}: {self.value}"

@@ -1,0 +1,121 @@
+"""Pools, rankings and judgments of a collection as arrays, cached in the process until an import moves the stamp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
+
+CACHED_COLLECTIONS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TopicPool:
+    """One topic: its pool in the collection's order, each run's ranking, and the judgments."""
+
+    topic_id: int
+    query_id: str
+    passage_pks: tuple[int, ...]
+    doc_ids: tuple[str, ...]
+    ranked: tuple[tuple[str, ...] | None, ...]
+    """By run: doc ids, best first; None where the run lacks the topic."""
+    scores: tuple[tuple[float, ...] | None, ...]
+    judgments: dict[str, int]
+    """By doc id: the highest judgment."""
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        return {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
+
+    @cached_property
+    def ranked_rows(self) -> NDArray[np.int32]:
+        """Shape (runs, depth): rows of the pool, -1 where a ranked passage is not pooled or the ranking ended."""
+        depth = max((len(ids) for ids in self.ranked if ids), default=0)
+        rows = np.full((len(self.ranked), depth), -1, dtype=np.int32)
+        for run, doc_ids in enumerate(self.ranked):
+            if doc_ids:
+                rows[run, : len(doc_ids)] = [self.row_of.get(doc_id, -1) for doc_id in doc_ids]
+        return rows
+
+    @cached_property
+    def scored(self) -> tuple[dict[str, float] | None, ...]:
+        """By run: doc id -> score, as trec_eval takes it."""
+        pairs = zip(self.ranked, self.scores, strict=True)
+        return tuple(dict(zip(ids, values, strict=True)) if ids and values else None for ids, values in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionPool:
+    """All topics of a collection with all runs, in the order of `run_tags`."""
+
+    collection_id: int
+    stamp: int
+    run_tags: tuple[str, ...]
+    run_pks: tuple[int, ...]
+    topics: tuple[TopicPool, ...]
+
+    @cached_property
+    def by_topic(self) -> dict[int, TopicPool]:
+        return {topic.topic_id: topic for topic in self.topics}
+
+    def only(self, topic_id: int) -> CollectionPool:
+        """The same collection with one topic."""
+        return replace(self, topics=(self.by_topic[topic_id],))
+
+
+def collection_pool(collection: Collection) -> CollectionPool:
+    return _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _load(collection_id: int, stamp: int) -> CollectionPool:
+    collection = Collection.objects.get(pk=collection_id)
+    runs = list(collection.runs.values_list("pk", "run_tag"))
+    pools = _pooled(collection_id)
+    rankings = _rankings(collection_id)
+    judgments = _judgments(collection_id)
+    topics = []
+    for topic_id, query_id in collection.topics.values_list("pk", "query_id"):
+        passages = pools.get(topic_id, [])
+        lists = [rankings.get((run_id, topic_id), (None, None)) for run_id, _ in runs]
+        topics.append(
+            TopicPool(
+                topic_id=topic_id,
+                query_id=query_id,
+                passage_pks=tuple(pk for pk, _ in passages),
+                doc_ids=tuple(doc_id for _, doc_id in passages),
+                ranked=tuple(doc_ids for doc_ids, _ in lists),
+                scores=tuple(scores for _, scores in lists),
+                judgments=judgments.get(topic_id, {}),
+            )
+        )
+    return CollectionPool(collection_id, stamp, tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs), tuple(topics))
+
+
+def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
+    pools: dict[int, list[tuple[int, str]]] = {}
+    rows = Pooled.objects.filter(topic__collection_id=collection_id).order_by("topic_id", "position")
+    for topic_id, passage_id, doc_id in rows.values_list("topic_id", "passage_id", "passage__doc_id"):
+        pools.setdefault(topic_id, []).append((passage_id, doc_id))
+    return pools
+
+
+def _rankings(collection_id: int) -> dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]:
+    rows = Ranking.objects.filter(topic__collection_id=collection_id)
+    return {
+        (run_id, topic_id): (tuple(doc_ids), tuple(scores))
+        for run_id, topic_id, doc_ids, scores in rows.values_list("run_id", "topic_id", "doc_ids", "scores")
+    }
+
+
+def _judgments(collection_id: int) -> dict[int, dict[str, int]]:
+    judged: dict[int, dict[str, int]] = {}
+    rows = Judgment.objects.filter(topic__collection_id=collection_id)
+    for topic_id, doc_id, relevance in rows.values_list("topic_id", "doc_id", "relevance"):
+        labels = judged.setdefault(topic_id, {})
+        labels[doc_id] = max(relevance, labels.get(doc_id, relevance))
+    return judged

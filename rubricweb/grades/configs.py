@@ -1,0 +1,56 @@
+"""Find or make the frozen grader configs."""
+
+from __future__ import annotations
+
+from grading import prompts
+from grading.errors import UnknownPrompt
+from grading.graders import GraderSpec, registry
+from grading.types import ItemKind, Purpose
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
+
+IMPORTED = "imported"
+
+
+def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
+    """The config that this back-end runs. Raises UnknownGrader or UnknownPrompt."""
+    prompt = prompts.get(prompt_class)
+    return _get(GraderSpec(backend, llm, prompt_class, {}), prompt.purpose)
+
+
+def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
+    """The config of grades that came in a file; nobody can run it."""
+    return _get(GraderSpec(IMPORTED, llm, prompt_class, {"purpose": str(purpose)}), purpose)
+
+
+def _get(spec: GraderSpec, purpose: Purpose) -> GraderConfig:
+    fields = {
+        "backend": spec.backend,
+        "llm": spec.llm,
+        "prompt_class": spec.prompt_class,
+        "purpose": purpose,
+        "options": dict(spec.options),
+    }
+    config, _ = GraderConfig.objects.get_or_create(fingerprint=spec.fingerprint, defaults=fields)
+    return config
+
+
+def spec_of(config: GraderConfig) -> GraderSpec:
+    return GraderSpec(config.backend, config.llm, config.prompt_class, config.options)
+
+
+def active_configs(collection: Collection) -> list[GraderConfig]:
+    """What Re-grade runs in this collection: one config a prompt class of its back-end."""
+    backend = registry.BACKENDS[collection.grader_backend]
+    return [config_for(backend.name, collection.grader_llm, name) for name in backend.prompt_classes]
+
+
+def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
+    """The kinds of items that the config grades; for a prompt class of a file that we do not know, by its name."""
+    try:
+        return prompts.get(config.prompt_class).kinds
+    except UnknownPrompt:
+        pass
+    if config.purpose == Purpose.DIRECT:
+        return frozenset({ItemKind.DIRECT})
+    return frozenset({ItemKind.NUGGET if config.prompt_class.startswith("Nugget") else ItemKind.QUESTION})

@@ -1,0 +1,169 @@
+"""Grades, who gave them, and the jobs that make them."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from grading.types import MAX_RATING, Outcome, Purpose
+from rubricweb.banks.models import ItemRevision
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.querysets import GradeQuerySet
+
+
+class GraderConfig(models.Model):
+    """A frozen grader: the same row means the same grades for ever. Shared by all collections."""
+
+    class Goal(models.TextChoices):
+        RATE = Purpose.RATE.value, "rates"
+        EXTRACT = Purpose.EXTRACT.value, "extracts answers"
+        VERIFY = Purpose.VERIFY.value, "verifies answers"
+        DIRECT = Purpose.DIRECT.value, "labels passages"
+
+    backend = models.CharField(max_length=40)
+    """A name of `grading.graders.registry`, or `imported` for grades that came in a file."""
+    llm = models.CharField(max_length=200)
+    prompt_class = models.CharField(max_length=200)
+    purpose = models.CharField(max_length=20, choices=Goal)
+    options = models.JSONField(default=dict)
+    fingerprint = models.CharField(max_length=64, unique=True)
+    """`grading.graders.GraderSpec.fingerprint`: a digest of everything above and of the prompt's version."""
+
+    class Meta:
+        ordering = ("llm", "prompt_class", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.llm} · {self.prompt_class}"
+
+
+class GradingJob(models.Model):
+    """One click on Re-grade: exactly the cells that were missing then, cut into chunks."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    ENDED = (State.DONE, State.FAILED, State.CANCELLED)
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
+    config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="jobs")
+    scope = models.CharField(max_length=200)
+    """In words, for people: "5 items of 2 topics"."""
+    state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
+    total = models.PositiveIntegerField()
+    """Cells to grade; how many are done is counted from the chunks."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"job {self.pk}: {self.scope}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in self.ENDED
+
+
+class JobChunk(models.Model):
+    """The cells that one RQ job grades; it is leased, so that a dead worker's chunk is found and given out again."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        LEASED = "leased"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="chunks")
+    number = models.PositiveIntegerField()
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    cells = models.JSONField()
+    """Pairs [revision pk, passage pk]."""
+    size = models.PositiveIntegerField()
+    done = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    """Of the done ones: cells whose grading failed."""
+    state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    worker = models.CharField(max_length=120, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    seconds = models.FloatField(default=0)
+    """Time spent grading, for the measured rate."""
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="chunk_number_once_a_job"),
+            models.CheckConstraint(condition=Q(done__lte=models.F("size")), name="chunk_done_within_size"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="chunks_by_state"),)
+
+    def __str__(self) -> str:
+        return f"chunk {self.number} of job {self.job_id}"
+
+
+class Grade(models.Model):
+    """What one grader config said of one wording and one passage."""
+
+    class How(models.TextChoices):
+        NUMERIC = Outcome.NUMERIC.value, "the model's rating"
+        UNANSWERABLE = Outcome.UNANSWERABLE.value, "said unanswerable: 0"
+        DEFAULTED = Outcome.DEFAULTED.value, "unparsable: default"
+        EXTRACTED = Outcome.EXTRACTED.value, "extracted answer"
+        FAILED = Outcome.FAILED.value, "failed"
+
+    config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="grades")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="grades", db_index=False)
+    """The revision's topic, kept here because matrices are read by it."""
+    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="grades")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="grades", db_index=False)
+    rating = models.SmallIntegerField(null=True)
+    outcome = models.CharField(max_length=20, choices=How)
+    answer = models.TextField(blank=True)
+    reply = models.TextField(blank=True)
+    """The raw reply, or for a failed grade the reason."""
+    confidence = models.FloatField(null=True)
+    context_chars = models.PositiveIntegerField(null=True)
+    """Characters of the passage that the model saw, where it had to be cut."""
+    job = models.ForeignKey(GradingJob, null=True, on_delete=models.SET_NULL, related_name="grades", db_index=False)
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = GradeQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
+            models.CheckConstraint(
+                condition=Q(rating__isnull=True) | Q(rating__gte=0, rating__lte=MAX_RATING), name="rating_within_scale"
+            ),
+            models.CheckConstraint(
+                condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True), name="failed_grade_has_no_rating"
+            ),
+        )
+        indexes = (models.Index(fields=("config", "topic"), name="grades_by_config_and_topic"),)
+
+    def __str__(self) -> str:
+        return f"{self.outcome} {self.rating}"
+
+
+class MatrixStamp(models.Model):
+    """Moves with every write to the grades of (config, topic); cached matrices are keyed by it."""
+
+    config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="stamps")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="stamps")
+    number = models.PositiveBigIntegerField(default=1)
+    grades = models.PositiveIntegerField(default=0)
+    """How many grades there are: counters are maintained, not counted."""
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("config", "topic"), name="one_stamp_per_config_and_topic"),)
+
+    def __str__(self) -> str:
+        return f"stamp {self.number} of config {self.config_id}, topic {self.topic_id}"

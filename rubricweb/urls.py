@@ -1,0 +1,16 @@
+"""Every address, an include an app."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("rubricweb.core.urls")),
+    path("", include("rubricweb.corpus.urls")),
+    path("accounts/", include("rubricweb.accounts.urls")),
+    path("banks/", include("rubricweb.banks.urls")),
+    path("grades/", include("rubricweb.grades.urls")),
+    path("", include("rubricweb.review.urls")),
+    path("leaderboards/", include("rubricweb.leaderboards.urls")),
+    path("exports/", include("rubricweb.exports.urls")),
+    path("admin/", admin.site.urls),
+]
