@@ -1,0 +1,80 @@
+"""Small files that are one JSON dictionary or TSV, known by the first character; errors keep their line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading.errors import BadFormat
+from grading.formats.reading import lines
+
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole file, with its lines numbered from 1."""
+
+    file: str
+    lines: list[tuple[int, str]]
+    shape: str
+    """What the file should be, in words."""
+
+    @property
+    def is_json(self) -> bool:
+        return next(text for _, text in self.lines if text.strip()).lstrip().startswith("{")
+
+    def columns(self) -> Iterator[tuple[int, list[str]]]:
+        """(line, columns between tabs) of each line that is not blank."""
+        return ((number, text.split("\t")) for number, text in self.lines if text.strip())
+
+    def pairs(self) -> list[tuple[str, object, int]]:
+        """(key, value, line) of a JSON dictionary in the file's order, keys that occur twice included.
+
+        A dictionary inside it is a list of its own pairs.
+        """
+        try:
+            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=list)
+        except json.JSONDecodeError as error:
+            problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {self.shape}"
+            raise self.error(problem, error.lineno) from error
+        except (RecursionError, ValueError) as error:
+            raise self.error(
+                f"JSON nested too deeply or with a number too long, expected {self.shape}", 1
+            ) from error
+        return self.placed(found)
+
+    def placed(self, pairs: list[tuple[str, object]]) -> list[tuple[str, object, int]]:
+        """Each pair with the line on which its key stands; the n-th use of a key is on the n-th such line."""
+        where: dict[str, list[int]] = {}
+        wanted = {key for key, _ in pairs}
+        for number, text in self.lines:
+            for key in _keys(text):
+                if key in wanted:
+                    where.setdefault(key, []).append(number)
+        counts: dict[str, int] = {}
+        placed = []
+        for key, value in pairs:
+            use = counts[key] = counts.get(key, 0) + 1
+            found = where.get(key, [1])
+            placed.append((key, value, found[min(use, len(found)) - 1]))
+        return placed
+
+    def error(self, problem: str, line: int) -> BadFormat:
+        return BadFormat(problem, file=self.file, line=line)
+
+
+def read_document(path: Path, *, shape: str) -> Document:
+    """The whole file. Raises `BadFormat` as `reading.lines` does."""
+    return Document(path.name, list(lines(path)), shape)
+
+
+def _keys(text: str) -> Iterator[str]:
+    for found in _KEY.finditer(text):
+        try:
+            yield json.loads(found[1])
+        except ValueError:
+            continue

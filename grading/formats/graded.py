@@ -1,0 +1,96 @@
+"""Reader of Workbench graded files: passages with judgments, rankings and grades, one topic a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from grading.errors import BadFormat
+from grading.formats.graded_entries import direct_grade, direct_key, entry_key, item_grades
+from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
+from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade, Judgment, PooledRank
+from grading.formats.jsonl import real, records, whole
+
+_DECODER = msgspec.json.Decoder(TopicJson)
+
+
+def read_graded(path: Path) -> Iterator[GradedTopic]:
+    """Yield the topics of a graded file, a line at a time. Raises `BadFormat` with file, line and what was
+    expected.
+
+    Accepted quirks: entries without prompt information, prompt type or label; `answers` for `answer` in
+    direct grades; items named by `question_id` or `nugget_id`; numbers as run tags and ids; fields and
+    elements that are not known.
+    """
+    return records(path, _DECODER, _topic, shape=SHAPE)
+
+
+def _topic(raw: TopicJson, line: int) -> GradedTopic:
+    query_id = identifier(raw.query_id, "the query id")
+    passages, ignored = [], 0
+    for raw_passage in raw.passages:
+        passage, left_out = _passage(raw_passage, query_id)
+        passages.append(passage)
+        ignored += left_out
+    return GradedTopic(query_id, line, passages, ignored)
+
+
+def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:
+    doc_id = identifier(raw.doc_id, "the paragraph_id")
+    try:
+        grades, ignored = _grades(raw)
+        judgments = [_judgment(judgment, query_id) for judgment in raw.pooling.judgments]
+        rankings = [_ranking(ranking) for ranking in raw.pooling.rankings]
+    except BadFormat as error:
+        raise BadFormat(f"passage {doc_id}: {error.problem}") from error
+    return GradedPassage(doc_id, raw.text, judgments, rankings, grades), ignored
+
+
+def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
+    grades: list[ImportedGrade] = []
+    seen: set[tuple[str, ...]] = set()
+    entries, directs = raw.exam_grades or [], raw.grades or []
+    for entry in entries:
+        key = entry_key(entry)
+        if key not in seen:
+            seen.add(key)
+            grades += item_grades(entry)
+    for direct in directs:
+        key = direct_key(direct)
+        if key not in seen:
+            seen.add(key)
+            grades.append(direct_grade(direct))
+    return grades, len(entries) + len(directs) - len(seen)
+
+
+def _judgment(raw: JudgmentJson, query_id: str) -> Judgment:
+    """A judgment of the topic, of a subtopic (`<query id>/<facet>` as its query), or of another topic
+    altogether.
+    """
+    judged = str(raw.query)
+    relevance = whole(raw.relevance, what=f"the relevance judged for query {judged}")
+    if judged == query_id:
+        return Judgment(query_id, "", relevance)
+    if judged.startswith(f"{query_id}/"):
+        return Judgment(query_id, judged.removeprefix(f"{query_id}/"), relevance)
+    if raw.title_query is not None and str(raw.title_query) == query_id:
+        return Judgment(query_id, judged, relevance)
+    return Judgment(judged, "", relevance)
+
+
+def _ranking(raw: RankingJson) -> PooledRank:
+    run_tag = identifier(raw.method, "a ranking's method")
+    rank = whole(raw.rank, what=f"the rank in run {run_tag}")
+    if rank < 0:
+        raise BadFormat(f"the rank in run {run_tag} is {rank}, expected 0 or more")
+    return PooledRank(run_tag, rank, real(raw.score, what=f"the score in run {run_tag}"))
+
+
+def identifier(value: Identifier, what: str) -> str:
+    """An id as text, never blank."""
+    text = str(value)
+    if not text or text.isspace():
+        raise BadFormat(f"{what} is empty, expected an id")
+    return text

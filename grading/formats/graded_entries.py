@@ -1,0 +1,175 @@
+"""One grader's entry on one passage -> its grades: ratings, extracted answers, answers checked against a key,
+direct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grading.errors import BadFormat
+from grading.formats.graded_json import (
+    KIND_OF_PROMPT_TYPE,
+    DirectGradeJson,
+    ErrorJson,
+    ExamGradesJson,
+    PromptJson,
+    SelfRatingJson,
+    Text,
+)
+from grading.formats.graded_records import DEFAULT_PROMPT_CLASS, DIRECT_ITEM, ImportedGrade
+from grading.formats.jsonl import Number, whole
+from grading.parsing import parse_rating, parse_yes_no
+from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
+
+_NO_PROMPT = PromptJson()
+
+
+def entry_key(entry: ExamGradesJson) -> tuple[str, ...]:
+    """Entries of a passage with equal keys come from one grader config."""
+    return str(entry.llm), _prompt_class(entry.prompt_info), _purpose(entry)
+
+
+def direct_key(direct: DirectGradeJson) -> tuple[str, ...]:
+    """As `entry_key`, for a direct grade."""
+    return str(direct.llm), _prompt_class(direct.prompt_info), Purpose.DIRECT
+
+
+def item_grades(entry: ExamGradesJson) -> list[ImportedGrade]:
+    """The grades of one entry of `exam_grades`, each item once. Raises `BadFormat` that names the item."""
+    purpose = _purpose(entry)
+    whose = _kind(entry), str(entry.llm), _prompt_class(entry.prompt_info), purpose
+    errors = entry.llm_response_errors or {}
+    grades = [
+        ImportedGrade(item_id, *whose, rating, reply, outcome)
+        for item_id, rating, reply, outcome in _FOUND[purpose](entry)
+        if item_id not in errors or rating is not None
+    ]
+    graded = {grade.item_id for grade in grades} if errors else set()
+    for item_id, error in errors.items():
+        if item_id not in graded:
+            reply, reason = _failure(error)
+            grades.append(ImportedGrade(item_id, *whose, None, reply, Outcome.FAILED, reason))
+    return grades
+
+
+def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
+    """The grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
+    llm, prompt_class = str(direct.llm), _prompt_class(direct.prompt_info)
+    whose = DIRECT_ITEM, ItemKind.DIRECT, llm, prompt_class, Purpose.DIRECT
+    if direct.llm_response_error:
+        reply, reason = _failure(direct.llm_response_error)
+        return ImportedGrade(*whose, None, reply, Outcome.FAILED, reason)
+    reply = _text(direct.answer if direct.answer is not None else direct.answers)
+    is_rated = direct.self_ratings is not None
+    rating = _rating(direct.self_ratings, DIRECT_ITEM) if is_rated else int(bool(direct.correct))
+    return ImportedGrade(*whose, rating, reply, _direct_outcome(reply) if reply.strip() else Outcome.NUMERIC)
+
+
+def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+    """The file's ratings; an item that has only a reply is rated from it by the papers' rules."""
+    replies = _replies(entry)
+    ratings: dict[str, int] = {}
+    for rated in entry.self_ratings or []:
+        item_id = _item_of(rated)
+        rating = _rating(rated.self_rating, item_id)
+        if ratings.setdefault(item_id, rating) != rating:
+            raise BadFormat(
+                f"item {item_id} is rated {ratings[item_id]} and {rating}, expected one rating an entry"
+            )
+    for item_id, rating in ratings.items():
+        reply = replies.get(item_id)
+        yield item_id, rating, reply or "", Outcome.NUMERIC if reply is None else parse_rating(reply).outcome
+    for item_id, reply in replies.items():
+        if item_id not in ratings:
+            parsed, outcome = parse_rating(reply)
+            yield item_id, parsed, reply, outcome
+
+
+def _verified(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+    """1 for items answered as the answer key says, 0 for the others."""
+    replies = _replies(entry)
+    correct = {str(item_id) for item_id in entry.correct}
+    for wrong in map(str, entry.wrong):
+        if wrong in correct:
+            raise BadFormat(f"item {wrong} is in correctAnswered and in wrongAnswered, expected one of them")
+    for item_id in dict.fromkeys(map(str, [*entry.correct, *entry.wrong])):
+        yield item_id, int(item_id in correct), replies.get(item_id, ""), Outcome.NUMERIC
+
+
+def _extracted(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+    for item_id, reply in _replies(entry).items():
+        yield item_id, None, reply, Outcome.EXTRACTED
+
+
+_FOUND = {
+    Purpose.RATE: _rated,
+    Purpose.DIRECT: _rated,
+    Purpose.VERIFY: _verified,
+    Purpose.EXTRACT: _extracted,
+}
+
+
+def _replies(entry: ExamGradesJson) -> dict[str, str]:
+    replies: dict[str, str] = {}
+    for answer in entry.answers:
+        replies.setdefault(str(answer.item_id), _text(answer.text))
+    return replies
+
+
+def _item_of(rated: SelfRatingJson) -> str:
+    item_id = rated.question_id if rated.question_id is not None else rated.nugget_id
+    if item_id is None:
+        raise BadFormat("a self rating has no item, expected question_id or nugget_id")
+    return str(item_id)
+
+
+def _rating(value: Number | bool | None, item_id: str) -> int:
+    rating = whole(value, what=f"the rating of item {item_id}")
+    if not MIN_RATING <= rating <= MAX_RATING:
+        raise BadFormat(f"the rating of item {item_id} is {rating}, expected {MIN_RATING} to {MAX_RATING}")
+    return rating
+
+
+def _purpose(entry: ExamGradesJson) -> Purpose:
+    prompt = entry.prompt_info or _NO_PROMPT
+    if KIND_OF_PROMPT_TYPE.get(entry.prompt_type or "") is ItemKind.DIRECT:
+        return Purpose.DIRECT
+    if entry.self_ratings or prompt.is_self_rated:
+        return Purpose.RATE
+    if prompt.check_answer_key is None:
+        # The class that stands in for a missing one asks for an answer and checks it against the key.
+        return Purpose.VERIFY if _prompt_class(prompt) == DEFAULT_PROMPT_CLASS else Purpose.EXTRACT
+    return Purpose.VERIFY if prompt.check_answer_key else Purpose.EXTRACT
+
+
+def _kind(entry: ExamGradesJson) -> ItemKind:
+    if stated := KIND_OF_PROMPT_TYPE.get(entry.prompt_type or ""):
+        return stated
+    first = entry.self_ratings[0] if entry.self_ratings else None
+    if first and DIRECT_ITEM in (first.question_id, first.nugget_id):
+        return ItemKind.DIRECT
+    if first and first.nugget_id is not None and first.question_id is None:
+        return ItemKind.NUGGET
+    return ItemKind.NUGGET if _prompt_class(entry.prompt_info).startswith("Nugget") else ItemKind.QUESTION
+
+
+def _prompt_class(prompt: PromptJson | None) -> str:
+    return (prompt or _NO_PROMPT).prompt_class or DEFAULT_PROMPT_CLASS
+
+
+def _failure(error: ErrorJson | str | None) -> tuple[str, str]:
+    """(raw reply, reason) of a grading that went wrong."""
+    if not isinstance(error, ErrorJson):
+        return "", error or "no reason given"
+    reasons = [_text(error.failure_reason), _text(error.caught_exception)]
+    return _text(error.response), ": ".join(filter(None, reasons)) or "no reason given"
+
+
+def _text(value: Text) -> str:
+    return "" if value is None else str(value)
+
+
+def _direct_outcome(reply: str) -> Outcome:
+    """Direct prompts ask for a number or for yes or no."""
+    outcomes = [parse_rating(reply).outcome, parse_yes_no(reply).outcome]
+    return Outcome.NUMERIC if Outcome.NUMERIC in outcomes else outcomes[0]

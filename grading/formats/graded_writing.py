@@ -1,0 +1,133 @@
+"""Writer of Workbench graded files, the other half of `graded`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from grading.formats.graded_json import (
+    AnswerJson,
+    DirectGradeJson,
+    ErrorJson,
+    ExamGradesJson,
+    JudgmentJson,
+    PassageJson,
+    PoolingJson,
+    PromptJson,
+    RankingJson,
+    SelfRatingJson,
+    TopicJson,
+)
+from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade
+from grading.formats.writing import write_lines
+from grading.types import ItemKind, Outcome, Purpose
+
+_PROMPT_TYPE = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "nugget", ItemKind.DIRECT: "direct_grading"}
+
+
+def write_graded(path: Path, topics: Iterable[GradedTopic]) -> None:
+    """Write what `read_graded` and the published Workbench read, a topic a line.
+
+    Grades of one grader that follow each other become one entry. Reading a written file and writing it again
+    gives the same bytes; what `read_graded` does not keep of other files (fields it ignores, entries left
+    out) is not written.
+    """
+    write_lines(path, (msgspec.json.encode(_topic(topic)) for topic in topics))
+
+
+def _topic(topic: GradedTopic) -> TopicJson:
+    return TopicJson(topic.query_id, [_passage(passage, topic.query_id) for passage in topic.passages])
+
+
+def _passage(passage: GradedPassage, query_id: str) -> PassageJson:
+    exam_grades = [
+        _entry(list(grades))
+        for purpose_and_grader, grades in groupby(passage.grades, key=_grader)
+        if Purpose.DIRECT not in purpose_and_grader
+    ]
+    grades = [_direct(grade) for grade in passage.grades if grade.purpose is Purpose.DIRECT]
+    pooling = PoolingJson(_judgments(passage, query_id), _rankings(passage, query_id))
+    return PassageJson(passage.doc_id, passage.text, pooling, exam_grades, grades)
+
+
+def _judgments(passage: GradedPassage, query_id: str) -> list[JudgmentJson]:
+    return [
+        JudgmentJson(
+            relevance=judgment.relevance,
+            query="/".join(filter(None, (judgment.query_id, judgment.facet_id))),
+            title_query=query_id,
+            paragraph_id=passage.doc_id,
+        )
+        for judgment in passage.judgments
+    ]
+
+
+def _rankings(passage: GradedPassage, query_id: str) -> list[RankingJson]:
+    return [
+        RankingJson(ranked.run_tag, ranked.rank, ranked.score, query_id, passage.doc_id)
+        for ranked in passage.rankings
+    ]
+
+
+def _grader(grade: ImportedGrade) -> tuple[str, ...]:
+    return grade.purpose, grade.kind, grade.llm, grade.prompt_class
+
+
+def _entry(grades: list[ImportedGrade]) -> ExamGradesJson:
+    first = grades[0]
+    counted = [grade for grade in grades if grade.outcome is not Outcome.FAILED]
+    correct = [grade.item_id for grade in counted if _is_correct(grade)]
+    return ExamGradesJson(
+        correct=list[str | int](correct),
+        wrong=[grade.item_id for grade in counted if not _is_correct(grade)],
+        answers=[AnswerJson(grade.item_id, grade.answer) for grade in counted if _has_answer(grade)],
+        llm=first.llm,
+        llm_options={},
+        exam_ratio=len(correct) / len(counted) if counted else 0.0,
+        prompt_info=_prompt(first),
+        prompt_type=_PROMPT_TYPE[first.kind],
+        self_ratings=[_self_rating(grade) for grade in counted] if first.purpose is Purpose.RATE else None,
+        llm_response_errors={
+            grade.item_id: _error(grade) for grade in grades if grade.outcome is Outcome.FAILED
+        },
+    )
+
+
+def _is_correct(grade: ImportedGrade) -> bool:
+    return grade.rating is None or grade.rating > 0
+
+
+def _has_answer(grade: ImportedGrade) -> bool:
+    """An empty reply is one, unless the rating came without any."""
+    return bool(grade.answer) or grade.outcome is not Outcome.NUMERIC
+
+
+def _self_rating(grade: ImportedGrade) -> SelfRatingJson:
+    if grade.kind is ItemKind.NUGGET:
+        return SelfRatingJson(grade.rating, nugget_id=grade.item_id)
+    return SelfRatingJson(grade.rating, question_id=grade.item_id)
+
+
+def _prompt(grade: ImportedGrade) -> PromptJson:
+    return PromptJson(grade.prompt_class, grade.purpose is Purpose.RATE, grade.purpose is Purpose.VERIFY)
+
+
+def _error(grade: ImportedGrade) -> ErrorJson | str | None:
+    return ErrorJson(response=grade.answer, failure_reason=grade.reason)
+
+
+def _direct(grade: ImportedGrade) -> DirectGradeJson:
+    is_failed = grade.outcome is Outcome.FAILED
+    return DirectGradeJson(
+        correct=bool(grade.rating),
+        llm=grade.llm,
+        answer=grade.answer,
+        llm_options={},
+        prompt_info=_prompt(grade),
+        prompt_type=_PROMPT_TYPE[ItemKind.DIRECT],
+        self_ratings=grade.rating,
+        llm_response_error=_error(grade) if is_failed else None,
+    )

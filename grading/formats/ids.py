@@ -1,0 +1,32 @@
+"""Identity of items and of generated text: the md5 of the stripped text (EXAM++ and Workbench files)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+def text_md5(text: str) -> str:
+    """Hexadecimal md5 of the stripped text in UTF-8.
+
+    >>> text_md5(" Who coined the term? ") == text_md5("Who coined the term?")
+    True
+    """
+    return hashlib.md5(text.strip().encode(), usedforsecurity=False).hexdigest()
+
+
+def item_id(query_id: str, text: str, facet_id: str = "") -> str:
+    """The id of an item, `<query_id>[/<facet_id>]/<md5 of the stripped text>`.
+
+    >>> item_id("q18", "What is a puppy?", "teeth")
+    'q18/teeth/1088048442b7175d8b1dd2dcf8699ae3'
+    """
+    return "/".join(part for part in (query_id, facet_id, text_md5(text)) if part)
+
+
+def md5_of_id(identity: str) -> str | None:
+    """The md5 that an item id ends with, or None where the id is of another make."""
+    last = identity.rsplit("/", 1)[-1].lower()
+    return last if _MD5.fullmatch(last) else None

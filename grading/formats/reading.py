@@ -1,0 +1,82 @@
+"""Text files line by line: plain or gzip, bounded memory, and one place for everything that can be wrong with
+the bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from grading.errors import BadFormat
+
+MAX_LINE_BYTES = 64_000_000
+"""The longest line that is read (64 MB, after decompression, without its line break)."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, text without its line break); gzip is known by its first bytes, not by the
+    name.
+
+    Blank lines are yielded too. Raises `BadFormat` for a file that cannot be opened, a truncated or damaged
+    gzip, bytes that are not UTF-8, a line over `MAX_LINE_BYTES`, and a file without any non-blank line.
+    """
+    has_text = False
+    number = 0
+    with _open(path) as stream:
+        for number, raw in _raw_lines(stream, path.name):
+            text = _decode(raw, file=path.name, line=number)
+            has_text = has_text or bool(text.strip())
+            yield number, text
+    if not has_text:
+        raise BadFormat(
+            "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
+        )
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        plain = path.open("rb")
+    except OSError as error:
+        raise BadFormat(
+            f"cannot be opened, expected a readable file ({error.strerror})", file=path.name
+        ) from error
+    is_gzip = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    if not is_gzip:
+        plain.seek(0)
+        return plain
+    plain.close()
+    return cast("BinaryIO", gzip.open(path, "rb"))
+
+
+def _raw_lines(stream: BinaryIO, file: str) -> Iterator[tuple[int, bytes]]:
+    number = 1
+    try:
+        while raw := stream.readline(MAX_LINE_BYTES + 2):
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            if len(raw) > MAX_LINE_BYTES:
+                problem = f"the line is too long, expected at most {MAX_LINE_BYTES:,} bytes"
+                raise BadFormat(problem, file=file, line=number)
+            yield number, raw
+            number += 1
+    except EOFError as error:
+        raise BadFormat(
+            "the gzip data is truncated, expected its end marker", file=file, line=number
+        ) from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        problem = f"the gzip data is damaged ({error}), expected a whole gzip file"
+        raise BadFormat(problem, file=file, line=number) from error
+
+
+def _decode(raw: bytes, *, file: str, line: int) -> str:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
+        raise BadFormat(problem, file=file, line=line) from error
+    return text.removeprefix(_BYTE_ORDER_MARK) if line == 1 else text

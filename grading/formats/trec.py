@@ -1,0 +1,124 @@
+"""TREC files: qrels (4 columns) and runs (6 columns), any white space between columns; blank lines are
+skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from grading.errors import BadFormat
+from grading.formats.reading import lines
+from grading.formats.writing import write_lines
+from grading.types import Qrel, Ranking
+
+_QREL = "4 columns: query_id 0 doc_id relevance"
+_RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
+
+
+def read_qrels(path: Path) -> Iterator[Qrel]:
+    """Yield the qrels as the file has them. Raises `BadFormat`, also for a passage judged twice for a topic."""
+    first_use: dict[tuple[str, str], int] = {}
+    for line, columns in _rows(path, _QREL):
+        query_id, _, doc_id, relevance = columns
+        number = _int(relevance, what="the relevance", file=path.name, line=line)
+        first = first_use.setdefault((query_id, doc_id), line)
+        if first != line:
+            problem = (
+                f"{doc_id} is judged twice for {query_id} (first on line {first}), expected one judgment"
+            )
+            raise BadFormat(problem, file=path.name, line=line)
+        yield Qrel(query_id, doc_id, number)
+
+
+def write_qrels(path: Path, qrels: Iterable[Qrel]) -> None:
+    """Write `query_id 0 doc_id relevance`, in the order given."""
+    write_lines(path, (f"{qrel.query_id} 0 {qrel.doc_id} {qrel.relevance}".encode() for qrel in qrels))
+
+
+def read_run(path: Path) -> Iterator[Ranking]:
+    """Yield one ranking a topic, best rank first; ranks may start at 0 or 1 and have gaps, ties keep the
+    file's order.
+
+    Raises `BadFormat` for a second run tag, a passage twice in a topic, and ranks or scores that are no
+    finite numbers.
+    """
+    run_tag = ""
+    ranked: dict[str, dict[str, tuple[int, float]]] = {}
+    for line, columns in _rows(path, _RUN):
+        query_id, _, doc_id, rank, score, tag = columns
+        run_tag = run_tag or tag
+        if tag != run_tag:
+            problem = f"run tag {tag} after {run_tag}, expected one run tag a file"
+            raise BadFormat(problem, file=path.name, line=line)
+        of_topic = ranked.setdefault(query_id, {})
+        if doc_id in of_topic:
+            problem = f"{doc_id} is ranked twice for {query_id}, expected each passage once a topic"
+            raise BadFormat(problem, file=path.name, line=line)
+        position = _int(rank, what="the rank", file=path.name, line=line)
+        of_topic[doc_id] = position, _score(score, file=path.name, line=line)
+    for query_id, of_topic in ranked.items():
+        yield _ranking(run_tag, query_id, of_topic)
+
+
+def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
+    """Write `query_id Q0 doc_id rank score run_tag` with ranks from 1."""
+    write_lines(
+        path,
+        (
+            f"{ranking.query_id} Q0 {doc_id} {rank} {score!r} {ranking.run_tag}".encode()
+            for ranking in rankings
+            for rank, (doc_id, score) in enumerate(zip(ranking.doc_ids, ranking.scores, strict=True), start=1)
+        ),
+    )
+
+
+def trec_eval_order(ranking: Ranking) -> tuple[str, ...]:
+    """The order in which trec_eval sees the ranking: score (in single precision), then document id, both
+    descending.
+
+    Where it differs from `ranking.doc_ids`, trec_eval ignores the rank column of the run file.
+
+    >>> trec_eval_order(Ranking("bm25", "q1", ("d1", "d2", "d3"), (1.0, 1.0, 2.0)))
+    ('d3', 'd2', 'd1')
+    """
+    with np.errstate(over="ignore"):
+        scores = np.asarray(ranking.scores, dtype=np.float32)
+    by_id = sorted(zip(scores.tolist(), ranking.doc_ids, strict=True), reverse=True)
+    return tuple(doc_id for _, doc_id in by_id)
+
+
+def _ranking(run_tag: str, query_id: str, of_topic: dict[str, tuple[int, float]]) -> Ranking:
+    by_rank = sorted(of_topic.items(), key=lambda entry: entry[1][0])
+    return Ranking(
+        run_tag, query_id, tuple(doc_id for doc_id, _ in by_rank), tuple(s for _, (_, s) in by_rank)
+    )
+
+
+def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
+    count = int(shape[0])
+    for line, text in lines(path):
+        columns = text.split()
+        if len(columns) == count:
+            yield line, columns
+        elif columns:
+            raise BadFormat(f"{len(columns)} columns, expected {shape}", file=path.name, line=line)
+
+
+def _int(text: str, *, what: str, file: str, line: int) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise BadFormat(f"{what} is {text!r}, expected a whole number", file=file, line=line) from error
+
+
+def _score(text: str, *, file: str, line: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if score - score != 0:
+        raise BadFormat(f"the score is {text!r}, expected a finite number", file=file, line=line)
+    return score

@@ -1,0 +1,41 @@
+"""The files of the published RUBRIC Workbench (Farzi and Dietz 2024), readers and writers in one place."""
+
+from grading.formats.bank import BankItem, BankLine, read_bank, write_bank
+from grading.formats.graded import read_graded
+from grading.formats.graded_records import (
+    DEFAULT_PROMPT_CLASS,
+    DIRECT_ITEM,
+    GradedPassage,
+    GradedTopic,
+    ImportedGrade,
+    Judgment,
+    PooledRank,
+)
+from grading.formats.graded_writing import write_graded
+from grading.formats.ids import item_id, md5_of_id, text_md5
+from grading.formats.official import OfficialBoard, read_official, write_official
+from grading.formats.queries import read_queries, write_queries
+
+__all__ = [
+    "DEFAULT_PROMPT_CLASS",
+    "DIRECT_ITEM",
+    "BankItem",
+    "BankLine",
+    "GradedPassage",
+    "GradedTopic",
+    "ImportedGrade",
+    "Judgment",
+    "OfficialBoard",
+    "PooledRank",
+    "item_id",
+    "md5_of_id",
+    "read_bank",
+    "read_graded",
+    "read_official",
+    "read_queries",
+    "text_md5",
+    "write_bank",
+    "write_graded",
+    "write_official",
+    "write_queries",
+]
