@@ -17,8 +17,10 @@ TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 PYTEST_ARGS ?= -n 2
 
 export PORT
+# honcho starts what the Procfile names: uvicorn and python of the environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check lock format bench screenshots clean
+.PHONY: help setup setup-test dev demo test check check-fast lock format bench screenshots clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -34,7 +36,7 @@ dev: setup ## migrate, then run redis, web (reloading) and a worker
 demo: setup ## load the demo collection and run everything on PORT (8000)
 	@$(MANAGE) demo
 
-check: setup-test ## format, lint, types, import rules, migrations
+check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(if $(TEMPLATES),$(BIN)/djade --check --target-version 5.2 $(TEMPLATES))
@@ -42,8 +44,10 @@ check: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/lint-imports
 	$(MANAGE) makemigrations --check --dry-run
 
-test: check ## check, then every test on SQLite and again on PostgreSQL
+check: check-fast ## check-fast, then every test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
+
+test: check ## check, then every test again on PostgreSQL
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgres
 
 format: setup-test ## format the code and the templates

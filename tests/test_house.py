@@ -1,0 +1,195 @@
+"""The house rules that a machine can check: sizes, migrations, settings, inline code in templates."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FUNCTION_LINES = 30
+VIEW_LINES = 20
+PARAMETERS = 5
+KEYWORD_PARAMETERS = 8
+FILE_LINES = 400  # the aim is 300
+TEMPLATE_LINES = 80
+JS_LINES = 400
+CSS_BYTES = 40_000
+HEAVY = {"torch", "transformers", "openai"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def sources(*tops: str) -> list[Path]:
+    return sorted(path for top in tops for path in (ROOT / top).rglob("*.py"))
+
+
+def own_code() -> list[Path]:
+    return [path for path in sources("grading", "rubricweb") if "migrations" not in path.parts]
+
+
+def templates() -> list[Path]:
+    return sorted((ROOT / "templates").rglob("*.html"))
+
+
+def where(path: Path, line: int | None = None) -> str:
+    return f"{path.relative_to(ROOT)}" + (f":{line}" if line else "")
+
+
+def functions(path: Path) -> Iterator[Function]:
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def body_lines(function: Function) -> int:
+    """Lines from `def` to the end, without decorators and without the docstring."""
+    first = function.body[0]
+    text = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+    docstring = first.end_lineno - first.lineno + 1 if text else 0
+    return function.end_lineno - function.lineno + 1 - docstring
+
+
+def parameter_counts(function: Function) -> tuple[int, int]:
+    """Positional ones and all of them; `self` and `cls` are free, so are `*args` and `**kwargs`."""
+    positional = [
+        a.arg for a in function.args.posonlyargs + function.args.args if a.arg not in {"self", "cls"}
+    ]
+    return len(positional), len(positional) + len(function.args.kwonlyargs)
+
+
+def is_view(path: Path, function: Function) -> bool:
+    in_views = path.name == "views.py" or path.parent.name == "views"
+    arguments = function.args.args
+    return in_views and bool(arguments) and arguments[0].arg == "request"
+
+
+def report(problems: list[str]) -> None:
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+def test_functions_are_short():
+    problems = []
+    for path in own_code():
+        for function in functions(path):
+            limit = VIEW_LINES if is_view(path, function) else FUNCTION_LINES
+            if (lines := body_lines(function)) > limit:
+                problems.append(
+                    f"{where(path, function.lineno)} {function.name}: {lines} lines, at most {limit}"
+                )
+    report(problems)
+
+
+def test_functions_have_few_parameters():
+    problems = []
+    for path in own_code():
+        for function in functions(path):
+            positional, total = parameter_counts(function)
+            if positional > PARAMETERS or total > KEYWORD_PARAMETERS:
+                problems.append(
+                    f"{where(path, function.lineno)} {function.name}: {positional} positional parameters and "
+                    f"{total} in all, at most {PARAMETERS} and {KEYWORD_PARAMETERS}"
+                )
+    report(problems)
+
+
+def test_files_are_short():
+    sizes = {path: path.read_text(encoding="utf-8").count("\n") for path in [*own_code(), *sources("tests")]}
+    report([f"{where(path)}: {n} lines, at most {FILE_LINES}" for path, n in sizes.items() if n > FILE_LINES])
+
+
+def test_templates_are_short():
+    sizes = {path: path.read_text(encoding="utf-8").count("\n") for path in templates()}
+    report(
+        [
+            f"{where(path)}: {n} lines, at most {TEMPLATE_LINES}"
+            for path, n in sizes.items()
+            if n > TEMPLATE_LINES
+        ]
+    )
+
+
+def test_own_javascript_and_css_stay_small():
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "static").rglob("*.js"))
+    size = sum(path.stat().st_size for path in (ROOT / "static").rglob("*.css"))
+    problems = [f"static/: {lines} lines of JavaScript, at most {JS_LINES}"] if lines > JS_LINES else []
+    problems += [f"static/: {size} bytes of CSS, at most {CSS_BYTES}"] if size > CSS_BYTES else []
+    report(problems)
+
+
+def test_templates_have_no_inline_code():
+    """The content security policy would refuse it in silence."""
+    inline = re.compile(r"<[a-z][^<>]*\s(style|on[a-z]+)\s*=", re.IGNORECASE)
+    problems = []
+    for path in templates():
+        text = path.read_text(encoding="utf-8")
+        for match in inline.finditer(text):
+            line = text.count("\n", 0, match.start(1)) + 1
+            problems.append(f"{where(path, line)} inline {match[1]}=")
+        problems += [f"{where(path)} inline <style>"] * ("<style" in text)
+    report(problems)
+
+
+def test_migrations_are_named():
+    names = [path for path in (ROOT / "rubricweb").rglob("migrations/*.py") if "_auto_" in path.name]
+    report([f"{where(path)}: say in its name what it does" for path in names])
+
+
+def test_grading_never_reads_the_environment():
+    texts = {path: path.read_text(encoding="utf-8") for path in sources("grading")}
+    report(
+        [
+            f"{where(path)} reads the environment"
+            for path, t in texts.items()
+            if re.search(r"os\.(environ|getenv)", t)
+        ]
+    )
+
+
+def test_heavy_libraries_are_imported_late():
+    """The web process and the demo start without them."""
+    problems = []
+    for path in own_code():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            problems += [
+                f"{where(path, node.lineno)} imports {n} at the top"
+                for n in names
+                if n.split(".")[0] in HEAVY
+            ]
+    report(problems)
+
+
+def settings_read() -> set[str]:
+    path = ROOT / "rubricweb" / "settings.py"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    names = set(re.findall(r"""["'](RUBRIC_[A-Z_]*[A-Z]|DATABASE_URL|REDIS_URL)["']""", text))
+    for reader in re.findall(r"""(\w+) = Env\(prefix=["']RUBRIC_["']\)""", text):
+        names |= {
+            f"RUBRIC_{name}" for name in re.findall(rf"""\b{reader}(?:\.\w+)?\(\s*["']([A-Z_]+)["']""", text)
+        }
+    return names
+
+
+@pytest.mark.parametrize("name", [".env.example", "README.md"])
+def test_every_setting_is_documented(name):
+    path = ROOT / name
+    if not path.exists():
+        pytest.skip(f"no {name} yet")
+    text = path.read_text(encoding="utf-8")
+    report(
+        [f"{name} does not mention {setting}" for setting in sorted(settings_read()) if setting not in text]
+    )
+
+
+@pytest.mark.parametrize("lock", ["base", "models", "dev"])
+def test_locks_bring_no_gpu_packages(lock):
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    assert not re.findall(r"^(?:nvidia|cuda|triton)\S*", text, re.MULTILINE)
+    assert re.findall(r"^torch==.*$", text, re.MULTILINE) == ([] if lock == "base" else ["torch==2.13.0"])
