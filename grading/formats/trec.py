@@ -19,7 +19,7 @@ _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
 
 
 def read_qrels(path: Path) -> Iterator[Qrel]:
-    """Yield the qrels as the file has them. Raises `BadFormat`, also for a passage judged twice for a topic."""
+    """Yield the qrels as the file has them. Raises `BadFormat`, also where a topic judges a passage twice."""
     first_use: dict[tuple[str, str], int] = {}
     for line, columns in _rows(path, _QREL):
         query_id, _, doc_id, relevance = columns

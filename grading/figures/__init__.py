@@ -1,0 +1,1 @@
+"""Figures as Plotly JSON: plain dicts and lists, no plotly import."""

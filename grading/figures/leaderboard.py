@@ -1,0 +1,95 @@
+"""The leaderboard as a figure: a point a run, best on top, with its standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from grading.formats.leaderboard_tsv import LeaderboardRow
+
+Json = dict[str, object]
+
+TRANSPARENT = "rgba(0,0,0,0)"
+ROW_HEIGHT, FRAME_HEIGHT, MIN_HEIGHT = 22, 110, 220
+"""Pixels."""
+
+
+def leaderboard_figure(
+    rows: Sequence[LeaderboardRow],
+    *,
+    title: str,
+    score_label: str,
+    theme: Mapping[str, str] | None = None,
+) -> Json:
+    """Plotly's `data`, `layout` and `config`, sorted by score; runs without a score are left out.
+
+    `theme` may have the colours `text`, `grid` and `mark`; without them they are left to the page, and the
+    background is transparent.
+
+    >>> figure = leaderboard_figure([LeaderboardRow("bm25", 0.5, None, 1)], title="T", score_label="Cover@20")
+    >>> figure["data"][0]["x"], figure["data"][0]["error_x"]["array"]
+    ([0.5], [0.0])
+    """
+    scored = [row for row in rows if _defined(row.score) is not None]
+    ordered = sorted(scored, key=lambda row: -(row.score or 0.0))
+    colours = theme or {}
+    return {
+        "data": [_points(ordered, score_label, colours)],
+        "layout": _layout(ordered, title, score_label, colours),
+        "config": {"responsive": True, "displaylogo": False},
+    }
+
+
+def _points(rows: Sequence[LeaderboardRow], score_label: str, colours: Mapping[str, str]) -> Json:
+    mark: Json = {"color": colours["mark"]} if "mark" in colours else {}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "orientation": "h",
+        "x": [row.score for row in rows],
+        "y": list(range(len(rows))),
+        "error_x": {"type": "data", "array": [_defined(row.stderr) or 0.0 for row in rows], "thickness": 1.5}
+        | mark,
+        "marker": {"size": 8} | mark,
+        "text": [_hover(row, score_label) for row in rows],
+        "hovertemplate": "%{text}<extra></extra>",
+        "showlegend": False,
+    }
+
+
+def _layout(rows: Sequence[LeaderboardRow], title: str, score_label: str, colours: Mapping[str, str]) -> Json:
+    grid: Json = {"gridcolor": colours["grid"], "zerolinecolor": colours["grid"]} if "grid" in colours else {}
+    font: Json = {"font": {"color": colours["text"]}} if "text" in colours else {}
+    ticks: Json = {
+        "tickmode": "array",
+        "tickvals": list(range(len(rows))),
+        "ticktext": [_escaped(row.run_tag) for row in rows],
+        "range": [len(rows) - 0.5, -0.5],
+    }
+    return {
+        "title": {"text": _escaped(title)},
+        "xaxis": {"title": {"text": _escaped(score_label)}, "automargin": True, "zeroline": False} | grid,
+        "yaxis": {"automargin": True, "zeroline": False} | ticks | grid,
+        "height": max(MIN_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(rows)),
+        "margin": {"l": 8, "r": 16, "t": 48, "b": 48},
+        "paper_bgcolor": TRANSPARENT,
+        "plot_bgcolor": TRANSPARENT,
+        "hovermode": "closest",
+    } | font
+
+
+def _hover(row: LeaderboardRow, score_label: str) -> str:
+    stderr = _defined(row.stderr)
+    spread = "" if stderr is None else f" \u00b1 {stderr:.3f}"
+    topics = "topic" if row.n_topics == 1 else "topics"
+    run_tag, label = _escaped(row.run_tag), _escaped(score_label)
+    return f"<b>{run_tag}</b><br>{label} {row.score:.3f}{spread}<br>{row.n_topics} {topics}"
+
+
+def _defined(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+def _escaped(text: str) -> str:
+    """Plotly reads a few HTML tags in text; a run tag is never one."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,71 @@
+"""Rubric-Cover@k: the share of a topic's items that a run's first k passages cover.
+
+Farzi and Dietz 2024, RUBRIC 4.5 (EXAM 6.3.1, EXAM++ 4.3.1): |{items rated >= t on at least one of the first k
+passages}| / |items of the bank|. Passages that are not graded or not pooled cover nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import Ratings
+
+Rows = NDArray[np.int32]
+"""Shape (runs, depth): row numbers of the rating matrix, best rank first; -1 = not in the matrix, or padding.
+"""
+
+
+def covered_items(
+    ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4
+) -> NDArray[np.bool_]:
+    """Shape (runs, items): whether one of the run's first `cutoff` passages rates the item `min_grade` or
+    more.
+
+    Raises ValueError for a cutoff below 1.
+
+    >>> ratings = np.array([[4, 0], [-1, 5]], dtype=np.int8)
+    >>> covered_items(ratings, np.array([[0, -1], [1, 0]], dtype=np.int32)).tolist()
+    [[True, False], [True, True]]
+    """
+    if cutoff < 1:
+        raise ValueError(f"cutoff is {cutoff}, expected 1 or more")
+    reached = ratings >= min_grade
+    # The last row covers nothing: it is what -1 points at.
+    with_outside = np.concatenate([reached, np.zeros((1, ratings.shape[1]), dtype=np.bool_)])
+    of_top: NDArray[np.bool_] = with_outside[ranked[:, :cutoff]]
+    return np.asarray(of_top.any(axis=1))
+
+
+def cover(ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4) -> NDArray[np.float64]:
+    """Shape (runs,): covered items / all items of the topic (0..1); NaN where the topic has no items.
+
+    RUBRIC Figure 1: passages rated (4 4 2 1 0), (3 3 5 4 4) and (4 1 2 3 3) cover 5 of 5 items together at t
+    = 4, the first alone 2 of 5.
+
+    >>> ratings = np.array([[4, 4, 2, 1, 0], [3, 3, 5, 4, 4], [4, 1, 2, 3, 3]], dtype=np.int8)
+    >>> cover(ratings, np.array([[0, 1, 2], [0, -1, -1]], dtype=np.int32)).tolist()
+    [1.0, 0.4]
+    """
+    covered = covered_items(ratings, ranked, cutoff=cutoff, min_grade=min_grade)
+    return _share(covered.sum(axis=1), ratings.shape[1])
+
+
+def normalised_cover(
+    ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4
+) -> NDArray[np.float64]:
+    """Shape (runs,): covered items / items that any passage of the matrix covers; NaN where none does (EXAM
+    6.3.1).
+
+    >>> ratings = np.array([[4, 0, 0], [0, 5, 0]], dtype=np.int8)
+    >>> normalised_cover(ratings, np.array([[0], [-1]], dtype=np.int32)).tolist()
+    [0.5, 0.0]
+    """
+    covered = covered_items(ratings, ranked, cutoff=cutoff, min_grade=min_grade)
+    return _share(covered.sum(axis=1), int((ratings >= min_grade).any(axis=0).sum()))
+
+
+def _share(counts: NDArray[np.int64], whole: int) -> NDArray[np.float64]:
+    if whole == 0:
+        return np.full(counts.shape, np.nan)
+    return counts / np.float64(whole)

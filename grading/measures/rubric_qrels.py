@@ -1,0 +1,65 @@
+"""Rubric-Qrels: relevance labels of passages from the ratings of their items.
+
+Farzi and Dietz 2024, RUBRIC 4.5 (EXAM 6.3.2, EXAM++ 4.3.2).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import MIN_RATING, Ratings
+
+UNJUDGED = -1
+"""The label of a passage that has no rating; it is left out of a qrels file."""
+
+
+class LabelMode(StrEnum):
+    """MAX: the highest rating (0..5). BINARY: 1 if that is >= t, else 0. COUNT: how many items are rated >=
+    t.
+    """
+
+    MAX = "max"
+    BINARY = "binary"
+    COUNT = "count"
+
+
+def labels(
+    ratings: Ratings, *, mode: LabelMode = LabelMode.MAX, min_grade: int = 4, min_answers: int = 1
+) -> NDArray[np.int16]:
+    """Shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
+
+    With `min_answers` m, MAX and BINARY use the m-th highest rating, the best that at least m items reach; it
+    is 0 where fewer than m items are rated. COUNT does not use it. Raises ValueError for m below 1.
+
+    RUBRIC Figure 1 (max):
+
+    >>> ratings = np.array([[4, 4, 2, 1, 0], [3, 3, 5, 4, 4], [4, 1, 2, 3, 3]], dtype=np.int8)
+    >>> labels(ratings).tolist()
+    [4, 5, 4]
+    >>> labels(ratings, min_answers=3).tolist()
+    [2, 4, 3]
+    >>> labels(ratings, mode=LabelMode.COUNT).tolist()
+    [2, 3, 1]
+    """
+    if min_answers < 1:
+        raise ValueError(f"min_answers is {min_answers}, expected 1 or more")
+    if mode is LabelMode.COUNT:
+        found = (ratings >= min_grade).sum(axis=1)
+    else:
+        found = _reached_by(ratings, min_answers)
+        if mode is LabelMode.BINARY:
+            found = found >= min_grade
+    is_judged = (ratings >= MIN_RATING).any(axis=1)
+    return np.where(is_judged, found, UNJUDGED).astype(np.int16)
+
+
+def _reached_by(ratings: Ratings, min_answers: int) -> NDArray[np.int8]:
+    """Shape (passages,): the m-th highest rating, 0 where there are fewer."""
+    passages, items = ratings.shape
+    if items < min_answers:
+        return np.zeros(passages, dtype=np.int8)
+    nth = items - min_answers
+    return np.maximum(np.partition(ratings, nth, axis=1)[:, nth], 0)

@@ -1,0 +1,40 @@
+"""Mean over topics and its standard error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Summary(NamedTuple):
+    """One value a run; `mean` is NaN without topics, `stderr` with fewer than two."""
+
+    mean: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    n_topics: NDArray[np.int64]
+
+
+def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
+    """Summarise scores of shape (runs, topics); NaN is left out.
+
+    The standard error is the sample standard deviation / sqrt(topics) (RUBRIC 4.5).
+
+    >>> summary = mean_and_stderr(np.array([[0.2, 0.4, 0.9], [0.5, np.nan, np.nan]]))
+    >>> summary.mean.round(4).tolist(), summary.stderr.round(4).tolist(), summary.n_topics.tolist()
+    ([0.5, 0.5], [0.2082, nan], [3, 1])
+    """
+    counted = ~np.isnan(scores)
+    n_topics = counted.sum(axis=1)
+    mean = _divide(np.where(counted, scores, 0.0).sum(axis=1), n_topics)
+    deviations = np.where(counted, scores - mean[:, np.newaxis], 0.0)
+    variance = _divide((deviations**2).sum(axis=1), n_topics - 1)
+    return Summary(mean, np.sqrt(_divide(variance, n_topics)), n_topics)
+
+
+def _divide(numbers: NDArray[np.float64], by: NDArray[np.int64]) -> NDArray[np.float64]:
+    """NaN where `by` is not above 0."""
+    out: NDArray[np.float64] = np.full(numbers.shape, np.nan)
+    np.divide(numbers, by, out=out, where=by > 0)
+    return out
