@@ -1,0 +1,16 @@
+"""Graders: each rates, or answers, items against passages. `registry.build` makes one from its GraderSpec."""
+
+from grading.graders.base import JSON, Grader, GraderSpec
+from grading.graders.registry import BACKENDS, IMPORTED, Backend, backend_for, build, known_backends
+
+__all__ = [
+    "BACKENDS",
+    "IMPORTED",
+    "JSON",
+    "Backend",
+    "Grader",
+    "GraderSpec",
+    "backend_for",
+    "build",
+    "known_backends",
+]

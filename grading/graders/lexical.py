@@ -1,0 +1,203 @@
+"""A baseline without a model: how much of an item's wording stands together in the passage.
+
+It knows no meaning: a paraphrase gets 0, a passage that only repeats the question gets 5. The rule uses
+nothing but the item and the passage (no statistics of a pool), so a configuration means the same for ever:
+
+1. Words are case-folded runs of letters and digits, their plural taken off (the S-stemmer of Harman 1991).
+2. A word weighs log(1 + r) / log(1 + N) for its rank r = 0, 1, ... among N common English words, any other
+   word 1: by Zipf's law that is proportional to its inverse frequency. Question words weigh nothing.
+3. Coverage is the weighted share of the item's distinct words in the passage's best window of WINDOW words
+   (or as many as the item has, if more).
+4. The rating is the number of THRESHOLDS that the coverage reaches; the answer is the window, widened to
+   whole sentences where they are short.
+
+A changed rule or word list is a new version of the prompt class LexicalBaseline.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib import resources
+from typing import NamedTuple
+
+from grading.graders.base import GraderSpec, misfit, refuse_unknown_options
+from grading.types import Grade, GradeFailure, Outcome, Pair, Trace
+
+WINDOW = 30
+"""Words that count as standing together."""
+THRESHOLDS = (0.25, 0.40, 0.55, 0.70, 0.85)
+"""Coverage for a rating of 1, 2, 3, 4 and 5."""
+LONGEST_ANSWER = 60
+"""Words; an answer of whole sentences that would be longer is cut to the window's words."""
+_EQUAL = 1e-9
+"""Weights closer than this are the same."""
+QUESTION_WORDS = """
+what which who whom whose when where why how do does did is are was were be been can could would should will
+may might must has have had there
+"""
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['\u2019]s$")
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?])[\"')\]\u201d\u2019]*\s+|\s*\n\s*")
+
+
+class LexicalGrader:
+    """Rates questions and nuggets by coverage; quick where many pairs share a passage."""
+
+    device = "cpu, no model"
+
+    def __init__(self, spec: GraderSpec) -> None:
+        refuse_unknown_options(spec, ())
+        self.spec = spec
+        self._prompt = spec.prompt
+
+    def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade | GradeFailure]:
+        """One pair after the other, in their order."""
+        for pair in pairs:
+            yield misfit(self._prompt, pair) or self._grade(pair)
+
+    def _grade(self, pair: Pair) -> Grade | GradeFailure:
+        item_id, passage_id, text = pair.item.item_id, pair.passage.passage_id, pair.passage.text
+        wanted = _wanted(pair.item.text)
+        if not wanted.weights:
+            return GradeFailure(item_id, passage_id, "the item has no word that could be matched")
+        words = _words(text)
+        match = _best_window(wanted, words)
+        coverage = round(match.weight / wanted.total, 6)
+        rating = bisect_right(THRESHOLDS, coverage)
+        return Grade(
+            item_id=item_id,
+            passage_id=passage_id,
+            rating=rating,
+            outcome=Outcome.NUMERIC,
+            answer=_answer(text, words, match) if rating else "",
+            trace=_trace(self._prompt.template, f"coverage {coverage:.2f}"),
+        )
+
+
+class _Wanted(NamedTuple):
+    """The distinct weighing words of an item."""
+
+    weights: tuple[tuple[str, float], ...]
+    total: float
+    window: int
+
+
+class _Words(NamedTuple):
+    """Where each word of a passage stands, in words and in characters."""
+
+    positions: dict[str, list[int]]
+    starts: list[int]
+    ends: list[int]
+
+
+class _Match(NamedTuple):
+    """The weight found together, between the first and the last word of it."""
+
+    weight: float
+    first: int
+    last: int
+
+
+def weight(word: str) -> float:
+    """0 for "the" and for question words, 1 where `word`, a stem, is not among the common ones."""
+    if word in _weightless():
+        return 0.0
+    ranks = _ranks()
+    return math.log1p(ranks.get(word, len(ranks))) / math.log1p(len(ranks))
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Fold the case, then take off a possessive 's and the English plural (Harman 1991, the S-stemmer)."""
+    word = _POSSESSIVE.sub("", word.casefold())
+    if len(word) < 4 or not word.endswith("s"):
+        return word
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
+        return word[:-1]
+    return word if word.endswith(("us", "ss")) else word[:-1]
+
+
+@cache
+def _weightless() -> frozenset[str]:
+    return frozenset(stem(word) for word in QUESTION_WORDS.split())
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    listed = (resources.files(__package__) / "common_english.txt").read_text(encoding="utf-8").split()
+    distinct = dict.fromkeys(stem(word) for word in listed)
+    return {word: rank for rank, word in enumerate(distinct)}
+
+
+@lru_cache(maxsize=4096)
+def _wanted(item_text: str) -> _Wanted:
+    words = [stem(word) for word in _WORD.findall(item_text)]
+    weights = tuple((word, value) for word in dict.fromkeys(words) if (value := weight(word)) > 0)
+    return _Wanted(weights, sum(value for _, value in weights), max(WINDOW, len(words)))
+
+
+@lru_cache(maxsize=1024)
+def _words(passage_text: str) -> _Words:
+    positions: dict[str, list[int]] = {}
+    starts, ends = [], []
+    for position, found in enumerate(_WORD.finditer(passage_text)):
+        positions.setdefault(stem(found[0]), []).append(position)
+        starts.append(found.start())
+        ends.append(found.end())
+    return _Words(positions, starts, ends)
+
+
+def _best_window(wanted: _Wanted, words: _Words) -> _Match:
+    """The window with most weight of distinct wanted words; of equals the tightest, of those the first."""
+    hits = sorted(
+        (position, word, value)
+        for word, value in wanted.weights
+        for position in words.positions.get(word, ())
+    )
+    best = _Match(0.0, 0, 0)
+    inside: dict[str, int] = {}
+    total, left = 0.0, 0
+    for last, word, value in hits:
+        total += 0.0 if inside.get(word) else value
+        inside[word] = inside.get(word, 0) + 1
+        while inside[hits[left][1]] > 1 or last - hits[left][0] >= wanted.window:
+            _, leaving, lost = hits[left]
+            inside[leaving] -= 1
+            total -= 0.0 if inside[leaving] else lost
+            left += 1
+        first = hits[left][0]
+        gain = total - best.weight
+        if gain > _EQUAL or (gain > -_EQUAL and last - first < best.last - best.first):
+            best = _Match(total, first, last)
+    return best
+
+
+def _answer(text: str, words: _Words, match: _Match) -> str:
+    """The text around a match: its sentences where they are short, else as many words as a window has."""
+    start, end = words.starts[match.first], words.ends[match.last]
+    breaks = _sentence_breaks(text)
+    place = bisect_right(breaks, (start, len(text)))
+    sentence_start = breaks[place - 1][1] if place else 0
+    place = bisect_left(breaks, (end,))
+    sentence_end = breaks[place][0] if place < len(breaks) else len(text)
+    if bisect_left(words.starts, sentence_end) - bisect_left(words.starts, sentence_start) > LONGEST_ANSWER:
+        last = min(max(match.last, match.first + WINDOW - 1), len(words.ends) - 1)
+        return text[start : words.ends[last]]
+    return text[sentence_start:sentence_end].strip()
+
+
+@lru_cache(maxsize=1024)
+def _sentence_breaks(text: str) -> list[tuple[int, int]]:
+    return [found.span() for found in _SENTENCE_BREAK.finditer(text)]
+
+
+@lru_cache(maxsize=1024)
+def _trace(prompt: str, reply: str) -> Trace:
+    return Trace(prompt, reply)
