@@ -1,0 +1,50 @@
+"""Tags and filters that several apps use."""
+
+from __future__ import annotations
+
+from django import template
+from django.template.defaultfilters import floatformat
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+
+@register.filter
+def score(value: float | None) -> str:
+    """Four decimals as in the field's tables; a dash where undefined."""
+    return "–" if value is None or value != value else f"{value:.4f}"
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """A share 0..1 as whole percent; never 0 % or 100 % unless exact."""
+    if share is None or share != share:
+        return "–"
+    whole = round(100 * share)
+    if 0 < share < 1:
+        whole = min(99, max(1, whole))
+    return f"{whole}\u202f%"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """About how long, in the largest unit that fits."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {floatformat(seconds / 3600, 1)} h"
+
+
+@register.simple_tag
+def grade_chip(value: int | None) -> SafeString:
+    """A rating as digit on its colour; -1 or None missing, -2 failed: neither is ever shown as 0."""
+    if value is None or value == -1:
+        return mark_safe('<span class="grade-chip" data-grade="missing" title="not graded">–</span>')
+    if value == -2:
+        return mark_safe('<span class="grade-chip" data-grade="failed" title="grading failed">✕</span>')
+    return mark_safe(f'<span class="grade-chip" data-grade="{int(value)}">{int(value)}</span>')

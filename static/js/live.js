@@ -1,0 +1,61 @@
+// Browsers allow six connections to a server over HTTP/1.1, and each open page holds one for live events.
+// So a page that nobody looks at lets go of its stream; when it is looked at again the stream opens and
+// htmx:sseOpen makes every live part fetch itself.
+const RESTS_AFTER_MS = 15_000;
+
+class RestingSource {
+  #url;
+  #listeners = [];
+  #timer = 0;
+  #isClosed = false;
+
+  constructor(url) {
+    this.#url = url;
+    this.#open();
+    document.addEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  get readyState() {
+    return this.#isClosed ? EventSource.CLOSED : this.source ? this.source.readyState : EventSource.CONNECTING;
+  }
+
+  addEventListener(name, listener) {
+    this.#listeners.push([name, listener]);
+    this.source?.addEventListener(name, listener);
+  }
+
+  removeEventListener(name, listener) {
+    this.#listeners = this.#listeners.filter(([n, l]) => n !== name || l !== listener);
+    this.source?.removeEventListener(name, listener);
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#rest();
+    document.removeEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  #open() {
+    this.source = new EventSource(this.#url);
+    for (const [name, listener] of this.#listeners) this.source.addEventListener(name, listener);
+    this.source.onopen = (event) => this.onopen?.(event);
+    this.source.onerror = (event) => {
+      const isFatal = this.source?.readyState === EventSource.CLOSED;
+      if (isFatal) this.close(); // htmx opens a new one after a pause
+      this.onerror?.(event);
+    };
+  }
+
+  #rest() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  #onVisibility = () => {
+    clearTimeout(this.#timer);
+    if (document.hidden) this.#timer = setTimeout(() => this.#rest(), RESTS_AFTER_MS);
+    else if (!this.source && !this.#isClosed) this.#open();
+  };
+}
+
+htmx.createEventSource = (url) => new RestingSource(url);
