@@ -1,0 +1,57 @@
+"""The cast: an owner (organizer), a developer, an assessor and a viewer of one collection, and an outsider."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.models import Collection
+from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+
+
+@pytest.fixture
+def collection(db: None) -> Collection:
+    return CollectionFactory(slug="autumn")
+
+
+def _member(collection: Collection, username: str, role: Role) -> User:
+    return MembershipFactory(user=UserFactory(username=username), collection=collection, role=role).user
+
+
+@pytest.fixture
+def owner(collection: Collection) -> User:
+    return _member(collection, "owner", Role.ORGANIZER)
+
+
+@pytest.fixture
+def developer(collection: Collection) -> User:
+    return _member(collection, "developer", Role.DEVELOPER)
+
+
+@pytest.fixture
+def assessor(collection: Collection) -> User:
+    return _member(collection, "assessor", Role.ASSESSOR)
+
+
+@pytest.fixture
+def viewer(collection: Collection) -> User:
+    return _member(collection, "viewer", Role.VIEWER)
+
+
+@pytest.fixture
+def outsider(db: None) -> User:
+    return UserFactory(username="outsider")
+
+
+@pytest.fixture
+def client_of():
+    """`client_of(user)`: a browser in which `user` is signed in."""
+
+    def signed_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return signed_in

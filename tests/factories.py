@@ -1,0 +1,165 @@
+"""Rows with real words, for tests."""
+
+from __future__ import annotations
+
+import factory
+
+from grading.formats.ids import item_id
+from rubricweb.accounts.models import Membership, User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
+from rubricweb.grades.configs import config_for
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.store import save_grades
+
+PASSWORD = "leaves-turn-red"  # for test accounts only
+
+NEEDS = ("why do leaves turn red", "how does bread rise", "what made 1816 cold", "how do headphones cancel noise")
+QUESTIONS = (
+    "Which pigment makes leaves red?",
+    "When does chlorophyll break down?",
+    "Which trees turn yellow instead?",
+    "Does frost make the colours brighter?",
+)
+SENTENCES = (
+    "Anthocyanins make maple leaves red in autumn.",
+    "Chlorophyll breaks down when the days grow short.",
+    "Birches turn yellow because carotenoids remain.",
+    "A recipe for apple pie with cinnamon.",
+    "Frost kills leaves and dulls their colour.",
+)
+
+
+class UserFactory(factory.django.DjangoModelFactory[User]):
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    username = factory.Sequence(lambda n: f"person{n}")
+    first_name = factory.Sequence(lambda n: ("Ana", "Ben", "Chloe", "Dev", "Eva")[n % 5])
+    password = factory.django.Password(PASSWORD)
+
+
+class CollectionFactory(factory.django.DjangoModelFactory[Collection]):
+    class Meta:
+        model = Collection
+
+    slug = factory.Sequence(lambda n: f"autumn-{n}")
+    name = "Autumn track"
+    min_relevant = 2
+
+
+class MembershipFactory(factory.django.DjangoModelFactory[Membership]):
+    class Meta:
+        model = Membership
+
+    user = factory.SubFactory(UserFactory)
+    collection = factory.SubFactory(CollectionFactory)
+    role = Role.VIEWER
+
+
+class TopicFactory(factory.django.DjangoModelFactory[Topic]):
+    class Meta:
+        model = Topic
+
+    collection = factory.SubFactory(CollectionFactory)
+    position = factory.Sequence(lambda n: n)
+    query_id = factory.Sequence(lambda n: f"t{n}")
+    text = factory.Sequence(lambda n: NEEDS[n % len(NEEDS)])
+
+
+class PassageFactory(factory.django.DjangoModelFactory[Passage]):
+    class Meta:
+        model = Passage
+
+    collection = factory.SubFactory(CollectionFactory)
+    doc_id = factory.Sequence(lambda n: f"d{n}")
+    text = factory.Sequence(lambda n: SENTENCES[n % len(SENTENCES)])
+
+
+class PooledFactory(factory.django.DjangoModelFactory[Pooled]):
+    """A passage in the pool of `topic`."""
+
+    class Meta:
+        model = Pooled
+
+    topic = factory.SubFactory(TopicFactory)
+    passage = factory.SubFactory(PassageFactory, collection=factory.SelfAttribute("..topic.collection"))
+    position = factory.Sequence(lambda n: n)
+
+
+class JudgmentFactory(factory.django.DjangoModelFactory[Judgment]):
+    class Meta:
+        model = Judgment
+
+    topic = factory.SubFactory(TopicFactory)
+    doc_id = "d1"
+    relevance = 2
+
+
+class RunFactory(factory.django.DjangoModelFactory[Run]):
+    class Meta:
+        model = Run
+
+    collection = factory.SubFactory(CollectionFactory)
+    run_tag = factory.Sequence(lambda n: f"run{n}")
+
+
+class RankingFactory(factory.django.DjangoModelFactory[Ranking]):
+    """Scores fall by one a rank unless given."""
+
+    class Meta:
+        model = Ranking
+
+    run = factory.SubFactory(RunFactory)
+    topic = factory.SubFactory(TopicFactory)
+    doc_ids = factory.List([])
+    scores = factory.LazyAttribute(lambda row: [float(len(row.doc_ids) - rank) for rank in range(len(row.doc_ids))])
+
+
+class BankFactory(factory.django.DjangoModelFactory[Bank]):
+    class Meta:
+        model = Bank
+
+    collection = factory.SubFactory(CollectionFactory)
+    name = "main"
+
+
+class ItemRevisionFactory(factory.django.DjangoModelFactory[ItemRevision]):
+    class Meta:
+        model = ItemRevision
+        django_get_or_create = ("topic", "uid")
+
+    topic = factory.SubFactory(TopicFactory)
+    text = factory.Sequence(lambda n: QUESTIONS[n % len(QUESTIONS)])
+    uid = factory.LazyAttribute(lambda row: item_id(row.topic.query_id, row.text))
+
+
+class ItemFactory(factory.django.DjangoModelFactory[Item]):
+    """A question of `bank` for `topic`; `text` gives its words."""
+
+    class Meta:
+        model = Item
+
+    class Params:
+        text = factory.Sequence(lambda n: QUESTIONS[n % len(QUESTIONS)])
+
+    bank = factory.SubFactory(BankFactory)
+    topic = factory.SubFactory(TopicFactory, collection=factory.SelfAttribute("..bank.collection"))
+    kind = "question"
+    position = factory.Sequence(lambda n: n)
+    revision = factory.SubFactory(
+        ItemRevisionFactory, topic=factory.SelfAttribute("..topic"), text=factory.SelfAttribute("..text")
+    )
+
+
+def lexical_config() -> GraderConfig:
+    return config_for("lexical", "lexical", "LexicalBaseline")
+
+
+def grade(config: GraderConfig, item: Item, passage: Passage, rating: int | None, outcome: str = "numeric") -> None:
+    """Store one grade the way the product does; rating None with outcome "failed" is a failed one."""
+    row = Grade(config=config, topic=item.topic, revision=item.revision, passage=passage, rating=rating)
+    row.outcome = outcome
+    save_grades(config, [row])
