@@ -49,16 +49,16 @@ def _passage(passage: GradedPassage, query_id: str) -> PassageJson:
         if Purpose.DIRECT not in purpose_and_grader
     ]
     grades = [_direct(grade) for grade in passage.grades if grade.purpose is Purpose.DIRECT]
-    pooling = PoolingJson(_judgments(passage, query_id), _rankings(passage, query_id))
+    pooling = PoolingJson(_judgments(passage), _rankings(passage, query_id))
     return PassageJson(passage.doc_id, passage.text, pooling, exam_grades, grades)
 
 
-def _judgments(passage: GradedPassage, query_id: str) -> list[JudgmentJson]:
+def _judgments(passage: GradedPassage) -> list[JudgmentJson]:
     return [
         JudgmentJson(
             relevance=judgment.relevance,
             query="/".join(filter(None, (judgment.query_id, judgment.facet_id))),
-            title_query=query_id,
+            title_query=judgment.query_id,
             paragraph_id=passage.doc_id,
         )
         for judgment in passage.judgments

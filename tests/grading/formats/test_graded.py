@@ -1,0 +1,119 @@
+"""The Workbench's graded file: every quirk of the sample is read for what it means."""
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from grading.formats.workbench import item_id, read_graded, write_graded
+from grading.types import ItemKind, Outcome, Purpose
+
+FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
+COLLECT = item_id("t1", "What do bees collect from flowers?")
+WATER = item_id("t1", "How is water removed from nectar?")
+NECTAR = item_id("t1", "Bees collect nectar")
+FANNING = item_id("t1", "Fanning dries the nectar")
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return list(read_graded(FORMATS / "graded.jsonl.gz"))
+
+
+@pytest.fixture(scope="module")
+def by_class(topics):
+    """prompt class -> grades of the first passage."""
+    grades = topics[0].passages[0].grades
+    return {name: list(group) for name, group in groupby(grades, key=lambda grade: grade.prompt_class)}
+
+
+def seen(grades):
+    return [(grade.item_id, grade.rating, grade.answer, grade.outcome) for grade in grades]
+
+
+def test_topics_and_passages(topics):
+    assert [(topic.query_id, topic.line) for topic in topics] == [("t1", 1), ("t2", 2)]
+    assert [passage.doc_id for passage in topics[0].passages] == ["d1", "77"]
+    assert topics[1].passages[0].doc_id == "d1", "the same passage in two topics"
+
+
+def test_judgments_of_the_topic_its_subtopics_and_other_topics(topics):
+    judgments = topics[0].passages[0].judgments
+    assert [(j.query_id, j.facet_id, j.relevance) for j in judgments] == [
+        ("t1", "", 3),
+        ("t1", "hive", 1),
+        ("t9", "", 0),
+    ]
+
+
+def test_a_run_tag_may_be_a_number_and_a_rank_zero(topics):
+    rankings = topics[0].passages[0].rankings
+    assert [(r.run_tag, r.rank, r.score) for r in rankings] == [("bm25", 1, 17.5), ("2", 0, 3.25)]
+
+
+def test_ratings_keep_the_reply_and_how_it_was_read(by_class):
+    grades = by_class["QuestionSelfRatedUnanswerablePromptWithChoices"]
+    assert seen(grades) == [
+        (COLLECT, 5, "5", Outcome.NUMERIC),
+        (WATER, 4, "Rating: 4", Outcome.NUMERIC),
+    ]
+    assert {(grade.kind, grade.purpose, grade.llm) for grade in grades} == {
+        (ItemKind.QUESTION, Purpose.RATE, "example/model")
+    }
+
+
+def test_the_file_s_rating_stays_where_its_reply_says_none(by_class):
+    nectar, fanning = by_class["NuggetSelfRatedPrompt"]
+    assert (nectar.kind, nectar.rating, nectar.outcome) == (ItemKind.NUGGET, 4, Outcome.NUMERIC)
+    assert (fanning.rating, fanning.outcome) == (0, Outcome.DEFAULTED)
+
+
+def test_extracted_answers_have_no_rating(by_class):
+    questions = by_class["QuestionCompleteConciseUnanswerablePromptWithChoices"]
+    assert seen(questions) == [
+        (COLLECT, None, "nectar", Outcome.EXTRACTED),
+        (WATER, None, "by fanning", Outcome.EXTRACTED),
+    ]
+    assert by_class["NuggetExtractionPrompt"][0].kind is ItemKind.NUGGET
+    assert by_class["NuggetExtractionPrompt"][0].purpose is Purpose.EXTRACT
+
+
+def test_the_first_of_two_entries_of_one_grader_counts(topics, by_class):
+    assert topics[0].ignored_entries == 1
+    assert by_class["QuestionSelfRatedUnanswerablePromptWithChoices"][0].rating == 5
+
+
+def test_direct_grades(by_class):
+    yes, two = by_class["FagB"][0], by_class["Thomas"][0]
+    assert (yes.item_id, yes.rating, yes.answer, yes.outcome) == ("direct", 1, "Yes", Outcome.NUMERIC)
+    assert (two.rating, two.answer, two.purpose) == (2, "2", Purpose.DIRECT), "`answers` for `answer`"
+
+
+def test_an_error_of_the_model_is_a_failed_grade(topics):
+    rated, failed = topics[0].passages[1].grades[:2]
+    assert (rated.item_id, rated.rating, rated.outcome) == (COLLECT, 0, Outcome.UNANSWERABLE)
+    assert (failed.item_id, failed.rating, failed.outcome) == (WATER, None, Outcome.FAILED)
+    assert (failed.answer, failed.reason) == ("I refuse", "no rating: ValueError")
+
+
+def test_an_entry_without_prompt_information_was_checked_against_the_key(topics):
+    grades = topics[0].passages[1].grades[2:]
+    assert {(grade.prompt_class, grade.purpose) for grade in grades} == {
+        ("QuestionPromptWithChoices", Purpose.VERIFY)
+    }
+    assert {grade.item_id: (grade.rating, grade.answer) for grade in grades} == {
+        WATER: (1, "water"),
+        COLLECT: (0, "wax"),
+    }
+
+
+def test_written_files_read_back_and_write_the_same_bytes(topics, tmp_path):
+    first, second = tmp_path / "first.jsonl.gz", tmp_path / "second.jsonl.gz"
+    write_graded(first, topics)
+    again = list(read_graded(first))
+    write_graded(second, again)
+    assert second.read_bytes() == first.read_bytes()
+    assert [topic.query_id for topic in again] == ["t1", "t2"]
+    for old, new in zip(topics[0].passages, again[0].passages, strict=True):
+        assert (old.judgments, old.rankings) == (new.judgments, new.rankings)
+        assert sorted(seen(old.grades), key=repr) == sorted(seen(new.grades), key=repr)

@@ -1,0 +1,84 @@
+"""Bytes to lines: what is accepted, and the place and the words of what is not."""
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from grading.errors import BadFormat
+from grading.formats import reading
+from grading.formats.reading import lines
+from grading.formats.writing import write_lines
+
+BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_gzip_is_known_by_its_bytes(tmp_path):
+    zipped = write(tmp_path / "plain.txt", gzip.compress(b"one\r\ntwo"))
+    plain = write(tmp_path / "zipped.gz", b"\xef\xbb\xbfone\n\ntwo\n")
+    assert list(lines(zipped)) == [(1, "one"), (2, "two")]
+    assert list(lines(plain)) == [(1, "one"), (2, ""), (3, "two")]
+
+
+def test_two_gzip_members_are_one_file(tmp_path):
+    path = write(tmp_path / "two.gz", gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert [text for _, text in lines(path)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "phrase"),
+    [
+        ("truncated.tsv.gz", "truncated, expected its end marker"),
+        ("damaged.tsv.gz", "damaged"),
+        ("latin1.tsv", "byte 7 of the line is not UTF-8, expected UTF-8"),
+        ("empty.jsonl", "empty, expected at least one line"),
+        ("blank.jsonl", "empty, expected at least one line"),
+        ("missing.jsonl", "cannot be opened, expected a readable file"),
+    ],
+)
+def test_bad_bytes_are_named(name, phrase):
+    with pytest.raises(BadFormat, match=phrase) as caught:
+        list(lines(BROKEN / name))
+    assert caught.value.file == name
+
+
+def test_not_utf8_names_its_line():
+    with pytest.raises(BadFormat) as caught:
+        list(lines(BROKEN / "latin1.tsv"))
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
+def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 10)
+    assert list(lines(write(tmp_path / "a", b"x" * 10 + ending))) == [(1, "x" * 10)]
+    with pytest.raises(BadFormat, match="too long, expected at most 10 bytes") as caught:
+        list(lines(write(tmp_path / "b", b"short\n" + b"x" * 11 + ending)))
+    assert caught.value.line == 2
+
+
+def test_a_long_line_is_not_read_whole(tmp_path, monkeypatch):
+    """A small gzip that unpacks to 50 MB without a line break stops at the limit."""
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 1_000_000)
+    bomb = write(tmp_path / "bomb.gz", gzip.compress(b"x" * 50_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadFormat, match="too long"):
+            list(lines(bomb))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_written_gzip_is_the_same_every_time(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        write_lines(tmp_path / name, [b"one", b"two"])
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"one\ntwo\n"

@@ -1,0 +1,67 @@
+"""Qrels, runs and the leaderboard as TSV."""
+
+from pathlib import Path
+
+import numpy as np
+import pytrec_eval
+
+from grading.formats.leaderboard_tsv import LeaderboardRow, leaderboard_lines, write_leaderboard
+from grading.formats.trec import read_qrels, read_run, trec_eval_order, write_qrels, write_run
+from grading.types import Qrel, Ranking
+
+FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
+
+
+def test_qrels_take_any_white_space(tmp_path):
+    qrels = list(read_qrels(FORMATS / "judgments.qrels"))
+    assert qrels == [Qrel("t1", "d1", 3), Qrel("t1", "77", 0), Qrel("t2", "d1", 1)]
+    write_qrels(tmp_path / "written.qrels", qrels)
+    assert (tmp_path / "written.qrels").read_text() == "t1 0 d1 3\nt1 0 77 0\nt2 0 d1 1\n"
+
+
+def test_ranks_become_positions():
+    assert list(read_run(FORMATS / "bm25.run")) == [
+        Ranking("bm25", "t1", ("d1", "77", "d3"), (9.5, 8.25, 9.5)),
+        Ranking("bm25", "t2", ("d1",), (1.0,)),
+    ]
+
+
+def test_equal_ranks_keep_the_file_s_order(tmp_path):
+    path = tmp_path / "ties.run"
+    path.write_text("q 0 b 1 1 r\nq 0 a 1 2 r\nq 0 c 0 3 r\n")
+    assert next(read_run(path)).doc_ids == ("c", "b", "a")
+
+
+def test_runs_round_trip(tmp_path):
+    first, second = tmp_path / "first.run", tmp_path / "second.run.gz"
+    rankings = [Ranking("r", "q1", ("b", "a"), (0.1 + 0.2, -1e-30)), Ranking("r", "q2", ("c",), (5.0,))]
+    write_run(first, rankings)
+    assert list(read_run(first)) == rankings
+    write_run(second, read_run(first))
+    assert list(read_run(second)) == rankings
+
+
+def test_trec_eval_order_is_what_trec_eval_does():
+    """Scores that only differ beyond single precision are ties, and ties go by descending id."""
+    scores = (1.0, 1.0 + 1e-12, 1.0 + 1e-4, 1.0)
+    ranking = Ranking("r", "q", ("d2", "d10", "\u00e9", "d1"), scores)
+    order = trec_eval_order(ranking)
+    assert order == ("\u00e9", "d2", "d10", "d1")
+    run = dict(zip(ranking.doc_ids, ranking.scores, strict=True))
+    for position, doc_id in enumerate(order, start=1):
+        evaluator = pytrec_eval.RelevanceEvaluator({"q": {doc_id: 1}}, {"recip_rank"})
+        assert np.isclose(evaluator.evaluate({"q": run})["q"]["recip_rank"], 1 / position)
+
+
+def test_leaderboard_tsv(tmp_path):
+    rows = [LeaderboardRow("bm25", 1 / 3, 0.125, 25), LeaderboardRow("none", float("nan"), None, 0)]
+    expected = [
+        "# Rubric-Cover@20",
+        "# bank main",
+        "run_tag\tscore\tstderr\tn_topics",
+        "bm25\t0.3333333333333333\t0.125\t25",
+        "none\t-\t-\t0",
+    ]
+    assert leaderboard_lines(rows, ["Rubric-Cover@20", "bank main"]) == expected
+    write_leaderboard(tmp_path / "board.tsv", rows, ["Rubric-Cover@20", "bank main"])
+    assert (tmp_path / "board.tsv").read_text().splitlines() == expected
