@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 PORT ?= 8000
 PYTHON ?= $(shell for v in python3.11 python3.12 python3.13 python3 python; do \
-	$$v -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$v; break; }; done)
+	$$v -c 'import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$v; break; }; done)
 
 VENV := .venv
 BIN := $(VENV)/bin
