@@ -1,4 +1,4 @@
-"""Rubric-Cover and Rubric-Qrels: the papers' example, hand-worked tables, and the definitions as plain loops."""
+"""Rubric-Cover and Rubric-Qrels: the papers' example, hand-worked tables, and plain loops."""
 
 import numpy as np
 import pytest
