@@ -1,0 +1,63 @@
+"""Load the demo collection through the same actions as any other collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import jobs
+from rubricweb.grades.actions import start_grading
+from rubricweb.grades.imports import ImportFiles, import_collection
+from rubricweb.grades.models import JobChunk
+
+SLUG = "demo"
+PASSWORD = "rubric-demo"  # noqa: S105 - printed on every start; these accounts exist on nobody's server
+ACCOUNTS = {
+    "organizer": Role.ORGANIZER,
+    "developer": Role.DEVELOPER,
+    "assessor": Role.ASSESSOR,
+    "viewer": Role.VIEWER,
+}
+FOLDER = Path(settings.BASE_DIR) / "fixtures" / "demo"
+
+
+def demo_files() -> ImportFiles:
+    return ImportFiles(
+        name="Demo: five everyday questions",
+        queries=FOLDER / "queries.json",
+        graded=(FOLDER / "passages.jsonl",),
+        banks=(FOLDER / "questions.jsonl", FOLDER / "nuggets.jsonl"),
+        runs=FOLDER / "runs",
+        qrels=FOLDER / "qrels.txt",
+        min_relevant=2,
+    )
+
+
+@transaction.atomic
+def load_demo() -> Collection:
+    """Import the collection, make the accounts, and grade every cell with the lexical baseline, here and now.
+
+    All or nothing: a start that was interrupted is made again by the next.
+    """
+    import_collection(SLUG, files=demo_files(), by=None)
+    collection = Collection.objects.get(slug=SLUG)
+    for username, role in ACCOUNTS.items():
+        set_role(_account(username), collection, role=role, by=None)
+    started = start_grading(collection, by=User.objects.get(username="developer"))
+    for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
+        jobs.grade_chunk(chunk)
+    return collection
+
+
+def _account(username: str) -> User:
+    user, is_new = User.objects.get_or_create(username=username, defaults={"first_name": username.capitalize()})
+    if is_new:
+        user.set_password(PASSWORD)
+        user.save(update_fields=["password"])
+    return user

@@ -1,0 +1,55 @@
+"""`manage.py demo`: everything on the embedded default, with a collection to look at."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import ArgumentParser
+from types import FrameType
+
+from django.core.management import BaseCommand, CommandError, call_command
+from environs import Env
+
+from rubricweb.corpus.models import Collection
+from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
+from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
+
+
+class Command(BaseCommand):
+    help = "Migrate, load the demo collection once, and run Redis, web and a worker until Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=Env().int("PORT", 8000))
+        parser.add_argument("--load-only", action="store_true", help="load the collection and stop")
+
+    def handle(self, *, port: int, load_only: bool, **options: object) -> None:
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            if not load_only:
+                check_port(port)
+            with running_redis():
+                self._load()
+                if not load_only:
+                    self._say_where(port)
+                    sys.exit(serve(port))
+        except CannotStart as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped.")
+
+    def _load(self) -> None:
+        call_command("migrate", verbosity=0)
+        if not Collection.objects.filter(slug=SLUG).exists():
+            self.stdout.write("Loading and grading the demo collection ...")
+            load_demo()
+
+    def _say_where(self, port: int) -> None:
+        self.stdout.write(f"\nRubricWeb runs at http://127.0.0.1:{port}/  (Ctrl-C stops it)\n\nDemo accounts, password {PASSWORD}:")
+        for username, role in ACCOUNTS.items():
+            self.stdout.write(f"  {username:<10} {role.label}")
+        self.stdout.write("")
+        self.stdout.flush()
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
