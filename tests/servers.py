@@ -165,15 +165,19 @@ def redis_server(pytestconfig: pytest.Config) -> Iterator[RedisServer]:
     server.start()
 
 
-@pytest.fixture
-def database_url(db: None) -> str:
-    """The URL of the test database itself, for the environment of a process that the test starts.
-
-    Such a process sees committed rows only, so ask for `transactional_db` too.
-    """
+def url_of_test_database() -> str:
     from django.db import connection
 
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
     return os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
+
+
+@pytest.fixture
+def database_url(db: None) -> str:
+    """The URL of the test database itself, for the environment of a process that the test starts.
+
+    Such a process sees committed rows only, so ask for `transactional_db` too.
+    """
+    return url_of_test_database()

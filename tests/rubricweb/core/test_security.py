@@ -1,0 +1,53 @@
+"""What holds for every page: sign-in, a strict content policy, and answers for htmx after login loss."""
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+PUBLIC = {"/healthz", "/accounts/sign-in/"}
+
+
+def _addresses() -> list[str]:
+    """Every address of ours with plausible arguments."""
+    found = []
+    for name in ("review", "banks", "grades", "leaderboards", "exports", "corpus", "core"):
+        patterns = get_resolver(reverse("core:healthz") and "rubricweb.urls").namespace_dict[name][1].reverse_dict
+        for view_name in {key for key in patterns if isinstance(key, str)}:
+            for possibility, *_ in patterns.getlist(view_name):
+                for _path, names in possibility:
+                    arguments = {n: "autumn" if n == "slug" else 1 for n in names}
+                    found.append(reverse(f"{name}:{view_name}", kwargs=arguments))
+    return sorted(set(found) - PUBLIC)
+
+
+@pytest.mark.django_db
+def test_every_address_asks_to_sign_in(client: Client):
+    addresses = _addresses()
+    assert len(addresses) > 5
+    for address in addresses:
+        answer = client.get(address)
+        if answer.status_code != 405:
+            assert answer.status_code == 302, address
+            assert answer["Location"].startswith("/accounts/sign-in/"), address
+
+
+@pytest.mark.django_db
+def test_the_content_policy_allows_no_inline_code(client: Client):
+    policy = client.get("/accounts/sign-in/")["Content-Security-Policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.django_db
+def test_htmx_leaves_the_page_when_the_session_ended(client: Client):
+    answer = client.get("/", headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    assert answer["HX-Redirect"] == "/accounts/sign-in/"
+
+
+@pytest.mark.django_db
+def test_a_change_without_csrf_token_is_refused(owner):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(owner, backend="django.contrib.auth.backends.ModelBackend")
+    assert browser.post("/accounts/sign-out/").status_code == 403
