@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders import GraderSpec, registry
+from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 
-IMPORTED = "imported"
-
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
     """The config that this back-end runs. Raises UnknownGrader or UnknownPrompt."""
-    prompt = prompts.get(prompt_class)
-    return _get(GraderSpec(backend, llm, prompt_class, {}), prompt.purpose)
+    spec = GraderSpec(backend, llm, prompt_class, {})
+    return _get(spec, spec.prompt.purpose, spec.fingerprint)
 
 
 def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
-    """The config of grades that came in a file; nobody can run it."""
-    return _get(GraderSpec(IMPORTED, llm, prompt_class, {"purpose": str(purpose)}), purpose)
+    """The config of grades that came in a file; nobody can run it, and its prompt may be unknown to us."""
+    spec = GraderSpec(IMPORTED, llm, prompt_class, {})
+    identity = "\0".join((IMPORTED, llm, prompt_class, purpose))
+    return _get(spec, purpose, hashlib.sha256(identity.encode()).hexdigest())
 
 
-def _get(spec: GraderSpec, purpose: Purpose) -> GraderConfig:
+def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
     fields = {
         "backend": spec.backend,
         "llm": spec.llm,
@@ -31,7 +34,7 @@ def _get(spec: GraderSpec, purpose: Purpose) -> GraderConfig:
         "purpose": purpose,
         "options": dict(spec.options),
     }
-    config, _ = GraderConfig.objects.get_or_create(fingerprint=spec.fingerprint, defaults=fields)
+    config, _ = GraderConfig.objects.get_or_create(fingerprint=fingerprint, defaults=fields)
     return config
 
 
