@@ -60,8 +60,19 @@ class Document:
         for key, value in pairs:
             use = counts[key] = counts.get(key, 0) + 1
             found = where.get(key, [1])
-            placed.append((key, value, found[min(use, len(found)) - 1]))
+            line = found[min(use, len(found)) - 1]
+            self._refuse_unstorable(f"{key} {value}", line)
+            placed.append((key, value, line))
         return placed
+
+    def _refuse_unstorable(self, text: str, line: int) -> None:
+        """Escapes can make text that no database stores."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise self.error("half a surrogate pair, expected whole characters", line) from error
+        if "\0" in text:
+            raise self.error("a NUL character, expected text", line)
 
     def error(self, problem: str, line: int) -> BadFormat:
         return BadFormat(problem, file=self.file, line=line)

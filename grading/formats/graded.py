@@ -11,7 +11,8 @@ from grading.errors import BadFormat
 from grading.formats.graded_entries import direct_grade, direct_key, entry_key, item_grades
 from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
 from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade, Judgment, PooledRank
-from grading.formats.jsonl import real, records, whole
+from grading.formats.jsonl import records
+from grading.formats.numbers import real, whole
 
 _DECODER = msgspec.json.Decoder(TopicJson)
 

@@ -14,10 +14,9 @@ from grading.formats.graded_json import (
     ExamGradesJson,
     PromptJson,
     SelfRatingJson,
-    Text,
 )
 from grading.formats.graded_records import DEFAULT_PROMPT_CLASS, DIRECT_ITEM, ImportedGrade
-from grading.formats.jsonl import Number, whole
+from grading.formats.numbers import Number, whole
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
@@ -165,7 +164,7 @@ def _failure(error: ErrorJson | str | None) -> tuple[str, str]:
     return _text(error.response), ": ".join(filter(None, reasons)) or "no reason given"
 
 
-def _text(value: Text) -> str:
+def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from grading.formats.jsonl import Number
+from grading.formats.numbers import Number
 from grading.types import ItemKind
 
 Identifier = str | int
@@ -60,9 +60,9 @@ class AnswerJson(msgspec.Struct, array_like=True, gc=False):
 
 
 class ErrorJson(msgspec.Struct, omit_defaults=True):
-    response: Text = None
-    failure_reason: Text = None
-    caught_exception: Text = None
+    response: object = None
+    failure_reason: object = None
+    caught_exception: object = None
 
 
 class ExamGradesJson(msgspec.Struct, omit_defaults=True):
@@ -72,8 +72,8 @@ class ExamGradesJson(msgspec.Struct, omit_defaults=True):
     wrong: list[Identifier] = msgspec.field(name="wrongAnswered")
     answers: list[AnswerJson]
     llm: Identifier
-    llm_options: dict[str, object] | None = None
-    exam_ratio: float | None = None
+    llm_options: object = None
+    exam_ratio: object = None
     prompt_info: PromptJson | None = None
     prompt_type: str | None = None
     self_ratings: list[SelfRatingJson] | None = None
@@ -89,7 +89,7 @@ class DirectGradeJson(msgspec.Struct, omit_defaults=True):
     llm: Identifier
     answer: Text = None
     answers: Text = None
-    llm_options: dict[str, object] | None = None
+    llm_options: object = None
     prompt_info: PromptJson | None = None
     prompt_type: str | None = None
     self_ratings: Number | bool | None = None

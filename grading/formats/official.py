@@ -10,7 +10,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.dictionary import Document, read_document
-from grading.formats.jsonl import real
+from grading.formats.numbers import real
 from grading.formats.writing import write_lines
 
 BoardKind = Literal["ranks", "scores"]

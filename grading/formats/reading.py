@@ -5,6 +5,7 @@ the bytes.
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from grading.errors import BadFormat
 MAX_LINE_BYTES = 64_000_000
 """The longest line that is read (64 MB, after decompression, without its line break)."""
 
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _GZIP_MAGIC = b"\x1f\x8b"
+_NUL = "a NUL character, expected text"
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -24,7 +27,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     name.
 
     Blank lines are yielded too. Raises `BadFormat` for a file that cannot be opened, a truncated or damaged
-    gzip, bytes that are not UTF-8, a line over `MAX_LINE_BYTES`, and a file without any non-blank line.
+    gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, and a file without any non-blank
+    line.
     """
     has_text = False
     number = 0
@@ -37,6 +41,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise BadFormat(
             "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
         )
+
+
+def refuse_escaped_nul(text: str) -> None:
+    r"""Raise `BadFormat`, without a place, for JSON with the escape `\u0000`: databases store no NUL."""
+    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+        raise BadFormat(_NUL)
 
 
 def _open(path: Path) -> BinaryIO:
@@ -79,4 +89,6 @@ def _decode(raw: bytes, *, file: str, line: int) -> str:
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
         raise BadFormat(problem, file=file, line=line) from error
+    if "\0" in text:
+        raise BadFormat(_NUL, file=file, line=line)
     return text.removeprefix(_BYTE_ORDER_MARK) if line == 1 else text

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from grading.errors import BadFormat
+from grading.formats.numbers import real, whole
 from grading.formats.reading import lines
 from grading.formats.writing import write_lines
 from grading.types import Qrel, Ranking
@@ -23,7 +24,7 @@ def read_qrels(path: Path) -> Iterator[Qrel]:
     first_use: dict[tuple[str, str], int] = {}
     for line, columns in _rows(path, _QREL):
         query_id, _, doc_id, relevance = columns
-        number = _int(relevance, what="the relevance", file=path.name, line=line)
+        number = _whole(relevance, what="the relevance", file=path.name, line=line)
         first = first_use.setdefault((query_id, doc_id), line)
         if first != line:
             problem = (
@@ -34,8 +35,18 @@ def read_qrels(path: Path) -> Iterator[Qrel]:
 
 
 def write_qrels(path: Path, qrels: Iterable[Qrel]) -> None:
-    """Write `query_id 0 doc_id relevance`, in the order given."""
-    write_lines(path, (f"{qrel.query_id} 0 {qrel.doc_id} {qrel.relevance}".encode() for qrel in qrels))
+    """Write `query_id 0 doc_id relevance`, as given. Raises `BadFormat` for an id with white space."""
+    write_lines(path, (line.encode() for line in qrels_lines(qrels)))
+
+
+def qrels_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
+    """The lines of a qrels file, without line breaks.
+
+    >>> list(qrels_lines([Qrel("q1", "d7", 4)]))
+    ['q1 0 d7 4']
+    """
+    for qrel in qrels:
+        yield f"{_column(qrel.query_id)} 0 {_column(qrel.doc_id)} {qrel.relevance}"
 
 
 def read_run(path: Path) -> Iterator[Ranking]:
@@ -57,18 +68,20 @@ def read_run(path: Path) -> Iterator[Ranking]:
         if doc_id in of_topic:
             problem = f"{doc_id} is ranked twice for {query_id}, expected each passage once a topic"
             raise BadFormat(problem, file=path.name, line=line)
-        position = _int(rank, what="the rank", file=path.name, line=line)
+        position = _whole(rank, what="the rank", file=path.name, line=line)
         of_topic[doc_id] = position, _score(score, file=path.name, line=line)
     for query_id, of_topic in ranked.items():
         yield _ranking(run_tag, query_id, of_topic)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
-    """Write `query_id Q0 doc_id rank score run_tag` with ranks from 1."""
+    """Write `query_id Q0 doc_id rank score run_tag`, ranks from 1. Raises `BadFormat` for an id with white
+    space.
+    """
     write_lines(
         path,
         (
-            f"{ranking.query_id} Q0 {doc_id} {rank} {score!r} {ranking.run_tag}".encode()
+            _run_line(ranking, doc_id, rank, score)
             for ranking in rankings
             for rank, (doc_id, score) in enumerate(zip(ranking.doc_ids, ranking.scores, strict=True), start=1)
         ),
@@ -107,18 +120,27 @@ def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
             raise BadFormat(f"{len(columns)} columns, expected {shape}", file=path.name, line=line)
 
 
-def _int(text: str, *, what: str, file: str, line: int) -> int:
+def _whole(text: str, *, what: str, file: str, line: int) -> int:
     try:
-        return int(text)
-    except ValueError as error:
-        raise BadFormat(f"{what} is {text!r}, expected a whole number", file=file, line=line) from error
+        return whole(text, what=what)
+    except BadFormat as error:
+        raise BadFormat(error.problem, file=file, line=line) from error
 
 
 def _score(text: str, *, file: str, line: int) -> float:
     try:
-        score = float(text)
-    except ValueError:
-        score = float("nan")
-    if score - score != 0:
-        raise BadFormat(f"the score is {text!r}, expected a finite number", file=file, line=line)
-    return score
+        return real(text, what="the score")
+    except BadFormat as error:
+        raise BadFormat(error.problem, file=file, line=line) from error
+
+
+def _run_line(ranking: Ranking, doc_id: str, rank: int, score: float) -> bytes:
+    query_id, run_tag = _column(ranking.query_id), _column(ranking.run_tag)
+    return f"{query_id} Q0 {_column(doc_id)} {rank} {score!r} {run_tag}".encode()
+
+
+def _column(text: str) -> str:
+    """An id that can stand in a file whose columns are parted by white space."""
+    if text.split() != [text]:
+        raise BadFormat(f"the id {text!r} is empty or holds white space, expected one word")
+    return text

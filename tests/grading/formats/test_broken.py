@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.trec import read_qrels, read_run
+from grading.formats.trec import read_qrels, read_run, write_qrels, write_run
 from grading.formats.workbench import read_bank, read_graded, read_official, read_queries
+from grading.types import Qrel, Ranking
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
 GOOD_TOPIC = '["t0", []]'
@@ -72,6 +73,10 @@ GRADED = [
         "item a is rated 4 and 2, expected one rating",
     ),
     (topic(correctAnswered=["a"], wrongAnswered=["a"]), "item a is in correctAnswered and in wrongAnswered"),
+    (passage([{"query": "t1", "relevance": 2**31}]), "query t1 is 2147483648, expected a whole number"),
+    (passage([{"query": "t1", "relevance": "1_0"}]), 'query t1 is "1_0", expected a whole number'),
+    (passage(text="a \0 b"), "a NUL character, expected text"),
+    (passage(text="a \ud800 b"), "malformed JSON"),
     (topic("grades", self_ratings=6), "item direct is 6, expected 0 to 5"),
 ]
 
@@ -113,11 +118,11 @@ QREL, RUN = "t1 0 d1 1", "t1 Q0 d1 1 9.5 bm25"
     ("read", "text", "line", "phrase"),
     [
         (read_qrels, f"{QREL}\nt1 0 d2\n", 2, "3 columns, expected 4 columns: query_id 0 doc_id relevance"),
-        (read_qrels, f"{QREL}\nt1 0 d2 high\n", 2, "relevance is 'high', expected a whole number"),
+        (read_qrels, f"{QREL}\nt1 0 d2 high\n", 2, 'relevance is "high", expected a whole number'),
         (read_qrels, f"{QREL}\n\n{QREL}\n", 3, "d1 is judged twice for t1 (first on line 1)"),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5\n", 2, "5 columns, expected 6 columns: query_id Q0 doc_id"),
-        (read_run, f"{RUN}\nt1 Q0 d2 2.5 8.5 bm25\n", 2, "rank is '2.5', expected a whole number"),
-        (read_run, f"{RUN}\nt1 Q0 d2 2 nan bm25\n", 2, "score is 'nan', expected a finite number"),
+        (read_run, f"{RUN}\nt1 Q0 d2 2.5 8.5 bm25\n", 2, 'rank is "2.5", expected a whole number'),
+        (read_run, f"{RUN}\nt1 Q0 d2 2 nan bm25\n", 2, 'score is "nan", expected a finite number'),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5 ql\n", 2, "run tag ql after bm25, expected one run tag"),
         (read_run, f"{RUN}\n{RUN}\n", 2, "d1 is ranked twice for t1, expected each passage once"),
         (read_queries, "t1\tone\nt1\ttwo\n", 2, "query t1 occurs twice"),
@@ -133,6 +138,9 @@ QREL, RUN = "t1 0 d1 1", "t1 Q0 d1 1 9.5 bm25"
         (read_official, '{"a": 1,\n "b": true}', 2, "rank of run b is not a number"),
         (read_official, '{"a": 1,\n "b": 0}', 2, "rank of run b is 0, expected 1 or more"),
         (read_official, '{"scores": {"a": 0.5,\n "a": 0.4}}', 2, "run a occurs twice"),
+        (read_queries, '{"t1": "one",\n "t2": "a \\u0000"}', 2, "a NUL character, expected text"),
+        (read_queries, '{"t1": "one",\n "t2": "a \\ud800"}', 2, "half a surrogate pair, expected whole"),
+        (read_queries, "t1\tone\nt2\ta \0\n", 2, "a NUL character, expected text"),
         (read_official, "{}", 1, "no runs, expected"),
         (read_official, "run\trank\na\t1\n", 1, "no such header: run rank; expected"),
         (read_official, "run_tag\tscore\na\t0.5\nb\n", 3, "1 columns between tabs, expected 2"),
@@ -158,3 +166,16 @@ def test_broken_samples(name):
 def test_topics_before_a_broken_line_are_read():
     topics = read_graded(BROKEN / "malformed.jsonl")
     assert next(topics).query_id == "t2"
+
+
+def test_an_escaped_backslash_before_u0000_is_no_nul(tmp_path):
+    path = tmp_path / "graded.jsonl"
+    path.write_text(passage(text="a \\u0000 b"))
+    assert next(read_graded(path)).passages[0].text == "a \\u0000 b"
+
+
+def test_ids_with_white_space_are_not_written_to_trec_files(tmp_path):
+    with pytest.raises(BadFormat, match="'d 1' is empty or holds white space"):
+        write_qrels(tmp_path / "a.qrels", [Qrel("q", "d 1", 1)])
+    with pytest.raises(BadFormat, match="'' is empty or holds white space"):
+        write_run(tmp_path / "a.run", [Ranking("", "q", ("d1",), (1.0,))])
