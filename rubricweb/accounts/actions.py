@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @transaction.atomic
 def set_role(user: User, collection: Collection, *, role: Role, by: User | None) -> Membership:
     """Make `user` a member with this role, or change the role."""
-    membership, _ = Membership.objects.update_or_create(user=user, collection=collection, defaults={"role": role})
+    membership, _ = Membership.objects.update_or_create(
+        user=user, collection=collection, defaults={"role": role}
+    )
     audit.record("role set", membership, by=by, detail=f"{user.username}: {role}")
     return membership

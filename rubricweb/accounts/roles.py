@@ -36,11 +36,17 @@ TO_ORGANIZE = Role.ORGANIZER
 
 
 def role_of(user: User, collection: Collection) -> Role | None:
-    """The member's role; None for an outsider. A superuser organizes everything."""
+    """The member's role; None for an outsider. A superuser organizes everything.
+
+    Asked once for a `user` object, which lives as long as a request.
+    """
     if user.is_superuser:
         return Role.ORGANIZER
-    held = user.memberships.filter(collection=collection).values_list("role", flat=True).first()
-    return Role(held) if held else None
+    known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
+    if collection.pk not in known:
+        held = user.memberships.filter(collection=collection).values_list("role", flat=True).first()
+        known[collection.pk] = Role(held) if held else None
+    return known[collection.pk]
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:

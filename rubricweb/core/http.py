@@ -1,4 +1,4 @@
-"""`HtmxRequest` and the three ways in which a view answers; the only place that asks whether htmx is there."""
+"""`HtmxRequest` and the three ways in which a view answers; only here it is asked whether htmx is there."""
 
 from __future__ import annotations
 

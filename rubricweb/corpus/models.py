@@ -16,7 +16,7 @@ class Collection(models.Model):
     """The first judgment that counts as relevant (DL and LLMJudge: 2)."""
     grader_backend = models.CharField(max_length=40, default="lexical")
     grader_llm = models.CharField(max_length=200, default="lexical")
-    """The grader that re-grades here: `grades.selectors.active_configs` makes its configs, one a prompt class."""
+    """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
     stamp = models.PositiveBigIntegerField(default=1)
     """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     created_at = models.DateTimeField(auto_now_add=True)
@@ -50,7 +50,9 @@ class Topic(models.Model):
 
     class Meta:
         ordering = ("position",)
-        constraints = (models.UniqueConstraint(fields=("collection", "query_id"), name="query_id_once_a_collection"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "query_id"), name="query_id_once_a_collection"),
+        )
 
     def __str__(self) -> str:
         return f"{self.query_id}: {self.text}" if self.text else self.query_id
@@ -80,7 +82,9 @@ class Passage(models.Model):
     text = models.TextField()
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),
+        )
 
     def __str__(self) -> str:
         return self.doc_id
@@ -96,7 +100,9 @@ class Pooled(models.Model):
     class Meta:
         ordering = ("position",)
         verbose_name_plural = "pooled"
-        constraints = (models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic"),)
+        constraints = (
+            models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic"),
+        )
 
     def __str__(self) -> str:
         return f"passage {self.passage_id} of topic {self.topic_id}"
@@ -112,7 +118,9 @@ class Run(models.Model):
 
     class Meta:
         ordering = ("run_tag",)
-        constraints = (models.UniqueConstraint(fields=("collection", "run_tag"), name="run_tag_once_a_collection"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "run_tag"), name="run_tag_once_a_collection"),
+        )
 
     def __str__(self) -> str:
         return self.run_tag
@@ -127,7 +135,9 @@ class Ranking(models.Model):
     scores = models.JSONField()
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic"),)
+        constraints = (
+            models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic"),
+        )
 
     def __str__(self) -> str:
         return f"ranking of run {self.run_id} for topic {self.topic_id}"
@@ -143,7 +153,9 @@ class Judgment(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("topic", "facet_id", "doc_id"), name="one_judgment_per_topic_facet_doc"),
+            models.UniqueConstraint(
+                fields=("topic", "facet_id", "doc_id"), name="one_judgment_per_topic_facet_doc"
+            ),
         )
 
     def __str__(self) -> str:
@@ -159,7 +171,9 @@ class OfficialScore(models.Model):
     is_rank = models.BooleanField()
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("collection", "run_tag"), name="one_official_score_per_run"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "run_tag"), name="one_official_score_per_run"),
+        )
 
     def __str__(self) -> str:
         return f"{self.run_tag}: {self.value}"

@@ -1,4 +1,4 @@
-"""Pools, rankings and judgments of a collection as arrays, cached in the process until an import moves the stamp."""
+"""Pools, rankings and judgments of a collection as arrays, cached until an import moves the stamp."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TopicPool:
 
     @cached_property
     def ranked_rows(self) -> NDArray[np.int32]:
-        """Shape (runs, depth): rows of the pool, -1 where a ranked passage is not pooled or the ranking ended."""
+        """Shape (runs, depth): rows of the pool; -1 for a passage outside it and after the end."""
         depth = max((len(ids) for ids in self.ranked if ids), default=0)
         rows = np.full((len(self.ranked), depth), -1, dtype=np.int32)
         for run, doc_ids in enumerate(self.ranked):
@@ -93,7 +93,9 @@ def _load(collection_id: int, stamp: int) -> CollectionPool:
                 judgments=judgments.get(topic_id, {}),
             )
         )
-    return CollectionPool(collection_id, stamp, tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs), tuple(topics))
+    return CollectionPool(
+        collection_id, stamp, tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs), tuple(topics)
+    )
 
 
 def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:

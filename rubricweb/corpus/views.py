@@ -1,13 +1,21 @@
-"""The stream of a collection's live events."""
+"""A collection's settings and members, and the stream of its live events."""
 
 from __future__ import annotations
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, StreamingHttpResponse
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from rubricweb.accounts import roles
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.roles import Role
 from rubricweb.core import events
-from rubricweb.corpus import access
+from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.corpus import access, actions
+from rubricweb.corpus.forms import MemberForm, SettingsForm
+from rubricweb.corpus.models import Collection
 
 
 @require_safe
@@ -16,3 +24,45 @@ async def collection_events(request: HttpRequest, slug: str) -> StreamingHttpRes
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
     return events.stream(collection.channel)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def settings(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = SettingsForm(request.POST or None, initial=_present(collection))
+    if form.is_bound and form.is_valid():
+        actions.change_settings(collection, form.settings(), by=request.user)
+        messages.success(request, "Settings saved.")
+        return redirect("corpus:settings", slug)
+    return _settings_page(request, collection, form, MemberForm())
+
+
+@require_POST
+def member(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Give an account a role in the collection."""
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = MemberForm(request.POST)
+    if not form.is_valid():
+        return _settings_page(request, collection, SettingsForm(initial=_present(collection)), form)
+    user, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
+    set_role(user, collection, role=role, by=request.user)
+    messages.success(request, f"{user} is now {role.label}.")
+    return redirect("corpus:settings", slug)
+
+
+def _present(collection: Collection) -> dict[str, object]:
+    return {name: getattr(collection, name) for name in SettingsForm.base_fields}
+
+
+def _settings_page(
+    request: HtmxRequest, collection: Collection, form: SettingsForm, member_form: MemberForm
+) -> HttpResponse:
+    context = {
+        "collection": collection,
+        "section": "settings",
+        "settings_form": form,
+        "member_form": member_form,
+        "form": member_form if member_form.is_bound else form,
+        "members": collection.memberships.select_related("user").order_by("user__username"),
+    }
+    return form_response(request, "corpus/settings.html", context)

@@ -56,7 +56,9 @@ def load_demo() -> Collection:
 
 
 def _account(username: str) -> User:
-    user, is_new = User.objects.get_or_create(username=username, defaults={"first_name": username.capitalize()})
+    user, is_new = User.objects.get_or_create(
+        username=username, defaults={"first_name": username.capitalize()}
+    )
     if is_new:
         user.set_password(PASSWORD)
         user.save(update_fields=["password"])

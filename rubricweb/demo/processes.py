@@ -35,7 +35,9 @@ def running_redis() -> Iterator[None]:
     if is_redis_up():
         yield
         return
-    server = subprocess.Popen([sys.executable, "-m", "rubricweb.core.redis_server"], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "rubricweb.core.redis_server"], stdout=subprocess.DEVNULL
+    )
     try:
         _wait_for(server)
         yield
@@ -68,7 +70,9 @@ def serve(port: int) -> int:
     binaries = str(Path(sys.executable).parent)
     env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}
     honcho = subprocess.Popen(
-        [sys.executable, "-m", "honcho", "start", "--no-prefix", "web", "worker"], env=env, cwd=settings.BASE_DIR
+        [sys.executable, "-m", "honcho", "start", "--no-prefix", "web", "worker"],
+        env=env,
+        cwd=settings.BASE_DIR,
     )
     try:
         return honcho.wait()

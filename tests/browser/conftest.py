@@ -50,7 +50,14 @@ def server_url(_environment: dict[str, str]) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = ["uvicorn", "rubricweb.asgi:application", "--port", str(port), "--timeout-graceful-shutdown", "1"]
+    command = [
+        "uvicorn",
+        "rubricweb.asgi:application",
+        "--port",
+        str(port),
+        "--timeout-graceful-shutdown",
+        "1",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", *command, "--log-level", "warning"], cwd=ROOT, env=_environment
     )

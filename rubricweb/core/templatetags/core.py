@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from django import template
 from django.template.defaultfilters import floatformat
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 register = template.Library()
+
+DASH = "\N{EN DASH}"
 
 
 @register.filter
 def score(value: float | None) -> str:
     """Four decimals as in the field's tables; a dash where undefined."""
-    return "–" if value is None or value != value else f"{value:.4f}"
+    return DASH if value is None or value != value else f"{value:.4f}"
 
 
 @register.filter
 def percent(share: float | None) -> str:
     """A share 0..1 as whole percent; never 0 % or 100 % unless exact."""
     if share is None or share != share:
-        return "–"
+        return DASH
     whole = round(100 * share)
     if 0 < share < 1:
         whole = min(99, max(1, whole))
@@ -44,7 +47,11 @@ def duration(seconds: float | None) -> str:
 def grade_chip(value: int | None) -> SafeString:
     """A rating as digit on its colour; -1 or None missing, -2 failed: neither is ever shown as 0."""
     if value is None or value == -1:
-        return mark_safe('<span class="grade-chip" data-grade="missing" title="not graded">–</span>')
+        return _chip("missing", DASH, "not graded")
     if value == -2:
-        return mark_safe('<span class="grade-chip" data-grade="failed" title="grading failed">✕</span>')
-    return mark_safe(f'<span class="grade-chip" data-grade="{int(value)}">{int(value)}</span>')
+        return _chip("failed", "\N{MULTIPLICATION X}", "grading failed")
+    return _chip(str(value), str(value), f"grade {value}")
+
+
+def _chip(grade: str, sign: str, title: str) -> SafeString:
+    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', grade, title, sign)

@@ -11,7 +11,9 @@ def _addresses() -> list[str]:
     """Every address of ours with plausible arguments."""
     found = []
     for name in ("review", "banks", "grades", "leaderboards", "exports", "corpus", "core"):
-        patterns = get_resolver(reverse("core:healthz") and "rubricweb.urls").namespace_dict[name][1].reverse_dict
+        patterns = (
+            get_resolver(reverse("core:healthz") and "rubricweb.urls").namespace_dict[name][1].reverse_dict
+        )
         for view_name in {key for key in patterns if isinstance(key, str)}:
             for possibility, *_ in patterns.getlist(view_name):
                 for _path, names in possibility:

@@ -10,7 +10,11 @@ import pytest
 def _settings(tmp_path, code: str, **env: str) -> subprocess.CompletedProcess[str]:
     known = {"PATH": os.environ["PATH"], "RUBRIC_DATA_DIR": str(tmp_path)}
     return subprocess.run(
-        [sys.executable, "-c", f"from rubricweb import settings; {code}"], env=known | env, capture_output=True, text=True
+        [sys.executable, "-c", f"from rubricweb import settings; {code}"],
+        check=False,
+        env=known | env,
+        capture_output=True,
+        text=True,
     )
 
 

@@ -44,7 +44,10 @@ class Command(BaseCommand):
             load_demo()
 
     def _say_where(self, port: int) -> None:
-        self.stdout.write(f"\nRubricWeb runs at http://127.0.0.1:{port}/  (Ctrl-C stops it)\n\nDemo accounts, password {PASSWORD}:")
+        self.stdout.write(
+            f"\nRubricWeb runs at http://127.0.0.1:{port}/  (Ctrl-C stops it)\n"
+            f"\nDemo accounts, all with the password {PASSWORD}:"
+        )
         for username, role in ACCOUNTS.items():
             self.stdout.write(f"  {username:<10} {role.label}")
         self.stdout.write("")

@@ -1,0 +1,36 @@
+"""What the signed-in person may do, for templates: hide what would be refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import template
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.roles import Role
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+    from rubricweb.corpus.models import Collection
+
+register = template.Library()
+
+
+def _holds(user: User, collection: Collection, needed: Role) -> bool:
+    held = roles.role_of(user, collection)
+    return held is not None and held.includes(needed)
+
+
+@register.filter
+def may_edit_bank(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_EDIT_BANK)
+
+
+@register.filter
+def may_grade(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_GRADE)
+
+
+@register.filter
+def may_organize(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_ORGANIZE)

@@ -1,0 +1,34 @@
+"""Changes to a collection's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from rubricweb.accounts.models import User
+from rubricweb.core import audit, events
+from rubricweb.corpus.models import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSettings:
+    """What an organizer may set."""
+
+    name: str
+    min_relevant: int
+    grader_backend: str
+    grader_llm: str
+
+
+@transaction.atomic
+def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
+    """Set name, relevance level and grader. Grades of the earlier grader stay and can still be looked at."""
+    collection.name = settings.name
+    collection.min_relevant = settings.min_relevant
+    collection.grader_backend = settings.grader_backend
+    collection.grader_llm = settings.grader_llm
+    collection.save(update_fields=["name", "min_relevant", "grader_backend", "grader_llm"])
+    audit.record("settings changed", collection, by=by, detail=settings)
+    events.publish_on_commit(collection.channel, "items")
+    return collection

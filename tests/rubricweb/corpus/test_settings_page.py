@@ -1,0 +1,68 @@
+"""The organizer's settings page: grader, relevance level, members."""
+
+import pytest
+from django.test import Client
+
+from rubricweb.accounts.models import Membership
+from rubricweb.core.models import AuditEntry
+
+PAGE = "/collections/autumn/settings/"
+VALID = {"name": "Autumn", "min_relevant": "2", "grader_backend": "hf_seq2seq", "grader_llm": ""}
+
+
+def test_an_organizer_chooses_the_grader(owner, collection, client_of):
+    answer = client_of(owner).post(PAGE, VALID)
+    assert answer.status_code == 302
+    collection.refresh_from_db()
+    assert (collection.grader_backend, collection.grader_llm) == ("hf_seq2seq", "google/flan-t5-large")
+    assert AuditEntry.objects.get(verb="settings changed").by == owner
+
+
+def test_the_baseline_always_goes_by_its_own_name(owner, collection, client_of):
+    client_of(owner).post(PAGE, VALID | {"grader_backend": "lexical", "grader_llm": "google/flan-t5-large"})
+    collection.refresh_from_db()
+    assert collection.grader_llm == "lexical"
+
+
+@pytest.mark.parametrize("wrong", [{"name": ""}, {"min_relevant": "0"}, {"grader_backend": "oracle"}])
+def test_what_does_not_fit_changes_nothing(owner, collection, client_of, wrong):
+    before = (collection.name, collection.grader_backend)
+    answer = client_of(owner).post(PAGE, VALID | wrong)
+    assert answer.status_code == 422
+    collection.refresh_from_db()
+    assert (collection.name, collection.grader_backend) == before
+
+
+def test_an_organizer_adds_a_member(owner, outsider, collection, client_of):
+    answer = client_of(owner).post(
+        "/collections/autumn/members/", {"username": "outsider", "role": "assessor"}
+    )
+    assert answer.status_code == 302
+    assert Membership.objects.get(user=outsider, collection=collection).role == "assessor"
+
+
+def test_an_unknown_account_is_said(owner, client_of):
+    answer = client_of(owner).post("/collections/autumn/members/", {"username": "nobody", "role": "viewer"})
+    assert answer.status_code == 422
+    assert "No account has this name" in answer.content.decode()
+
+
+@pytest.mark.parametrize("role", ["viewer", "assessor", "developer"])
+def test_others_may_not(role, request, client_of):
+    client: Client = client_of(request.getfixturevalue(role))
+    assert client.get(PAGE).status_code == 403
+    assert client.post("/collections/autumn/members/", {"username": "x", "role": "viewer"}).status_code == 403
+
+
+def test_an_outsider_finds_nothing(outsider, collection, client_of):
+    assert client_of(outsider).get(PAGE).status_code == 404
+
+
+def test_wrong_methods(owner, client_of):
+    assert client_of(owner).put(PAGE).status_code == 405
+    assert client_of(owner).get("/collections/autumn/members/").status_code == 405
+
+
+def test_the_page_asks_few_queries(owner, client_of, django_assert_max_num_queries):
+    with django_assert_max_num_queries(6):
+        assert client_of(owner).get(PAGE).status_code == 200
