@@ -21,6 +21,7 @@ from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
 _NO_PROMPT = PromptJson()
+_NO_ERROR = (None, "", ErrorJson())
 
 
 def entry_key(entry: ExamGradesJson) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
     """The grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
     llm, prompt_class = str(direct.llm), _prompt_class(direct.prompt_info)
     whose = DIRECT_ITEM, ItemKind.DIRECT, llm, prompt_class, Purpose.DIRECT
-    if direct.llm_response_error:
+    if direct.llm_response_error not in _NO_ERROR:
         reply, reason = _failure(direct.llm_response_error)
         return ImportedGrade(*whose, None, reply, Outcome.FAILED, reason)
     reply = _text(direct.answer if direct.answer is not None else direct.answers)
@@ -65,7 +66,7 @@ def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
 
 
 def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
-    """The file's ratings; an item that has only a reply is rated from it by the papers' rules."""
+    """The file's ratings; an item with a reply only, and no error, is rated by the papers' rules."""
     replies = _replies(entry)
     ratings: dict[str, int] = {}
     for rated in entry.self_ratings or []:
@@ -79,7 +80,7 @@ def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcom
         reply = replies.get(item_id)
         yield item_id, rating, reply or "", Outcome.NUMERIC if reply is None else parse_rating(reply).outcome
     for item_id, reply in replies.items():
-        if item_id not in ratings:
+        if item_id not in ratings and item_id not in (entry.llm_response_errors or {}):
             parsed, outcome = parse_rating(reply)
             yield item_id, parsed, reply, outcome
 

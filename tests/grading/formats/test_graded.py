@@ -1,5 +1,6 @@
 """The Workbench's graded file: every quirk of the sample is read for what it means."""
 
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -117,3 +118,45 @@ def test_written_files_read_back_and_write_the_same_bytes(topics, tmp_path):
     for old, new in zip(topics[0].passages, again[0].passages, strict=True):
         assert (old.judgments, old.rankings) == (new.judgments, new.rankings)
         assert sorted(seen(old.grades), key=repr) == sorted(seen(new.grades), key=repr)
+
+
+def read_one(tmp_path, **entries):
+    """The grades of one passage with these entries."""
+    passage = {"paragraph_id": "d1", "text": "bees", "paragraph_data": {"judgments": [], "rankings": []}}
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps(["t1", [passage | entries]]))
+    return next(read_graded(path)).passages[0].grades
+
+
+def test_replies_without_ratings_are_rated_by_the_papers_rules_unless_they_failed(tmp_path):
+    entry = {"correctAnswered": [], "wrongAnswered": [], "answers": [["a", "4"], ["b", "bees"], ["c", "4"]]}
+    entry |= {"llm": "m", "prompt_info": {"prompt_class": "X", "is_self_rated": True}}
+    entry |= {"llm_response_errors": {"c": {"failure_reason": "cut off"}}}
+    assert seen(read_one(tmp_path, exam_grades=[entry])) == [
+        ("a", 4, "4", Outcome.NUMERIC),
+        ("b", 1, "bees", Outcome.DEFAULTED),
+        ("c", None, "", Outcome.FAILED),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (None, (0, Outcome.DEFAULTED)),
+        ({}, (0, Outcome.DEFAULTED)),
+        ({"failure_reason": "cut off"}, (None, Outcome.FAILED)),
+        ("cut off", (None, Outcome.FAILED)),
+    ],
+)
+def test_a_failed_direct_grade(error, expected, tmp_path):
+    entry = {"correctAnswered": False, "answer": "perhaps", "llm": "m", "llm_response_error": error}
+    (grade,) = read_one(tmp_path, grades=[entry])
+    assert (grade.rating, grade.outcome) == expected
+
+
+def test_a_converted_direct_grade_has_both_ids(tmp_path):
+    rated = {"question_id": "direct", "nugget_id": "direct", "self_rating": "2"}
+    entry = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": 7, "self_ratings": [rated]}
+    (grade,) = read_one(tmp_path, exam_grades=[entry | {"prompt_type": "direct_grading"}])
+    assert (grade.item_id, grade.kind, grade.purpose) == ("direct", ItemKind.DIRECT, Purpose.DIRECT)
+    assert (grade.rating, grade.llm) == (2, "7")
