@@ -81,6 +81,8 @@ class JobChunk(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    LIVE = (State.QUEUED, State.LEASED)
+
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="chunks")
     number = models.PositiveIntegerField()
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")

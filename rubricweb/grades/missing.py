@@ -1,0 +1,191 @@
+"""Which cells of a collection have no grade yet: arrays, not a query a cell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import MISSING, ItemKind, Purpose
+from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+
+Cell = tuple[int, int]
+"""(revision pk, passage pk)."""
+Mask = NDArray[np.bool_]
+"""Shape (passages, revisions): True where a grade is wanted and missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A wording that a config has to grade on the pool of its topic."""
+
+    revision_pk: int
+    uid: str
+    has_text: bool
+
+
+@dataclass(frozen=True, eq=False)
+class TopicGap:
+    """The missing cells of one topic."""
+
+    topic_id: int
+    revision_pks: tuple[int, ...]
+    passage_pks: tuple[int, ...]
+    mask: Mask
+
+    @property
+    def cells(self) -> int:
+        return int(self.mask.sum())
+
+    @property
+    def items(self) -> int:
+        """Wordings with at least one missing cell."""
+        return int(self.mask.any(axis=0).sum())
+
+    def pairs_by_passage(self) -> Iterator[list[Cell]]:
+        """The missing cells, one list a passage, in the pool's order."""
+        for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
+            passage = self.passage_pks[row]
+            yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
+
+    def without(self, cells: set[Cell]) -> TopicGap:
+        mask = self.mask.copy()
+        column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
+        row_of = {pk: row for row, pk in enumerate(self.passage_pks)}
+        for revision, passage in cells:
+            if revision in column_of and passage in row_of:
+                mask[row_of[passage], column_of[revision]] = False
+        return replace(self, mask=mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """What one config has still to grade."""
+
+    config: GraderConfig
+    gaps: tuple[TopicGap, ...]
+    """Topics with at least one missing cell."""
+    wordless: int
+    """Items that cannot be graded, because only their id is known and not their text."""
+
+    @property
+    def cells(self) -> int:
+        return sum(gap.cells for gap in self.gaps)
+
+    @property
+    def scope(self) -> str:
+        """In words, for people: "5 items of 2 topics"."""
+        items, topics = sum(gap.items for gap in self.gaps), len(self.gaps)
+        return (
+            f"{items} {'item' if items == 1 else 'items'} of {topics} {'topic' if topics == 1 else 'topics'}"
+        )
+
+
+def missing_cells(
+    collection: Collection,
+    configs: Iterable[GraderConfig],
+    *,
+    topics: Iterable[Topic] | None = None,
+    items: ItemQuerySet | None = None,
+) -> list[Missing]:
+    """By config: the cells of active items over the pools of their topics that have no grade of it.
+
+    `topics` and `items` narrow it; a direct config has one wording a topic, whatever the items are.
+    """
+    pool = collection_pool(collection)
+    topic_ids = set(pool.by_topic) if topics is None else {topic.pk for topic in topics}
+    asked = Item.objects.filter(bank__collection=collection) if items is None else items
+    return [_missing(config, pool, _wanted(config, asked, topic_ids)) for config in configs]
+
+
+def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missing]:
+    """The same without the cells that a live job of the same config holds already."""
+    left = []
+    for found in missing:
+        held = _held_cells(collection, found)
+        gaps = [gap.without(held[gap.topic_id]) if gap.topic_id in held else gap for gap in found.gaps]
+        left.append(replace(found, gaps=tuple(gap for gap in gaps if gap.cells)))
+    return left
+
+
+def _held_cells(collection: Collection, missing: Missing) -> dict[int, set[Cell]]:
+    live = JobChunk.objects.filter(job__collection=collection, job__config=missing.config)
+    live = live.filter(state__in=JobChunk.LIVE, topic__in=[gap.topic_id for gap in missing.gaps])
+    held: dict[int, set[Cell]] = defaultdict(set)
+    for topic_id, cells in live.order_by().values_list("topic_id", "cells"):
+        held[topic_id].update((revision, passage) for revision, passage in cells)
+    return held
+
+
+def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> dict[int, list[Wanted]]:
+    """By topic: the wordings to grade, each once, in the order of the banks."""
+    kinds = kinds_of(config)
+    wanted: dict[int, dict[int, Wanted]] = {topic_id: {} for topic_id in topic_ids}
+    if ItemKind.DIRECT in kinds:
+        return _wanted_directly(topic_ids)
+    asked = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
+    rows = asked.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
+    for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
+        if topic_id in wanted:
+            wanted[topic_id][pk] = Wanted(pk, uid, bool(text))
+    return {topic_id: list(found.values()) for topic_id, found in wanted.items() if found}
+
+
+def _wanted_directly(topic_ids: set[int]) -> dict[int, list[Wanted]]:
+    """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
+    rows = ItemRevision.objects.filter(uid=DIRECT_UID, topic__in=topic_ids)
+    made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
+    topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")
+    return {
+        pk: [Wanted(made.get(pk, (0, ""))[0], DIRECT_UID, bool(made.get(pk, (0, ""))[1] or text))]
+        for pk, text in topics
+    }
+
+
+def _missing(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> Missing:
+    wordless = sum(not one.has_text for found in wanted.values() for one in found)
+    worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
+    part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
+    masks = _unrated(config, part, worded) if config.purpose in RATED else _unread(config, part, worded)
+    gaps = [
+        TopicGap(
+            topic.topic_id, tuple(one.revision_pk for one in worded[topic.topic_id]), topic.passage_pks, mask
+        )
+        for topic, mask in zip(part.topics, masks, strict=True)
+    ]
+    return Missing(config, tuple(gap for gap in gaps if gap.mask.any()), wordless)
+
+
+RATED = (Purpose.RATE, Purpose.DIRECT)
+"""The purposes whose grades are all in the matrix; extracted answers have no rating and are not."""
+
+
+def _unrated(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+    grades = matrices(config, pool)
+    uids = {topic.topic_id: tuple(one.uid for one in wanted[topic.topic_id]) for topic in pool.topics}
+    return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == MISSING for t in pool.topics]
+
+
+def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+    rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
+    read: dict[int, list[Cell]] = defaultdict(list)
+    for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
+        10_000
+    ):
+        read[topic_id].append((revision, passage))
+    return [_mask(topic, wanted[topic.topic_id], read[topic.topic_id]) for topic in pool.topics]
+
+
+def _mask(topic: TopicPool, wanted: list[Wanted], read: list[Cell]) -> Mask:
+    revision_pks = tuple(one.revision_pk for one in wanted)
+    mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
+    return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(set(read)).mask
