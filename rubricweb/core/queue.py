@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,6 +41,18 @@ def enqueue_now(entry_point: Callable[..., Any], *args: object, job_id: str) -> 
     """Results are not kept (the database has them), failures for a day."""
     django_rq.get_queue("default").enqueue(
         entry_point, *args, job_id=job_id, result_ttl=0, failure_ttl=86_400, description=job_id
+    )
+
+
+def enqueue_many_now(entry_point: str, jobs: Iterable[tuple[str, tuple[int, ...]]]) -> None:
+    """Many jobs (id, arguments) of one entry point in one round trip. Raises redis.RedisError."""
+    queue = django_rq.get_queue("default")
+    kept = {"result_ttl": 0, "failure_ttl": 86_400}
+    queue.enqueue_many(
+        [
+            queue.prepare_data(entry_point, args=args, job_id=name, description=name, **kept)
+            for name, args in jobs
+        ]
     )
 
 

@@ -1,0 +1,147 @@
+"""The worker process: RQ without forking, a beat beside it, and patience with a Redis that comes and goes."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+import django_rq
+import redis
+from django.db import DatabaseError, connections
+from rq import Queue, SimpleWorker
+from rq.exceptions import StopRequested
+from rq.job import Job
+
+from rubricweb.core import queue
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 5.0
+WORKER_TTL = 30
+"""Seconds; RQ's own beat, which an idle worker renews at half of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What a worker does besides its jobs; the grades app says it, since core knows nothing of grading."""
+
+    name: str
+    doing: Callable[[], str]
+    device: Callable[[], str]
+    every_beat: tuple[Callable[[], object], ...]
+    """Called one after the other with each beat; one that fails is tried again with the next."""
+    stop: Callable[[], None]
+    """Called in a signal handler: let the present job end soon."""
+    beat_seconds: float = queue.BEAT_SECONDS
+
+
+class Beat(threading.Thread):
+    """Says that the worker is alive, also in the middle of a long batch, and does its regular duties."""
+
+    def __init__(self, duties: Duties) -> None:
+        super().__init__(name="beat", daemon=True)
+        self.duties = duties
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        self.once()
+        while not self.is_over.wait(self.duties.beat_seconds):
+            self.once()
+        connections.close_all()
+
+    def once(self) -> None:
+        duties = self.duties
+        close_dead_connections()
+        for duty in (self._say, *duties.every_beat):
+            try:
+                duty()
+            except (redis.RedisError, DatabaseError) as error:
+                logger.warning("a beat of worker %s failed: %s", duties.name, error)
+
+    def _say(self) -> None:
+        duties = self.duties
+        queue.beat(queue.WorkerBeat(duties.name, time.time(), duties.doing(), duties.device()))
+
+
+class PatientWorker(SimpleWorker):
+    """Runs jobs in its own process, so that a loaded model stays loaded."""
+
+    max_connection_wait_time = LONGEST_RETRY_SECONDS
+    is_busy = False
+
+    def subscribe(self) -> None:
+        """Without RQ's remote commands, whose thread does not survive a Redis that restarts."""
+
+    def unsubscribe(self) -> None:
+        """See `subscribe`."""
+
+    def _install_signal_handlers(self) -> None:
+        """`Runner` has them: they must also work between two connections."""
+
+    def perform_job(self, job: Job, queue: Queue) -> bool:
+        close_dead_connections()
+        self.is_busy = True
+        try:
+            return bool(super().perform_job(job, queue))
+        finally:
+            self.is_busy = False
+
+
+class Runner:
+    """Works until a signal. A Redis that is away does not end it: it waits, and begins anew."""
+
+    def __init__(self, duties: Duties) -> None:
+        self.duties = duties
+        self.worker: PatientWorker | None = None
+        self.is_stopping = False
+
+    def run(self) -> None:
+        beat = Beat(self.duties)
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, self._on_signal)
+        logger.info("worker %s started", self.duties.name)
+        with contextlib.suppress(StopRequested):
+            beat.start()
+            self._work()
+        beat.is_over.set()
+        beat.join(timeout=LONGEST_RETRY_SECONDS)
+        logger.info("worker %s stopped", self.duties.name)
+
+    def _work(self) -> None:
+        wait = RETRY_SECONDS
+        while not self.is_stopping:
+            began = time.monotonic()
+            try:
+                rq_queue = django_rq.get_queue("default")
+                self.worker = PatientWorker([rq_queue], connection=rq_queue.connection, worker_ttl=WORKER_TTL)
+                self.worker.work(logging_level="ERROR")
+            except redis.RedisError as error:
+                logger.warning("worker %s lost Redis: %s", self.duties.name, error)
+            if self.is_stopping:
+                return
+            has_worked = time.monotonic() - began > LONGEST_RETRY_SECONDS
+            wait = RETRY_SECONDS if has_worked else min(wait * 2, LONGEST_RETRY_SECONDS)
+            time.sleep(wait)
+
+    def _on_signal(self, signum: int, frame: FrameType | None) -> None:
+        """The first signal lets the present job end by itself; a second ends the process at once."""
+        signal.signal(signum, signal.SIG_DFL)
+        self.is_stopping = True
+        self.duties.stop()
+        if self.worker is None or not self.worker.is_busy:
+            raise StopRequested
+        self.worker._stop_requested = True
+
+
+def close_dead_connections() -> None:
+    """Database connections that broke are closed, and the next query opens new ones."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None and not connection.is_usable():
+            connection.close()
