@@ -1,0 +1,19 @@
+"""Fetch and authorise in one call, always through the collection."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.access import collection_for
+from rubricweb.grades.models import GradingJob
+
+
+def job_for(user: User, slug: str, job_id: int, *, needed: Role = roles.TO_VIEW) -> GradingJob:
+    collection = collection_for(user, slug, needed=needed)
+    job: GradingJob = get_object_or_404(
+        collection.jobs.select_related("collection", "config", "by"), pk=job_id
+    )
+    return job

@@ -1,0 +1,58 @@
+"""From the database to Redis: chunks into the queue, and news of a job to the browsers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+
+import redis
+from django.db import transaction
+
+from rubricweb.core import events, queue
+from rubricweb.grades.models import GradingJob
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT = "rubricweb.grades.jobs.grade_chunk"
+NEWS_EVERY_SECONDS = 0.5
+
+ChunkAttempt = tuple[int, int]
+"""(chunk pk, its attempts so far)."""
+
+
+def queue_id(chunk_id: int, attempts: int) -> str:
+    """The id of the RQ job that makes the chunk's next attempt."""
+    return f"chunk-{chunk_id}-{attempts}"
+
+
+def enqueue(chunks: Iterable[ChunkAttempt]) -> None:
+    """Once the surrounding transaction has committed."""
+    transaction.on_commit(partial(enqueue_now, list(chunks)))
+
+
+def enqueue_now(chunks: list[ChunkAttempt]) -> None:
+    """A missing Redis loses nothing: the chunks wait in the database until a worker's reaper finds them."""
+    try:
+        queue.enqueue_many_now(ENTRY_POINT, [(queue_id(*chunk), (chunk[0],)) for chunk in chunks])
+    except redis.RedisError as error:
+        logger.warning("%d chunks were not enqueued yet: %s", len(chunks), error)
+
+
+def announce(job: GradingJob) -> None:
+    """Tell the browsers of new grades and counts, at most twice a second for a job, whoever works on it."""
+    try:
+        with queue.connection() as client:
+            is_time = client.set(
+                f"{job.collection.channel}:{job.pk}", 1, nx=True, px=int(NEWS_EVERY_SECONDS * 1000)
+            )
+    except redis.RedisError:
+        return
+    if is_time:
+        announce_end(job)
+
+
+def announce_end(job: GradingJob) -> None:
+    """The last news of a job is always sent."""
+    events.publish(job.collection.channel, "grades")
+    events.publish(job.collection.channel, "progress")

@@ -1,0 +1,97 @@
+"""How chunks and jobs end. A job gets its last state in `finish_if_done` and nowhere else.
+
+Whoever ends a chunk locks its job first, so that of two last chunks the second sees the first.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+
+from rubricweb.grades import dispatch
+from rubricweb.grades.leases import MAX_ATTEMPTS, Lease, LeaseLost
+from rubricweb.grades.models import GradingJob, JobChunk
+
+logger = logging.getLogger(__name__)
+
+State = JobChunk.State
+ENDED = {"lease_until": None}
+
+
+def lock(job_id: int) -> GradingJob:
+    """The job's row, locked until the transaction ends; grades that name the job can still be written."""
+    return (
+        GradingJob.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("collection")
+        .get(pk=job_id)
+    )
+
+
+@transaction.atomic
+def end_chunk(lease: Lease) -> None:
+    """All cells of the chunk are graded. Raises LeaseLost."""
+    job = lock(lease.job_id)
+    if not lease.held().update(state=State.DONE, **ENDED):
+        raise LeaseLost
+    finish_if_done(job)
+
+
+@transaction.atomic
+def retry_chunk(lease: Lease, *, error: str) -> bool:
+    """After a failed attempt the chunk waits for the next, or is given up. False if the lease is lost."""
+    job = lock(lease.job_id)
+    if lease.attempt < MAX_ATTEMPTS:
+        was_held = lease.held().update(state=State.QUEUED, worker="", **ENDED)
+        if was_held:
+            dispatch.enqueue([(lease.chunk_id, lease.attempt)])
+        return bool(was_held)
+    if not lease.held().update(state=State.FAILED, **ENDED):
+        return False
+    _note(job, error)
+    logger.error("gave chunk %s of job %s up: %s", lease.chunk_id, job.pk, error)
+    finish_if_done(job)
+    return True
+
+
+@transaction.atomic
+def fail_job(lease: Lease, *, error: str) -> None:
+    """The grader cannot run: what waits is cancelled, and the job fails with `error` for people to read."""
+    job = lock(lease.job_id)
+    if lease.held().update(state=State.FAILED, **ENDED):
+        job.chunks.filter(state=State.QUEUED).update(state=State.CANCELLED)
+        _note(job, error)
+        finish_if_done(job)
+
+
+@transaction.atomic
+def cancel_chunks(job_id: int) -> GradingJob:
+    """Cancel all that waits or runs; a worker that loses its chunk so writes nothing more."""
+    job = lock(job_id)
+    job.chunks.filter(state__in=JobChunk.LIVE).update(state=State.CANCELLED, **ENDED)
+    finish_if_done(job)
+    return job
+
+
+def finish_if_done(job: GradingJob) -> None:
+    """End the job, whose row is locked, if none of its chunks is left. The one writer of last states."""
+    states = set(job.chunks.order_by().values_list("state", flat=True).distinct())
+    if job.has_ended or states & set(JobChunk.LIVE):
+        return
+    job.state = GradingJob.State.DONE
+    if State.FAILED in states:
+        job.state = GradingJob.State.FAILED
+    elif State.CANCELLED in states:
+        job.state = GradingJob.State.CANCELLED
+    job.ended_at = timezone.now()
+    job.save(update_fields=["state", "ended_at"])
+    logger.info("job %s ended: %s", job.pk, job.state)
+    transaction.on_commit(lambda: dispatch.announce_end(job))
+
+
+def _note(job: GradingJob, error: str) -> None:
+    """Keep the first error; later ones are in the log."""
+    if not job.error:
+        job.error = error[:2_000]
+        job.save(update_fields=["error"])

@@ -1,0 +1,79 @@
+"""Who may grade a chunk: a lease, kept alive by its worker, and given to another when the worker died.
+
+Every step is one conditional UPDATE, so that of two who try only one succeeds. Times are the database's own,
+because workers may run on machines whose clocks differ.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from rubricweb.grades.models import GradingJob, JobChunk
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+"""A chunk that fails, or loses its worker, this many times is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right of one worker to grade one chunk, for as long as the chunk's row says so."""
+
+    chunk_id: int
+    job_id: int
+    attempt: int
+    worker: str
+
+    def held(self) -> QuerySet[JobChunk]:
+        """The chunk's row if the lease still stands, else nothing."""
+        held = {"state": JobChunk.State.LEASED, "attempts": self.attempt, "worker": self.worker}
+        return JobChunk.objects.filter(pk=self.chunk_id, **held)
+
+
+class LeaseLost(Exception):
+    """The chunk was cancelled or given to another worker: write nothing more."""
+
+
+def worker_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def expiry() -> Any:  # Any: a database expression
+    return Now() + timedelta(seconds=settings.LEASE_SECONDS)
+
+
+def claim(chunk_id: int) -> Lease | None:
+    """Take a chunk that waits, or whose worker is gone; None if it is not to be had."""
+    worker = worker_name()
+    is_free = Q(state=JobChunk.State.QUEUED) | Q(state=JobChunk.State.LEASED, lease_until__lt=Now())
+    free = JobChunk.objects.filter(is_free, pk=chunk_id, attempts__lt=MAX_ATTEMPTS)
+    attempts = F("attempts") + 1
+    if not free.update(state=JobChunk.State.LEASED, worker=worker, attempts=attempts, lease_until=expiry()):
+        return None
+    job_id, attempt = JobChunk.objects.values_list("job_id", "attempts").get(pk=chunk_id)
+    has_begun = GradingJob.objects.filter(pk=job_id, state=GradingJob.State.QUEUED)
+    if has_begun.update(state=GradingJob.State.RUNNING, started_at=Now()):
+        logger.info("job %s started", job_id)
+    return Lease(chunk_id, job_id, attempt, worker)
+
+
+def renew(lease: Lease) -> bool:
+    """Stay the owner for another while; False if the lease is lost."""
+    return bool(lease.held().update(lease_until=expiry()))
+
+
+def give_back(lease: Lease) -> None:
+    """A stopping worker lets others have its chunk, which counts as no attempt; a reaper enqueues it."""
+    back = {"state": JobChunk.State.QUEUED, "worker": "", "lease_until": None}
+    if lease.held().update(**back, attempts=F("attempts") - 1):
+        logger.info("gave chunk %s of job %s back", lease.chunk_id, lease.job_id)

@@ -1,0 +1,29 @@
+"""A worker: grades what is queued, until it is stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from rubricweb.core import queue
+from rubricweb.core.worker import Duties, Runner
+from rubricweb.grades import leases, reaper, working
+
+BEATS_A_LEASE = 3
+
+
+class Command(BaseCommand):
+    help = "Grade queued jobs until stopped (SIGTERM, Ctrl-C). Any number of workers may run."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        duties = Duties(
+            name=leases.worker_name(),
+            doing=working.now.doing,
+            device=lambda: working.now.device,
+            every_beat=(working.now.renew, reaper.reap),
+            stop=working.now.is_stopping.set,
+            beat_seconds=min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE),
+        )
+        Runner(duties).run()

@@ -1,0 +1,49 @@
+"""Gives out again what a dead worker or a restarted Redis lost. Any number of reapers may run at once."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from rubricweb.core import queue
+from rubricweb.grades import dispatch, endings
+from rubricweb.grades.leases import Lease
+from rubricweb.grades.models import JobChunk
+
+logger = logging.getLogger(__name__)
+
+ENQUEUED_WITHIN = timedelta(seconds=5)
+"""A younger job may still be on its way to the queue."""
+
+
+def reap() -> int:
+    """How many chunks were given out again. Raises redis.RedisError when the queue is away."""
+    return _take_from_the_dead() + _enqueue_lost(queue.waiting_ids())
+
+
+def _take_from_the_dead() -> int:
+    """Chunks whose worker was not heard of for a whole lease."""
+    expired = JobChunk.objects.filter(state=JobChunk.State.LEASED, lease_until__lt=Now()).order_by("pk")
+    leases = [Lease(*row) for row in expired.values_list("pk", "job_id", "attempts", "worker")]
+    return sum(_take(lease) for lease in leases)
+
+
+def _take(lease: Lease) -> bool:
+    error = f"The worker {lease.worker} died while it graded chunk {lease.chunk_id}."
+    is_taken = endings.retry_chunk(lease, error=error)
+    if is_taken:
+        logger.warning("worker %s died with chunk %s of job %s", lease.worker, lease.chunk_id, lease.job_id)
+    return is_taken
+
+
+def _enqueue_lost(waiting: set[str]) -> int:
+    """Chunks that wait in the database and not in Redis. One that is enqueued twice is still graded once."""
+    old = JobChunk.objects.filter(state=JobChunk.State.QUEUED, job__created_at__lt=Now() - ENQUEUED_WITHIN)
+    queued = old.order_by("pk").values_list("pk", "attempts")
+    lost = [chunk for chunk in queued if dispatch.queue_id(*chunk) not in waiting]
+    if lost:
+        dispatch.enqueue_now(lost)
+        logger.warning("enqueued %d chunks that the queue had lost", len(lost))
+    return len(lost)

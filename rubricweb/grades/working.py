@@ -1,0 +1,31 @@
+"""What this process is grading now: written by `jobs`, read by the worker's beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Event
+
+from rubricweb.grades import leases
+from rubricweb.grades.leases import Lease
+
+
+@dataclass
+class Working:
+    lease: Lease | None = None
+    device: str = ""
+    """Where the grader that is loaded computes, in its own words."""
+    is_stopping: Event = field(default_factory=Event)
+    """Set by a signal: stop after the present batch."""
+
+    def doing(self) -> str:
+        lease = self.lease
+        return f"job {lease.job_id}" if lease else "idle"
+
+    def renew(self) -> None:
+        """Keep the lease while a slow batch or a loading model sends no results."""
+        lease = self.lease
+        if lease:
+            leases.renew(lease)
+
+
+now = Working()
