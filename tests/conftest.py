@@ -7,8 +7,17 @@ from django.test import Client
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
+from rubricweb.grades import matrices
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+
+
+@pytest.fixture(autouse=True)
+def empty_caches():
+    """Caches are keyed by ids and stamps, which a database that is rolled back gives out again."""
+    pools._load.cache_clear()
+    matrices._cache.clear()
 
 
 @pytest.fixture

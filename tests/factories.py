@@ -163,3 +163,13 @@ def grade(config: GraderConfig, item: Item, passage: Passage, rating: int | None
     row = Grade(config=config, topic=item.topic, revision=item.revision, passage=passage, rating=rating)
     row.outcome = outcome
     save_grades(config, [row])
+
+
+def gradable(collection: Collection, *, topics: int = 2, passages: int = 5, items: int = 3) -> Bank:
+    """A bank named main whose items can all be graded: every topic has its own pool and questions."""
+    bank = BankFactory(collection=collection)
+    for topic in TopicFactory.create_batch(topics, collection=collection):
+        PooledFactory.create_batch(passages, topic=topic)
+        for number in range(items):
+            ItemFactory(bank=bank, topic=topic, text=f"{QUESTIONS[number % len(QUESTIONS)]} ({number})")
+    return bank
