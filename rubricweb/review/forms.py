@@ -1,0 +1,129 @@
+"""What addresses may say; where one says something else, the page names it and takes the default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from grading.types import MAX_RATING
+from rubricweb.banks.models import Bank
+from rubricweb.review.selectors.grid import ITEM_FILTERS, SHOWS, SORTS, GridQuery
+from rubricweb.review.selectors.raters import KINDS, Rater
+from rubricweb.review.selectors.sheet import MIN_GRADE
+from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
+
+
+class AddressForm(forms.Form):
+    """A form over the query part of the address; what that leaves out has its initial value."""
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__()
+        initial = {
+            name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
+        }
+        self.data, self.is_bound = {**initial, **address.dict()}, True
+
+    def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
+        """The field's value, or `default` where the address says none or a wrong one."""
+        self.is_valid()
+        found = self.cleaned_data.get(name)
+        return default if found in (None, "") else found
+
+
+def _select(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:
+    """A choice that takes effect at once."""
+    return forms.ChoiceField(
+        label=label, choices=list(choices), required=False, widget=forms.Select(attrs={"data-submits": ""})
+    )
+
+
+def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
+    """One choice a rater, told apart by their prompt classes where a name comes twice."""
+    listed = list(raters)
+    names = [rater.name for rater in listed]
+    return [
+        (
+            str(rater.pk),
+            rater.name if names.count(rater.name) == 1 else f"{rater.name}: {rater.prompt_classes}",
+        )
+        for rater in listed
+    ]
+
+
+def chosen_rater(raters: tuple[Rater, ...], said: str) -> Rater:
+    """The rater with config `said`, else the first."""
+    for rater in raters:
+        if said in {str(config.pk) for config in rater.configs}:
+            return rater
+    return raters[0]
+
+
+class GraderForm(AddressForm):
+    """Which grader to look at; any of its configs names it."""
+
+    grader = _select("Grader", ())
+
+    def offer(self, raters: tuple[Rater, ...]) -> Rater:
+        """Offer these, and give the one that the address names."""
+        choices = rater_choices(raters)
+        said = self.data.get("grader", "")
+        chosen = chosen_rater(raters, said)
+        self.fields["grader"].choices = choices
+        if not said or said in {str(config.pk) for config in chosen.configs}:
+            self.data["grader"] = str(chosen.pk)
+        return chosen
+
+
+class TopicsForm(GraderForm):
+    """The collection page."""
+
+    bank = _select("Bank", ())
+    q = forms.CharField(
+        label="Topic or query holds", required=False, widget=forms.TextInput(attrs={"type": "search"})
+    )
+    sort = forms.ChoiceField(
+        choices=[(sign + name, name) for name in TOPIC_SORTS for sign in ("", "-")],
+        required=False,
+        widget=forms.HiddenInput,
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        self.fields["bank"].choices = [(str(bank.pk), bank.name) for bank in banks]
+        by_pk = {str(bank.pk): bank for bank in banks}
+        chosen = by_pk.get(self.data.get("bank", ""), banks[0])
+        self.data.setdefault("bank", str(chosen.pk))
+        return chosen
+
+
+class GridForm(GraderForm):
+    """The grid."""
+
+    show = _select("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
+    sort = _select("Sort passages by", [(name, label) for name, (label, _) in SORTS.items()])
+    kind = _select("Kind", [("", "questions and nuggets"), *((str(kind), f"{kind}s only") for kind in KINDS)])
+    items = _select("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
+    min_grade = forms.IntegerField(
+        label="Covers from grade",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        initial=MIN_GRADE,
+        widget=forms.NumberInput(attrs={"data-submits": ""}),
+    )
+    run = _select("Retrieved by", ())
+    page = forms.IntegerField(min_value=1, required=False)
+    columns = forms.IntegerField(min_value=1, required=False)
+
+    def offer_runs(self, run_tags: Iterable[str]) -> None:
+        self.fields["run"].choices = [("", "any run"), *((tag, tag) for tag in run_tags)]
+
+    def query(self) -> GridQuery:
+        names = ("sort", "show", "items", "kind", "run", "min_grade", "page", "columns")
+        return GridQuery(**{name: self.value(name, getattr(_DEFAULT, name)) for name in names})
+
+
+_DEFAULT = GridQuery()

@@ -1,0 +1,147 @@
+"""One cell in full: the passage, what was asked, what came back, and who else retrieved or rated it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from grading import prompts
+from grading.errors import UnknownPrompt
+from grading.graders.registry import IMPORTED
+from grading.types import ItemKind, Outcome, Purpose
+from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.corpus.models import Passage
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import convert
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.window import RunRank, retrieved
+
+HOW_FOUND = {
+    Outcome.NUMERIC: "the grader's own rating",
+    Outcome.UNANSWERABLE: "the reply said unanswerable, which counts as 0",
+    Outcome.DEFAULTED: "the reply held no rating; the default stands in",
+    Outcome.EXTRACTED: "an extracted answer, without a rating",
+    Outcome.FAILED: "grading failed; this is not a 0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of the passage; the extracted answer's stretches are marked."""
+
+    text: str
+    is_answer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a grader was asked, word for word, and what it said."""
+
+    config: GraderConfig
+    grade: Grade
+    prompt: str
+    """Empty where the words cannot be given again; `note` then says why."""
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class CellView:
+    """The side panel."""
+
+    item: Item
+    passage: Passage
+    segments: tuple[Segment, ...]
+    config: GraderConfig | None
+    """The rater's config for this kind of item; None where it rates none."""
+    grade: Grade | None
+    answer: str
+    answer_by: GraderConfig | None
+    is_answer_in_passage: bool
+    askings: tuple[Asking, ...]
+    others: tuple[Grade, ...]
+    """Ratings of the same cell by other graders, and of the passage as a whole by direct ones."""
+    judgment: int | None
+    runs: tuple[RunRank, ...]
+
+    @property
+    def how_found(self) -> str:
+        return HOW_FOUND[Outcome(self.grade.outcome)] if self.grade else ""
+
+
+def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
+    """`item` with its revision, topic, bank and collection; `passage` is in the topic's pool."""
+    config = rater.by_kind.get(ItemKind(item.kind))
+    grades = _grades(item, passage)
+    grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
+    extraction = _extraction(grades, config, ItemKind(item.kind))
+    source = grade if grade is not None and grade.answer else extraction
+    answer = source.answer if source else ""
+    segments = highlighted(passage.text, answer)
+    collection = collection_pool(item.bank.collection)
+    pool = collection.by_topic[item.topic_id]
+    return CellView(
+        item=item,
+        passage=passage,
+        segments=segments,
+        config=config,
+        grade=grade,
+        answer=answer,
+        answer_by=source.config if source else None,
+        is_answer_in_passage=any(segment.is_answer for segment in segments),
+        askings=tuple(_asking(found, item, passage) for found in (grade, extraction) if found is not None),
+        others=tuple(found for found in grades if found.rating is not None and found is not grade),
+        judgment=pool.judgments.get(passage.doc_id),
+        runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
+    )
+
+
+def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
+    """`text` cut where it holds `answer` as whole words, whatever the case and the white space."""
+    words = answer.split()
+    if not words:
+        return (Segment(text, is_answer=False),)
+    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
+    segments, end = [], 0
+    for match in pattern.finditer(text):
+        segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]
+        end = match.end()
+    segments.append(Segment(text[end:], is_answer=False))
+    return tuple(segment for segment in segments if segment.text)
+
+
+def _grades(item: Item, passage: Passage) -> list[Grade]:
+    asked = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
+    revisions = list(ItemRevision.objects.filter(asked).values_list("pk", flat=True))
+    rows = Grade.objects.filter(revision__in=revisions, passage=passage).select_related(
+        "config", "job__by", "revision"
+    )
+    return list(rows.order_by("config__purpose", "config__llm", "config__prompt_class", "pk"))
+
+
+def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind) -> Grade | None:
+    """The answer that the same model extracted for this kind of item."""
+    for grade in grades:
+        is_pair = config is not None and grade.config.llm == config.llm and kind in kinds_of(grade.config)
+        if is_pair and grade.config.purpose == Purpose.EXTRACT:
+            return grade
+    return None
+
+
+def _asking(grade: Grade, item: Item, passage: Passage) -> Asking:
+    config = grade.config
+    try:
+        prompt = prompts.get(config.prompt_class)
+    except UnknownPrompt:
+        return Asking(config, grade, "", "The file names this prompt class; its words are not known here.")
+    if not item.revision.text:
+        return Asking(config, grade, "", "The text of this item is not known, so neither is what was asked.")
+    pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind))
+    context = None if grade.context_chars is None else passage.text[: grade.context_chars]
+    note = f"{prompt.prompt_id}. {prompt.source}."
+    if config.backend == IMPORTED:
+        note += " The file names only the class: these are its words here, the model may have seen others."
+    return Asking(config, grade, prompt.render(pair, context), note)

@@ -1,0 +1,170 @@
+"""A topic's ratings as one array, and what in it deserves a look: numpy over matrices, no rows of grades."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.matrices import TopicGrades
+
+MIN_GRADE = 4
+SPURIOUS_SHARE = 0.2
+"""An item that this share of the judged, not relevant passages covers is a spurious suspect."""
+UNJUDGED = np.iinfo(np.int16).min
+CACHED_TOPICS = 8_000
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An active item as a column."""
+
+    kind: ItemKind
+    uid: str
+    has_text: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Passages x items of one topic: the ratings of one rater beside the human judgments."""
+
+    ratings: Ratings
+    judged: NDArray[np.int16]
+    """By passage: the human judgment, or UNJUDGED."""
+    min_relevant: int
+    min_grade: int = MIN_GRADE
+
+    @cached_property
+    def rated(self) -> Mask:
+        return np.asarray(self.ratings >= 0)
+
+    @cached_property
+    def covers(self) -> Mask:
+        return np.asarray(self.ratings >= self.min_grade)
+
+    @cached_property
+    def labels(self) -> Ratings:
+        """By passage: the Rubric-Qrels label (highest rating), MISSING where nothing is rated."""
+        return np.asarray(np.maximum(self.ratings.max(axis=1, initial=MISSING), MISSING), dtype=np.int8)
+
+    @cached_property
+    def relevant(self) -> Mask:
+        return np.asarray(self.judged >= self.min_relevant)
+
+    @cached_property
+    def not_relevant(self) -> Mask:
+        return np.asarray((self.judged != UNJUDGED) & ~self.relevant)
+
+    @cached_property
+    def uncovered(self) -> Mask:
+        """Judged relevant and graded, yet no item reaches the minimum grade."""
+        return np.asarray(self.relevant & (self.labels != MISSING) & (self.labels < self.min_grade))
+
+    @cached_property
+    def ungraded_relevant(self) -> Mask:
+        return np.asarray(self.relevant & (self.labels == MISSING))
+
+    @cached_property
+    def disagree(self) -> Mask:
+        """Judged and graded, and only one of the two calls the passage relevant."""
+        is_both = (self.judged != UNJUDGED) & (self.labels != MISSING)
+        return np.asarray(is_both & (self.relevant != (self.labels >= self.min_grade)))
+
+    @cached_property
+    def disagreement(self) -> NDArray[np.float64]:
+        """By passage: how far judgment and label are apart, each as a share of its highest value.
+
+        -1 where one of the two lacks.
+        """
+        top = max(int(self.judged.max(initial=1)), 1)
+        apart = np.abs(np.clip(self.judged, 0, None) / top - self.labels / MAX_RATING)
+        # Rounded, so that equal distances are equal and keep the pool's order.
+        return np.where((self.judged == UNJUDGED) | (self.labels == MISSING), -1.0, apart.round(9))
+
+    @cached_property
+    def covered_shares(self) -> NDArray[np.float64]:
+        """By item: covering / rated passages; NaN where none is rated."""
+        return _shares(self.covers.sum(axis=0), self.rated.sum(axis=0))
+
+    @cached_property
+    def spurious_rates(self) -> NDArray[np.float64]:
+        """By item: the same among passages judged not relevant."""
+        return _shares(self.covers[self.not_relevant].sum(axis=0), self.rated[self.not_relevant].sum(axis=0))
+
+    @cached_property
+    def spurious(self) -> Mask:
+        return np.asarray(self.spurious_rates >= SPURIOUS_SHARE)
+
+    @cached_property
+    def covering_nobody(self) -> Mask:
+        """Items with ratings that no passage covers."""
+        return np.asarray(self.rated.any(axis=0) & ~self.covers.any(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """The numbers of one topic on a collection's page."""
+
+    cells: int
+    missing: int
+    failed: int
+    uncovered: int
+    nobody: int
+    spurious: int
+    unknown: int
+
+
+def _shares(counts: Counts, wholes: Counts) -> NDArray[np.float64]:
+    return np.asarray(np.divide(counts, wholes, out=np.full(counts.shape, np.nan), where=wholes > 0))
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def judged(pool: TopicPool) -> NDArray[np.int16]:
+    """By passage of the pool: its judgment, or UNJUDGED."""
+    return np.array([pool.judgments.get(doc_id, UNJUDGED) for doc_id in pool.doc_ids], dtype=np.int16)
+
+
+def ratings_of(grades: Mapping[ItemKind, TopicGrades], asked: Sequence[Asked], passages: int) -> Ratings:
+    """Shape (passages, asked), each kind from its own config."""
+    ratings = np.full((passages, len(asked)), MISSING, dtype=np.int8)
+    for kind, found in grades.items():
+        columns = [number for number, one in enumerate(asked) if one.kind == kind]
+        if columns:
+            ratings[:, columns] = found.matrix.columns([asked[number].uid for number in columns]).ratings
+    return ratings
+
+
+def topic_facts(
+    grades: Mapping[ItemKind, TopicGrades], asked: tuple[Asked, ...], min_relevant: int
+) -> TopicFacts:
+    return _facts(tuple(grades.items()), asked, min_relevant)
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _facts(
+    grades: tuple[tuple[ItemKind, TopicGrades], ...], asked: tuple[Asked, ...], min_relevant: int
+) -> TopicFacts:
+    """Cached by what it stands on: new grades bring a new TopicGrades, a changed bank other items."""
+    pool = grades[0][1].pool
+    ratings = ratings_of(dict(grades), asked, len(pool.doc_ids))
+    sheet = Sheet(ratings, judged(pool), min_relevant)
+    kinds = {kind for kind, _ in grades}
+    has_text = np.array([one.has_text and one.kind in kinds for one in asked], dtype=np.bool_)
+    gradable = ratings[:, has_text | (ratings != MISSING).any(axis=0)]
+    return TopicFacts(
+        cells=gradable.size,
+        missing=int((gradable == MISSING).sum()),
+        failed=int((gradable == FAILED).sum()),
+        uncovered=int(sheet.uncovered.sum()),
+        nobody=int(sheet.covering_nobody.sum()),
+        spurious=int(sheet.spurious.sum()),
+        unknown=sum(not one.has_text for one in asked),
+    )

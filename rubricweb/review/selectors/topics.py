@@ -1,0 +1,176 @@
+"""The topics of a collection with what their grades say: a fixed number of queries, however many topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from grading.types import ItemKind
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection, Subtopic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import GradingJob
+from rubricweb.grades.selectors import GraderRow, graders
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.sheet import Asked, TopicFacts, topic_facts
+
+DEFAULT_BANK = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """One line of the table."""
+
+    pk: int
+    query_id: str
+    text: str
+    position: int
+    subtopics: int
+    pool: int
+    questions: int
+    nuggets: int
+    facts: TopicFacts
+
+    @property
+    def items(self) -> int:
+        return self.questions + self.nuggets
+
+    @property
+    def graded(self) -> int:
+        return self.facts.cells - self.facts.missing
+
+    @property
+    def share(self) -> float | None:
+        return self.graded / self.facts.cells if self.facts.cells else None
+
+    @property
+    def flags(self) -> int:
+        facts = self.facts
+        return facts.uncovered + facts.nobody + facts.spurious + facts.unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the table adds up to, whatever is filtered."""
+
+    topics: int
+    items: int
+    subtopics: int
+    cells: int
+    missing: int
+    failed: int
+
+    @property
+    def graded(self) -> int:
+        return self.cells - self.missing
+
+    @property
+    def share(self) -> float | None:
+        return self.graded / self.cells if self.cells else None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCounts:
+    """The head of a collection's page."""
+
+    topics: int
+    passages: int
+    runs: int
+    judgments: int
+    graders: list[GraderRow]
+    running_jobs: int
+
+
+SORTS: dict[str, Callable[[TopicRow], str | float]] = {
+    "topic": lambda row: row.position,
+    "query": lambda row: row.text.casefold(),
+    "subtopics": lambda row: row.subtopics,
+    "pool": lambda row: row.pool,
+    "items": lambda row: row.items,
+    "graded": lambda row: -1.0 if row.share is None else row.share,
+    "failed": lambda row: row.facts.failed,
+    "flags": lambda row: row.flags,
+}
+
+
+def banks(collection: Collection) -> list[Bank]:
+    """The one named `main` first."""
+    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != DEFAULT_BANK, bank.name))
+    for bank in found:
+        bank.collection = collection
+    return found
+
+
+def collection_counts(collection: Collection) -> CollectionCounts:
+    pool = collection_pool(collection)
+    running = collection.jobs.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
+    return CollectionCounts(
+        topics=len(pool.topics),
+        passages=collection.passages.count(),
+        runs=len(pool.run_tags),
+        judgments=sum(len(topic.judgments) for topic in pool.topics),
+        graders=graders(collection),
+        running_jobs=running.count(),
+    )
+
+
+def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRow]:
+    """All topics, in the collection's order."""
+    pool = collection_pool(collection)
+    by_config = {config.pk: matrices(config, pool) for config in rater.configs}
+    asked = asked_by_topic(bank)
+    subtopics = _subtopics(collection)
+    rows = []
+    for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
+        items = asked.get(pk, ())
+        grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
+        rows.append(
+            TopicRow(
+                pk=pk,
+                query_id=query_id,
+                text=text,
+                position=position,
+                subtopics=subtopics.get(pk, 0),
+                pool=len(pool.by_topic[pk].doc_ids),
+                questions=sum(one.kind == ItemKind.QUESTION for one in items),
+                nuggets=sum(one.kind == ItemKind.NUGGET for one in items),
+                facts=topic_facts(grades, items, collection.min_relevant),
+            )
+        )
+    return rows
+
+
+def asked_by_topic(bank: Bank) -> dict[int, tuple[Asked, ...]]:
+    """By topic id: the bank's active items, each wording of a kind once, without their texts."""
+    rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
+    found: dict[int, list[Asked]] = {}
+    for topic_id, kind, uid, has_text in rows.values_list("topic_id", "kind", "revision__uid", "has_text"):
+        found.setdefault(topic_id, []).append(Asked(ItemKind(kind), uid, bool(has_text)))
+    return {topic_id: tuple(asked) for topic_id, asked in found.items()}
+
+
+def totals(rows: Iterable[TopicRow]) -> Totals:
+    listed = list(rows)
+    return Totals(
+        topics=len(listed),
+        items=sum(row.items for row in listed),
+        subtopics=sum(row.subtopics for row in listed),
+        cells=sum(row.facts.cells for row in listed),
+        missing=sum(row.facts.missing for row in listed),
+        failed=sum(row.facts.failed for row in listed),
+    )
+
+
+def arranged(rows: list[TopicRow], *, words: str, sort: str) -> list[TopicRow]:
+    """The rows whose id or query holds `words`, sorted; a leading minus turns the order around."""
+    wanted = words.casefold()
+    found = [row for row in rows if wanted in row.query_id.casefold() or wanted in row.text.casefold()]
+    return sorted(found, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
+
+
+def _subtopics(collection: Collection) -> dict[int, int]:
+    rows = Subtopic.objects.filter(topic__collection=collection).order_by()
+    return dict(rows.values_list("topic").annotate(Count("pk")))

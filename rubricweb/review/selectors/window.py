@@ -1,0 +1,174 @@
+"""The rows and cells of a grid's window, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import FAILED, MISSING, ItemKind, Outcome
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
+
+DASH = "\N{EN DASH}"
+SHOWN_RUNS = 3
+NO_RANK = np.iinfo(np.int32).max
+CACHED_RANKS = 64
+
+Marks = dict[tuple[int, int], str]
+"""By (revision, passage): how a rating was found, where that was not the model's own digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An item at the head of a column, with its measures over the whole pool."""
+
+    pk: int
+    kind: ItemKind
+    number: int
+    """1 for the first question, and again for the first nugget."""
+    revision_pk: int
+    uid: str
+    text: str
+    at: int
+    """Its column in the sheet."""
+    covered: float = np.nan
+    spurious: float = np.nan
+    is_spurious: bool = False
+    is_covering_nobody: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.number}"
+
+    @property
+    def covered_value(self) -> float:
+        """For the bar: 0 where nothing is rated."""
+        return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
+
+    def measured(self, at: int, sheet: Sheet) -> Column:
+        return replace(
+            self,
+            at=at,
+            covered=float(sheet.covered_shares[at]),
+            spurious=float(sheet.spurious_rates[at]),
+            is_spurious=bool(sheet.spurious[at]),
+            is_covering_nobody=bool(sheet.covering_nobody[at]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One rating as the template prints it."""
+
+    id: str
+    href: str
+    text: str
+    state: str
+    """`0` to `5`, `missing` or `failed`."""
+    mark: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRank:
+    run_tag: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One passage."""
+
+    number: int
+    passage_pk: int
+    doc_id: str
+    judgment: int | None
+    is_relevant: bool
+    is_uncovered: bool
+    label: int
+    covered: int
+    runs: tuple[RunRank, ...]
+    more_runs: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """What the rows of one window are made of."""
+
+    pool: TopicPool
+    run_tags: tuple[str, ...]
+    sheet: Sheet
+    columns: tuple[Column, ...]
+    marks: Marks
+
+    def row(self, row: int, number: int) -> Row:
+        sheet, found = self.sheet, retrieved(self.pool, self.run_tags, row)
+        judgment = int(sheet.judged[row])
+        return Row(
+            number=number,
+            passage_pk=self.pool.passage_pks[row],
+            doc_id=self.pool.doc_ids[row],
+            judgment=None if judgment == UNJUDGED else judgment,
+            is_relevant=bool(sheet.relevant[row]),
+            is_uncovered=bool(sheet.uncovered[row]),
+            label=int(sheet.labels[row]),
+            covered=int(sheet.covers[row].sum()),
+            runs=tuple(found[:SHOWN_RUNS]),
+            more_runs=max(0, len(found) - SHOWN_RUNS),
+            cells=self._cells(row),
+        )
+
+    def _cells(self, row: int) -> tuple[Cell, ...]:
+        passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
+        base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
+        ratings: list[int] = self.sheet.ratings[row].tolist()
+        return tuple(
+            _cell(
+                f"c{passage}-{column.pk}",
+                f"{base}/{column.pk}/",
+                ratings[column.at],
+                self.marks.get((column.revision_pk, passage), ""),
+                f"passage {doc_id}, {column.name}",
+            )
+            for column in self.columns
+        )
+
+
+def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:
+    if rating == MISSING:
+        return Cell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
+    if rating == FAILED:
+        return Cell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
+    said = f", {mark}" if mark else ""
+    return Cell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
+
+
+def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:
+    """The ratings in the window that are not the model's own digit, in one query."""
+    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, passage__in=passages)
+    marked = rows.filter(outcome__in=(Outcome.DEFAULTED, Outcome.UNANSWERABLE))
+    fields = marked.values_list("revision_id", "passage_id", "outcome")
+    return {(revision, passage): outcome for revision, passage, outcome in fields}
+
+
+@lru_cache(maxsize=CACHED_RANKS)
+def ranks(pool: TopicPool) -> NDArray[np.int32]:
+    """Shape (passages, runs): the rank of each passage, 1 the best; NO_RANK where the run lacks it."""
+    found = np.full((len(pool.doc_ids), len(pool.ranked)), NO_RANK, dtype=np.int32)
+    for run, rows in enumerate(pool.ranked_rows):
+        places = np.flatnonzero(rows >= 0)
+        np.minimum.at(found[:, run], rows[places], places.astype(np.int32) + 1)
+    return found
+
+
+def retrieved(pool: TopicPool, run_tags: tuple[str, ...], row: int) -> list[RunRank]:
+    """The runs that retrieved a passage, best rank first."""
+    of_row = ranks(pool)[row]
+    order = np.argsort(of_row, kind="stable")[: int((of_row != NO_RANK).sum())]
+    return [RunRank(run_tags[run], int(of_row[run])) for run in order.tolist()]

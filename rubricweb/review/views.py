@@ -1,0 +1,104 @@
+"""Home, a collection's topics, a topic's grid and one cell: all of them only look."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.review import access, selectors
+from rubricweb.review.forms import GraderForm, GridForm, TopicsForm
+
+PAGE_TOPICS = 200
+
+
+@require_safe
+def home(request: HtmxRequest) -> HttpResponse:
+    """The collections that the user is a member of."""
+    context = {"cards": selectors.cards(request.user)}
+    return page_or_part(request, "review/home.html", context, part="collections")
+
+
+@require_safe
+def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+    """A collection's topics in one bank, with what their grades say."""
+    found = collection_for(request.user, slug)
+    form = TopicsForm(request.GET)
+    context = {
+        "collection": found,
+        "section": "topics",
+        "counts": selectors.collection_counts(found),
+        "form": form,
+        **_address(request),
+        **_topics(selectors.banks(found), form),
+    }
+    return page_or_part(request, "review/collection.html", context, part="topics")
+
+
+def _topics(banks: list[selectors.Bank], form: TopicsForm) -> dict[str, object]:
+    """The table's part of the context; without a bank there is none."""
+    if not banks:
+        return {"banks": banks}
+    bank = form.offer_banks(banks)
+    rater = form.offer(selectors.raters(bank))
+    rows = selectors.topic_rows(bank.collection, bank, rater)
+    sort = form.value("sort", "topic")
+    chosen = selectors.arranged(rows, words=form.value("q", ""), sort=sort)
+    page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
+    return {
+        "banks": banks,
+        "bank": bank,
+        "rater": rater,
+        "page": page,
+        "totals": selectors.totals(rows),
+        "sort": sort,
+    }
+
+
+def _address(request: HtmxRequest) -> dict[str, str]:
+    """How links keep the chosen grader: behind an address, and before more parameters."""
+    grader = urlencode({"grader": request.GET["grader"]}) if "grader" in request.GET else ""
+    return {"suffix": f"?{grader}" if grader else "", "joiner": f"?{grader}&" if grader else "?"}
+
+
+@require_safe
+def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Passages x items of a topic, a window at a time."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+    form = GridForm(request.GET)
+    rater = form.offer(selectors.raters(bank))
+    form.offer_runs(selectors.run_tags(bank.collection))
+    context = {
+        "collection": bank.collection,
+        "section": "topics",
+        "bank": bank,
+        "topic": topic,
+        "form": form,
+        "rater": rater,
+        "query": form.query(),
+        "grid": selectors.grid(bank, topic, rater, form.query()),
+        **_address(request),
+    }
+    return page_or_part(request, "review/grid.html", context, part="table")
+
+
+@require_safe
+def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
+    """One passage and one item: the answer in its place, the prompt, the reply, other graders, the runs."""
+    item, passage = access.cell_for(request.user, bank_id, topic_id, passage_id=passage_id, item_id=item_id)
+    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
+    context = {
+        "collection": item.bank.collection,
+        "section": "topics",
+        "bank": item.bank,
+        "topic": item.topic,
+        "rater": rater,
+        "cell": selectors.cell(item, passage, rater),
+        **_address(request),
+    }
+    return page_or_part(request, "review/cell.html", context, part="panel")
