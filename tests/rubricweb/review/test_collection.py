@@ -1,0 +1,183 @@
+"""The collection page: its topics, what in them deserves a look, and its speed at 700 topics."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from grading.formats.ids import item_id
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Subtopic, Topic
+from rubricweb.grades.models import Grade
+from rubricweb.grades.store import save_grades
+from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, lexical_config
+
+URL = "/collections/autumn/"
+TOPICS, PASSAGES, ITEMS = 700, 4, 4
+
+
+def only_row(response):
+    (row,) = response.context["page"].object_list
+    return row
+
+
+def test_numbers_of_the_example(autumn, viewer, client_of):
+    response = client_of(viewer).get(URL)
+    row = only_row(response)
+    assert (row.query_id, row.pool, row.questions, row.nuggets) == ("t1", 6, 2, 1)
+    facts = row.facts
+    assert (facts.cells, facts.missing, facts.failed) == (18, 7, 1)
+    # d2 is relevant with label 1; Q2 and N1 reach 4 nowhere; Q1 covers d3, one of two not relevant passages.
+    assert (facts.uncovered, facts.nobody, facts.spurious, facts.unknown) == (1, 2, 1, 0)
+    html = response.content.decode()
+    for link in ("show=failed", "show=uncovered", "items=nobody", "items=spurious"):
+        assert f'href="{autumn.grid}?{link}"' in html
+    assert "items=unknown" not in html
+    assert "11 of 18 cells" in html
+
+
+def test_unknown_texts_are_flagged_and_their_grades_count(autumn, owner, client_of):
+    revision = autumn.items[0].revision
+    revision.text = ""
+    revision.save()
+    facts = only_row(client_of(owner).get(URL)).facts
+    assert (facts.unknown, facts.cells) == (1, 18)
+
+
+def test_the_bank_is_chosen_in_the_address(autumn, owner, client_of):
+    other = BankFactory(collection=autumn.collection, name="another")
+    ItemFactory(bank=other, topic=autumn.topic, text="Why are leaves green?")
+    client = client_of(owner)
+    assert client.get(URL).context["bank"] == autumn.bank
+    assert only_row(client.get(URL, {"bank": other.pk})).items == 1
+    wrong = client.get(URL, {"bank": "999"})
+    assert wrong.context["bank"] == autumn.bank
+    assert "999 is not one of the available choices" in wrong.content.decode()
+
+
+def test_grades_of_another_model_are_chosen_by_its_config(autumn, owner, client_of):
+    from rubricweb.grades.configs import config_for
+
+    names = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
+    questions, nuggets = [config_for("hf_seq2seq", "google/flan-t5-large", name) for name in names]
+    grade(questions, autumn.items[0], autumn.passages["d1"], 3)
+    grade(nuggets, autumn.items[2], autumn.passages["d1"], 3)
+    for config in (questions, nuggets):
+        response = client_of(owner).get(URL, {"grader": config.pk})
+        assert response.context["rater"].name == "google/flan-t5-large"
+        assert only_row(response).facts.missing == 16
+        assert f"{autumn.grid}?grader={config.pk}" in response.content.decode()
+    assert only_row(client_of(owner).get(URL)).facts.missing == 7
+
+
+def test_topics_are_sorted_and_found(autumn, owner, client_of):
+    TopicFactory(collection=autumn.collection, query_id="t2", text="how does bread rise", position=9_999)
+    client = client_of(owner)
+
+    def listed(**address):
+        return [row.query_id for row in client.get(URL, address).context["page"]]
+
+    assert listed() == ["t1", "t2"]
+    assert listed(sort="query") == ["t2", "t1"]
+    assert listed(sort="-pool") == ["t1", "t2"]
+    assert listed(sort="pool") == ["t2", "t1"]
+    assert listed(q="BREAD") == ["t2"]
+    assert listed(q="t1") == ["t1"]
+    assert listed(sort="; drop") == ["t1", "t2"]
+    assert "Show all 2" in client.get(URL, {"q": "no such words"}).content.decode()
+
+
+def test_subtopics_are_counted_where_there_are_any(autumn, owner, client_of):
+    assert "Subtopics" not in client_of(owner).get(URL).content.decode()
+    for position in range(3):
+        Subtopic.objects.create(topic=autumn.topic, facet_id=f"f{position}", position=position)
+    response = client_of(owner).get(URL)
+    assert only_row(response).subtopics == 3
+    assert "Subtopics" in response.content.decode()
+
+
+def test_a_collection_without_a_bank_says_how_to_import_one(collection, owner, client_of):
+    html = client_of(owner).get(URL).content.decode()
+    assert "No bank yet" in html
+    assert "import_collection autumn --bank" in html
+
+
+def test_a_bank_without_topics_says_so(collection, owner, client_of):
+    BankFactory(collection=collection)
+    assert "No topics yet" in client_of(owner).get(URL).content.decode()
+
+
+def test_access(autumn, viewer, outsider, client_of, client):
+    assert client_of(viewer).get(URL).status_code == 200
+    assert client_of(outsider).get(URL).status_code == 404
+    assert client_of(viewer).get("/collections/nothing/").status_code == 404
+    assert client_of(viewer).post(URL).status_code == 405
+    assert client.get(URL).status_code == 302
+
+
+def test_htmx_gets_the_part(autumn, owner, client_of):
+    html = client_of(owner).get(URL, headers={"HX-Request": "true"}).content.decode()
+    assert html.strip().startswith('<section id="topics"')
+    assert "<html" not in html
+
+
+@pytest.fixture
+def large(collection: Collection, owner: User) -> Collection:
+    """700 topics, graded throughout."""
+    topics = Topic.objects.bulk_create(
+        Topic(collection=collection, query_id=f"t{n}", text=f"how does bread number {n} rise", position=n)
+        for n in range(TOPICS)
+    )
+    passages = Passage.objects.bulk_create(
+        Passage(collection=collection, doc_id=f"d{n}", text="Yeast makes bread rise.")
+        for n in range(TOPICS * PASSAGES)
+    )
+    pool_of = {topic.pk: passages[n * PASSAGES : (n + 1) * PASSAGES] for n, topic in enumerate(topics)}
+    Pooled.objects.bulk_create(
+        Pooled(topic=topic, passage=passage, position=place)
+        for topic in topics
+        for place, passage in enumerate(pool_of[topic.pk])
+    )
+    Judgment.objects.bulk_create(
+        Judgment(topic=topic, doc_id=pool_of[topic.pk][0].doc_id, relevance=2) for topic in topics
+    )
+    bank = Bank.objects.create(collection=collection, name="main")
+    revisions = ItemRevision.objects.bulk_create(
+        ItemRevision(topic=topic, uid=item_id(topic.query_id, text), text=text)
+        for topic in topics
+        for text in (f"What is step {n} of baking?" for n in range(ITEMS))
+    )
+    Item.objects.bulk_create(
+        Item(bank=bank, topic=revision.topic, kind="question", revision=revision, position=n)
+        for n, revision in enumerate(revisions)
+    )
+    config = lexical_config()
+    save_grades(
+        config,
+        [
+            Grade(
+                config=config, topic_id=r.topic_id, revision=r, passage=passage, rating=1, outcome="numeric"
+            )
+            for r in revisions
+            for passage in pool_of[r.topic_id]
+        ],
+    )
+    return collection
+
+
+def test_seven_hundred_topics(large, owner, client_of):
+    client = client_of(owner)
+    with CaptureQueriesContext(connection) as cold:
+        response = client.get(URL)
+    assert len(cold) <= 26
+    assert len(response.content) < 300_000
+    assert len(response.context["page"].object_list) == 200
+    assert response.context["totals"].topics == TOPICS
+    assert response.context["totals"].cells == TOPICS * PASSAGES * ITEMS
+    assert response.context["totals"].missing == 0
+    with CaptureQueriesContext(connection) as warm:
+        last = client.get(URL, {"page": 4, "sort": "-topic"})
+    assert len(warm) <= 18
+    assert [row.query_id for row in last.context["page"]][-1] == "t0"

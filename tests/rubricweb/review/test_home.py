@@ -1,0 +1,87 @@
+"""Home: the collections of a member with their progress."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.actions import revise_item
+from rubricweb.grades.models import GradingJob
+from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
+
+
+def card(client):
+    return client.get("/").context["cards"][0]
+
+
+def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
+    found = card(client_of(assessor))
+    assert (found.role, found.topics, found.passages, found.runs) == (Role.ASSESSOR, 1, 6, 2)
+    assert [(bank.name, bank.items) for bank in found.banks] == [("main", 3)]
+    # 6 passages x 3 items; 7 cells of the example are blank.
+    assert (found.cells, found.graded, found.missing) == (18, 11, 7)
+    html = client_of(assessor).get("/").content.decode()
+    assert "61\u202f% graded: 11 of 18 cells, by Lexical baseline (no model)" in html
+    assert "grade the 7 missing cells" in html
+
+
+def test_new_words_make_cells_missing_and_nothing_else(autumn, owner, client_of):
+    item = autumn.items[0]
+    revise_item(item, text="Which pigments make leaves red?", seen=item.version, by=owner)
+    found = card(client_of(owner))
+    assert (found.cells, found.graded) == (18, 11 - 4)
+
+
+def test_items_without_text_make_no_cells(autumn, owner, client_of):
+    revision = autumn.items[0].revision
+    revision.text = ""
+    revision.save()
+    found = card(client_of(owner))
+    assert (found.cells, found.graded) == (12, 7)
+
+
+def test_running_jobs_are_named(autumn, owner, client_of):
+    GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
+    assert "1 job grading" in client_of(owner).get("/").content.decode()
+
+
+def test_others_collections_stay_hidden(autumn, outsider, client_of):
+    CollectionFactory(slug="secret", name="Secret track")
+    html = client_of(outsider).get("/").content.decode()
+    assert "Secret track" not in html
+    assert autumn.collection.name not in html
+    assert "No collections yet" in html
+    assert "import_collection" in html
+
+
+def test_a_superuser_organizes_every_collection(autumn, outsider, client_of):
+    outsider.is_superuser = True
+    outsider.save()
+    assert card(client_of(outsider)).role == Role.ORGANIZER
+
+
+def test_htmx_gets_the_part(autumn, owner, client_of):
+    html = client_of(owner).get("/", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in html
+    assert 'id="collections"' in html
+
+
+def test_only_looking_is_allowed(autumn, owner, client_of, client):
+    assert client_of(owner).post("/").status_code == 405
+    assert client_of(owner).head("/").status_code == 200
+    assert client.get("/").status_code == 302
+
+
+def test_more_collections_take_no_more_queries(autumn, owner, client_of):
+    client = client_of(owner)
+    client.get("/")
+    with CaptureQueriesContext(
+        connection,
+    ) as one:
+        client.get("/")
+    for _ in range(4):
+        MembershipFactory(user=owner, collection=TopicFactory().collection)
+    with CaptureQueriesContext(connection) as five:
+        assert len(client.get("/").context["cards"]) == 5
+    assert len(five) == len(one) <= 20
