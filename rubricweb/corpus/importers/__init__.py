@@ -1,0 +1,25 @@
+"""Files into the corpus, a line at a time: topics, passages and pools, judgments, runs, official scores.
+
+Each importer adds what is new, leaves what is the same, refuses what contradicts, and counts all three in a
+Tally. They are steps of one transaction, which `grades.imports` opens.
+"""
+
+from rubricweb.corpus.importers.judgments import JudgmentImporter
+from rubricweb.corpus.importers.official import import_official
+from rubricweb.corpus.importers.passages import PassageImporter
+from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.runs import RunImporter
+from rubricweb.corpus.importers.tally import Counts, Tally
+from rubricweb.corpus.importers.topics import TopicImporter
+
+__all__ = [
+    "Counts",
+    "JudgmentImporter",
+    "PassageImporter",
+    "Place",
+    "RunImporter",
+    "Tally",
+    "TopicImporter",
+    "fitting",
+    "import_official",
+]

@@ -1,0 +1,42 @@
+"""The official leaderboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grading.formats.workbench import read_official
+from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.importers.tally import Tally
+from rubricweb.corpus.models import Collection, OfficialScore
+
+
+def import_official(collection: Collection, path: Path, tally: Tally, *, is_replacing: bool) -> None:
+    """Take ranks or scores by run tag, of runs that the collection has or not."""
+    board, counts = read_official(path), tally.of("official_scores")
+    is_rank = board.kind == "ranks"
+    before = {score.run_tag: score for score in collection.official_scores.all()}
+    fresh = []
+    for run_tag, value in board.values.items():
+        old = before.get(run_tag)
+        if old is None:
+            fitting(run_tag, what="the run tag", at=Place(path), limit=TAG_LIMIT)
+            fresh.append(OfficialScore(collection=collection, run_tag=run_tag, value=value, is_rank=is_rank))
+        elif (old.value, old.is_rank) == (value, is_rank):
+            counts.unchanged += 1
+        elif is_replacing:
+            old.value, old.is_rank = value, is_rank
+            old.save(update_fields=["value", "is_rank"])
+            counts.changed += 1
+        else:
+            raise (
+                Place(path)
+                .with_key(run_tag)
+                .error(
+                    f"run {run_tag} has {board.kind[:-1]} {value:g} here "
+                    f"and {'rank' if old.is_rank else 'score'} {old.value:g} in the collection, "
+                    "expected the same (or --replace)"
+                )
+            )
+    OfficialScore.objects.bulk_create(fresh)
+    counts.new += len(fresh)

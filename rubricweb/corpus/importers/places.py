@@ -1,0 +1,51 @@
+"""Where a value stands in a file, and whether it fits the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading.errors import BadFormat
+from grading.formats.reading import lines
+
+LOWEST, HIGHEST = -32_768, 32_767
+"""What a judgment may be: a small integer of the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, or a file where the line is not known."""
+
+    path: Path
+    line: int | None = None
+
+    def error(self, problem: str) -> BadFormat:
+        return BadFormat(problem, file=self.path.name, line=self.line)
+
+    def with_columns(self, *wanted: str) -> Place:
+        """The first line that has these columns: TREC readers give no lines, and only errors need them."""
+        return self if self.line else self._first(lambda text: set(wanted) <= set(text.split()))
+
+    def with_key(self, key: str) -> Place:
+        """The first line with `key` in quotation marks, or as its first column of TSV."""
+        return self._first(lambda text: f'"{key}"' in text or text.split("\t")[0].strip() == key)
+
+    def _first(self, is_it: Callable[[str], bool]) -> Place:
+        return Place(self.path, next((number for number, text in lines(self.path) if is_it(text)), None))
+
+    def __str__(self) -> str:
+        return self.path.name if self.line is None else f"{self.path.name}:{self.line}"
+
+
+def fitting(text: str, *, what: str, at: Place, limit: int) -> str:
+    """`text` if its column can hold it. Raises BadFormat that begins with `what`."""
+    if len(text) > limit:
+        raise at.error(f"{what} has {len(text):,} characters, expected at most {limit}")
+    return text
+
+
+def fitting_judgment(relevance: int, *, at: Place) -> int:
+    if not LOWEST <= relevance <= HIGHEST:
+        raise at.error(f"the relevance is {relevance}, expected {LOWEST} to {HIGHEST}")
+    return relevance

@@ -1,0 +1,158 @@
+"""Runs, from run files and from the rankings that passages carry; a run file outranks the latter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from grading import types
+from grading.errors import BadFormat
+from grading.formats.trec import read_run, trec_eval_order
+from grading.formats.workbench import GradedTopic
+from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.rankings import write_rankings
+from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.models import Collection, Run, Topic
+
+TAG_LIMIT = 200
+RUN_SUFFIXES = frozenset({".run", ".txt", ".gz", ""})
+
+Ranks = dict[str, tuple[int, float]]
+"""Doc id -> rank as the file has it, and score; in the file's order."""
+
+
+class RunImporter:
+    """Takes run files at once, and gathers the ranks of passages until `finish`, since lines share topics."""
+
+    def __init__(
+        self, collection: Collection, topics: TopicImporter, tally: Tally, *, is_replacing: bool
+    ) -> None:
+        self._collection, self._topics, self._tally = collection, topics, tally
+        self._is_replacing = is_replacing
+        self._runs: dict[str, Run] = {run.run_tag: run for run in collection.runs.all()}
+        self._files: dict[str, Path] = {}
+        self._gathered: dict[str, dict[int, Ranks]] = {}
+        self._line_of: dict[str, Place] = {}
+
+    def read_line(self, topic: Topic, line: GradedTopic, *, at: Place) -> None:
+        """Gather the ranks of the line's passages, each one rank a run."""
+        for passage in line.passages:
+            for ranked in passage.rankings:
+                if ranked.run_tag not in self._gathered:
+                    fitting(ranked.run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
+                ranks = self._gathered.setdefault(ranked.run_tag, {}).setdefault(topic.pk, {})
+                here = ranked.rank, ranked.score
+                if ranks.setdefault(passage.doc_id, here) != here:
+                    raise at.error(
+                        f"passage {passage.doc_id} has rank {here[0]} (score {here[1]:g}) and rank "
+                        "{} (score {:g})".format(*ranks[passage.doc_id])
+                        + f" in run {ranked.run_tag}, expected one rank"
+                    )
+                self._line_of[ranked.run_tag] = at
+
+    def read_folder(self, folder: Path) -> None:
+        """Take every run file of the folder."""
+        found, others = run_files(folder)
+        for path in found:
+            self._read_file(path)
+        if others:
+            self._tally.note(
+                f"left out files that do not end in .run, .txt or .gz: {some(p.name for p in others)}"
+            )
+
+    def finish(self) -> None:
+        """Write the gathered rankings of the runs that have no run file."""
+        outranked = 0
+        topics = {topic.pk: topic for topic in self._topics.by_query_id.values()}
+        for run_tag, of_topics in self._gathered.items():
+            run = self._runs.get(run_tag)
+            if run and run.is_from_file:
+                outranked += 1
+                continue
+            found = [_ranking(run_tag, topics[topic_id], ranks) for topic_id, ranks in of_topics.items()]
+            self._write(self._run(run_tag), found, at=self._line_of[run_tag])
+        if outranked:
+            self._tally.note(
+                f"{outranked} runs have a run file: the ranks that passages have of them were left out"
+            )
+
+    def _read_file(self, path: Path) -> None:
+        by_topic = {ranking.query_id: ranking for ranking in read_run(path)}
+        run_tag, at = next(iter(by_topic.values())).run_tag, Place(path)
+        fitting(run_tag, what="the run tag", at=at.with_columns(run_tag), limit=TAG_LIMIT)
+        if run_tag in self._files:
+            problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
+            raise at.with_columns(run_tag).error(problem)
+        self._files[run_tag] = path
+        known = [ranking for query_id, ranking in by_topic.items() if query_id in self._topics.by_query_id]
+        self._say_unknown(
+            at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], known
+        )
+        if known:
+            run = self._run_of_file(run_tag)
+            self._write(run, known, at=at)
+
+    def _say_unknown(self, at: Place, unknown: list[str], known: list[types.Ranking]) -> None:
+        if not unknown:
+            return
+        if self._topics.is_closed and not known:
+            raise at.with_columns(unknown[0]).error(
+                f"query {unknown[0]} is unknown, as are all others of the file, expected the queries given"
+            )
+        rest = "" if known else ", which are all it has"
+        self._tally.note(f"{at.path.name}: left out {len(unknown)} topics that the collection lacks{rest}")
+
+    def _run(self, run_tag: str) -> Run:
+        run: Run | None = self._runs.get(run_tag)
+        if run is None:
+            run = self._runs[run_tag] = self._collection.runs.create(run_tag=run_tag)
+            self._tally.of("runs").new += 1
+        else:
+            self._tally.of("runs").unchanged += 1
+        return run
+
+    def _run_of_file(self, run_tag: str) -> Run:
+        """The run; rankings that passages brought earlier make room for those of the file."""
+        run = self._runs.get(run_tag)
+        if run is None:
+            run = self._runs[run_tag] = self._collection.runs.create(run_tag=run_tag, is_from_file=True)
+            self._tally.of("runs").new += 1
+        elif run.is_from_file:
+            self._tally.of("runs").unchanged += 1
+        else:
+            run.rankings.all().delete()
+            run.is_from_file = True
+            run.save(update_fields=["is_from_file"])
+            self._tally.of("runs").changed += 1
+        return run
+
+    def _write(self, run: Run, rankings: list[types.Ranking], *, at: Place) -> None:
+        by_topic = {self._topics.by_query_id[ranking.query_id]: ranking for ranking in rankings}
+        write_rankings(run, by_topic, self._tally, at=at, is_replacing=self._is_replacing)
+        self._compare_with_trec_eval(rankings)
+
+    def _compare_with_trec_eval(self, rankings: list[types.Ranking]) -> None:
+        otherwise = sum(trec_eval_order(ranking) != ranking.doc_ids for ranking in rankings)
+        if otherwise:
+            self._tally.reordered[rankings[0].run_tag] = otherwise
+
+
+def run_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The run files of a folder by name, and its other files. Raises BadFormat where there is no run file."""
+    if not folder.is_dir():
+        raise BadFormat("cannot be opened, expected a folder of run files", file=folder.name)
+    paths = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    found = [path for path in paths if path.suffix in RUN_SUFFIXES]
+    if not found:
+        raise BadFormat(
+            "no run file in the folder, expected names that end in .run, .txt or .gz", file=folder.name
+        )
+    return found, [path for path in paths if path.suffix not in RUN_SUFFIXES]
+
+
+def _ranking(run_tag: str, topic: Topic, ranks: Ranks) -> types.Ranking:
+    """Ranks become positions; ties keep the order of the files."""
+    ordered: Iterable[tuple[str, tuple[int, float]]] = sorted(ranks.items(), key=lambda entry: entry[1][0])
+    doc_ids, places = zip(*ordered, strict=True)
+    return types.Ranking(run_tag, topic.query_id, doc_ids, tuple(score for _, score in places))

@@ -1,0 +1,40 @@
+"""What an import did, counted by kind of thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Counts:
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts by kind, and sentences for the person who imports."""
+
+    counts: dict[str, Counts] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    reordered: dict[str, int] = field(default_factory=dict)
+    """Run tag -> topics that trec_eval orders otherwise than the ranks do."""
+
+    def of(self, kind: str) -> Counts:
+        return self.counts.setdefault(kind, Counts())
+
+    def has_changed(self, kinds: Iterable[str]) -> bool:
+        return any(found.new or found.changed for kind in kinds if (found := self.counts.get(kind)))
+
+    def note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+
+def some(words: Iterable[str], *, shown: int = 5) -> str:
+    """The first words of a list for a sentence, and how many more there are."""
+    found = list(words)
+    rest = f" and {len(found) - shown} more" if len(found) > shown else ""
+    return ", ".join(found[:shown]) + rest

@@ -1,0 +1,114 @@
+"""Topics and subtopics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grading.formats.workbench import read_queries
+from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.models import Collection, Subtopic, Topic
+
+ID_LIMIT = 200
+
+
+class TopicImporter:
+    """The collection's topics by query id. A queries file closes the list: no other file may add to it."""
+
+    def __init__(self, collection: Collection, tally: Tally) -> None:
+        self._collection, self._tally = collection, tally
+        self.by_query_id: dict[str, Topic] = {topic.query_id: topic for topic in collection.topics.all()}
+        self._next_position = max((topic.position + 1 for topic in self.by_query_id.values()), default=0)
+        self._subtopics = {
+            (subtopic.topic_id, subtopic.facet_id): subtopic
+            for subtopic in Subtopic.objects.filter(topic__collection=collection)
+        }
+        self._seen: set[int] = set()
+        self._next_subtopic: dict[int, int] = {}
+        for topic_id, _ in self._subtopics:
+            self._next_subtopic[topic_id] = self._next_subtopic.get(topic_id, 0) + 1
+        self._reworded: dict[str, list[str]] = {}
+        self._queries_file = ""
+
+    def read_queries(self, path: Path, *, is_replacing: bool) -> None:
+        """Make the topics of the file, in its order, and close the list."""
+        for query_id, text in read_queries(path).items():
+            topic = self.by_query_id.get(query_id)
+            if topic is None:
+                self._make(query_id, text, at=Place(path))
+            elif topic.text and topic.text != text and not is_replacing:
+                problem = (
+                    f"query {query_id} is {text!r} here and {topic.text!r} in the collection, "
+                    "expected one text a query id (or --replace)"
+                )
+                raise Place(path).with_key(query_id).error(problem)
+            else:
+                self._see(topic, text)
+        self._queries_file = path.name
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self._queries_file)
+
+    def require(self, query_id: str, *, text: str = "", at: Place) -> Topic:
+        """The topic; a new one is made, or refused where a queries file has closed the list."""
+        topic = self.by_query_id.get(query_id)
+        if topic is None:
+            if self._queries_file:
+                raise at.error(
+                    f"query {query_id} is unknown, expected one of the queries of {self._queries_file}"
+                )
+            return self._make(query_id, text, at=at)
+        if text and topic.text and text.strip() != topic.text:
+            self._reworded.setdefault(at.path.name, []).append(query_id)
+        self._see(topic, topic.text or text)
+        return topic
+
+    def find(self, query_id: str) -> tuple[Topic, str] | None:
+        """(topic, facet id) of a query id, or of `<query id>/<facet id>`; None where it is unknown."""
+        topic_part, facet_id = query_id, ""
+        while topic_part not in self.by_query_id:
+            topic_part, slash, _ = topic_part.rpartition("/")
+            if not slash:
+                return None
+            facet_id = query_id[len(topic_part) + 1 :]
+        return self.by_query_id[topic_part], facet_id
+
+    def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: Place) -> None:
+        subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
+        if subtopic is None:
+            fitting(facet_id, what="the facet_id", at=at, limit=ID_LIMIT)
+            position = self._next_subtopic.get(topic.pk, 0)
+            self._next_subtopic[topic.pk] = position + 1
+            subtopic = topic.subtopics.create(facet_id=facet_id, text=text, position=position)
+            self._subtopics[topic.pk, facet_id] = subtopic
+            counts.new += 1
+        elif text and not subtopic.text:
+            subtopic.text = text
+            subtopic.save(update_fields=["text"])
+            counts.changed += 1
+
+    def finish(self) -> None:
+        for file, query_ids in self._reworded.items():
+            words = some(dict.fromkeys(query_ids))
+            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
+
+    def _make(self, query_id: str, text: str, *, at: Place) -> Topic:
+        fitting(query_id, what="the query id", at=at, limit=ID_LIMIT)
+        position = self._next_position
+        topic: Topic = self._collection.topics.create(query_id=query_id, text=text.strip(), position=position)
+        self._next_position += 1
+        self.by_query_id[query_id] = topic
+        self._seen.add(topic.pk)
+        self._tally.of("topics").new += 1
+        return topic
+
+    def _see(self, topic: Topic, text: str) -> None:
+        text, counts = text.strip(), self._tally.of("topics")
+        if topic.text != text:
+            topic.text = text
+            topic.save(update_fields=["text"])
+            counts.changed += topic.pk not in self._seen
+        elif topic.pk not in self._seen:
+            counts.unchanged += 1
+        self._seen.add(topic.pk)
