@@ -1,0 +1,213 @@
+"""Bank files into banks, and the items that only a graded file knows into the bank `imported`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading.formats.workbench import BankLine, md5_of_id, read_bank
+from grading.types import ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
+from rubricweb.corpus.importers import Place, Tally, TopicImporter, fitting
+from rubricweb.corpus.models import Collection, Topic
+
+IMPORTED_BANK = "imported"
+"""Holds the items that a graded file knows by id only, until a bank file brings their texts."""
+UID_LIMIT = 400
+NAME_LIMIT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One item of a file."""
+
+    topic: Topic
+    uid: str
+    kind: ItemKind
+    facet_id: str
+    text: str
+    at: Place
+
+
+class BankImporter:
+    """The collection's wordings and items, read once and kept up to date through the import."""
+
+    def __init__(
+        self, collection: Collection, topics: TopicImporter, tally: Tally, *, by: User | None
+    ) -> None:
+        self._collection, self._topics, self._tally, self._by = collection, topics, tally, by
+        self._banks: dict[str, Bank] = {bank.name: bank for bank in collection.banks.all()}
+        revisions = ItemRevision.objects.filter(topic__collection=collection)
+        self._revisions = {(revision.topic_id, revision.uid): revision for revision in revisions}
+        self._items: dict[int, Item] = {}
+        self._by_wording: dict[int, set[int]] = defaultdict(set)  # revision -> items that ever had it
+        self._end: dict[tuple[int, int], int] = {}  # (bank, topic) -> the next position
+        self._seen: set[int] = set()
+        for item in Item.objects.filter(bank__collection=collection):
+            self._hold(item)
+        changes = ItemChange.objects.filter(item__bank__collection=collection)
+        for revision_id, item_id in changes.values_list("revision_id", "item_id"):
+            self._by_wording[revision_id].add(item_id)
+
+    def read_bank(self, path: Path, *, bank_name: str) -> None:
+        """Bring the items of the file to the bank of that name, except what it has or ever had."""
+        asked = [item for line in read_bank(path) for item in self._asked_of(line, path)]
+        revisions = self._wordings(asked)
+        bank = self._bank(bank_name)
+        fresh: dict[tuple[int, ItemKind], Item] = {}
+        for item, revision in zip(asked, revisions, strict=True):
+            if (revision.pk, item.kind) in fresh:
+                continue
+            if self._is_in(bank, revision, item.kind):
+                self._count_unchanged(revision)
+            elif moving := self._named_elsewhere(bank, revision):
+                self._move(moving, bank, item)
+            else:
+                fresh[revision.pk, item.kind] = self._new_item(bank, revision, item)
+        self._make(fresh.values())
+
+    def graded_wordings(self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: Place) -> dict[str, int]:
+        """Keys of the wordings that a graded file names by id; ids that no bank ever had go to `imported`."""
+        asked = [self._graded(topic, uid, kind, at) for uid, kind in kinds.items()]
+        revisions = self._wordings(asked)
+        fresh = []
+        for item, revision in zip(asked, revisions, strict=True):
+            if item.kind is ItemKind.DIRECT:
+                continue
+            if self._by_wording.get(revision.pk):
+                self._count_unchanged(revision)
+            else:
+                fresh.append(self._new_item(self._bank(IMPORTED_BANK), revision, item))
+        self._make(fresh)
+        return {revision.uid: revision.pk for revision in revisions}
+
+    def finish(self) -> None:
+        """The direct items ask the query as it reads now; an emptied bank `imported` goes."""
+        for topic in self._topics.by_query_id.values():
+            direct = self._revisions.get((topic.pk, DIRECT_UID))
+            if direct is not None and direct.text != topic.text:
+                self._supply(direct, topic.text)
+        imported = self._banks.get(IMPORTED_BANK)
+        if imported is not None and not imported.items.exists():
+            imported.delete()
+            self._tally.of("banks").changed += 1
+
+    def _asked_of(self, line: BankLine, path: Path) -> Iterable[Asked]:
+        at = Place(path, line.line)
+        topic = self._topics.require(line.query_id, text=line.query_text, at=at)
+        if line.facet_id:
+            self._topics.require_subtopic(topic, line.facet_id, text=line.facet_text, at=at)
+        for item in line.items:
+            if item.facet_id and item.facet_id != line.facet_id:
+                self._topics.require_subtopic(topic, item.facet_id, at=at)
+            yield Asked(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at)
+
+    def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: Place) -> Asked:
+        facet_id = facet_of(topic.query_id, uid)
+        if facet_id and kind is not ItemKind.DIRECT:
+            self._topics.require_subtopic(topic, facet_id, at=at)
+        return Asked(topic, uid, kind, facet_id, topic.text if kind is ItemKind.DIRECT else "", at)
+
+    def _wordings(self, asked: list[Asked]) -> list[ItemRevision]:
+        """One revision for each, made where it is new; a text that was unknown is supplied."""
+        fresh: dict[tuple[int, str], ItemRevision] = {}
+        for item in asked:
+            key = item.topic.pk, item.uid
+            revision = self._revisions.get(key) or fresh.get(key)
+            if revision is None:
+                fitting(item.uid, what="the item id", at=item.at, limit=UID_LIMIT)
+                fresh[key] = ItemRevision(topic=item.topic, uid=item.uid, text=item.text)
+            elif item.text and not revision.text:
+                self._supply(revision, item.text)
+            elif item.text and item.kind is not ItemKind.DIRECT and item.text != revision.text.strip():
+                raise item.at.error(
+                    f"item {item.uid} is {item.text!r} here and {revision.text!r} before, "
+                    "expected one text an id"
+                )
+        for revision in ItemRevision.objects.bulk_create(fresh.values()):
+            self._revisions[revision.topic_id, revision.uid] = revision
+        self._tally.of("revisions").new += len(fresh)
+        return [self._revisions[item.topic.pk, item.uid] for item in asked]
+
+    def _supply(self, revision: ItemRevision, text: str) -> None:
+        revision.text = text
+        if revision.pk is not None:
+            revision.save(update_fields=["text"])
+            self._tally.of("revisions").changed += 1
+
+    def _is_in(self, bank: Bank, revision: ItemRevision, kind: ItemKind) -> bool:
+        items = (self._items[pk] for pk in self._by_wording.get(revision.pk, ()))
+        return any(item.bank_id == bank.pk and item.kind == kind for item in items)
+
+    def _named_elsewhere(self, bank: Bank, revision: ItemRevision) -> Item | None:
+        """The item of `imported` that waits for this text."""
+        imported = self._banks.get(IMPORTED_BANK)
+        if imported is None or imported.pk == bank.pk:
+            return None
+        items = (self._items[pk] for pk in self._by_wording.get(revision.pk, ()))
+        return next((i for i in items if i.bank_id == imported.pk and i.revision_id == revision.pk), None)
+
+    def _move(self, item: Item, bank: Bank, asked: Asked) -> None:
+        """The bank file knows more than the graded file did: kind and subtopic too."""
+        item.bank, item.kind, item.facet_id = bank, asked.kind.value, asked.facet_id
+        item.position, item.version = self._next_position(bank, asked.topic), item.version + 1
+        item.save(update_fields=["bank", "kind", "facet_id", "position", "version"])
+        self._remember([item])
+        self._seen.add(item.revision_id)
+        self._tally.of("items").changed += 1
+
+    def _new_item(self, bank: Bank, revision: ItemRevision, asked: Asked) -> Item:
+        self._seen.add(revision.pk)
+        return Item(
+            bank=bank,
+            topic=asked.topic,
+            kind=asked.kind.value,
+            facet_id=asked.facet_id,
+            revision=revision,
+            position=self._next_position(bank, asked.topic),
+        )
+
+    def _make(self, fresh: Iterable[Item]) -> None:
+        made = Item.objects.bulk_create(fresh)
+        for item in made:
+            self._hold(item)
+        self._remember(made)
+        self._tally.of("items").new += len(made)
+
+    def _remember(self, items: Iterable[Item]) -> None:
+        verb = ItemChange.Verb.IMPORTED
+        ItemChange.objects.bulk_create(
+            ItemChange(item=item, number=item.version, verb=verb, revision_id=item.revision_id, by=self._by)
+            for item in items
+        )
+
+    def _hold(self, item: Item) -> None:
+        self._items[item.pk] = item
+        self._by_wording[item.revision_id].add(item.pk)
+        place = item.bank_id, item.topic_id
+        self._end[place] = max(self._end.get(place, 0), item.position + 1)
+
+    def _next_position(self, bank: Bank, topic: Topic) -> int:
+        position = self._end.get((bank.pk, topic.pk), 0)
+        self._end[bank.pk, topic.pk] = position + 1
+        return position
+
+    def _bank(self, name: str) -> Bank:
+        if name not in self._banks:
+            self._banks[name] = self._collection.banks.create(name=name)
+            self._tally.of("banks").new += 1
+        return self._banks[name]
+
+    def _count_unchanged(self, revision: ItemRevision) -> None:
+        self._tally.of("items").unchanged += revision.pk not in self._seen
+        self._seen.add(revision.pk)
+
+
+def facet_of(query_id: str, uid: str) -> str:
+    """The subtopic in an item id `<query_id>/<facet_id>/<md5>`; empty where there is none."""
+    if not uid.startswith(f"{query_id}/") or md5_of_id(uid) is None:
+        return ""
+    return uid.removeprefix(f"{query_id}/").rpartition("/")[0]
