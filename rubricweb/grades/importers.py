@@ -1,0 +1,183 @@
+"""Grades from files: one config a (llm, prompt class, purpose), written topic by topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from django.db import connection
+from django.utils import timezone
+
+from grading.errors import BadFormat
+from grading.formats.workbench import GradedPassage, ImportedGrade
+from grading.types import Outcome, Purpose
+from rubricweb.corpus.importers import Place, Tally, fitting
+from rubricweb.corpus.models import Topic
+from rubricweb.grades import configs, store
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+
+NAME_LIMIT = 200
+INSERTED_ROWS = 500
+REPLACED_ROWS = 200
+
+CELL_FIELDS = ("revision", "passage", "rating", "outcome", "answer", "reply")
+"""What differs from row to row: those of Cell, then those of Value."""
+CELL_COLUMNS = ("revision_id", "passage_id", *CELL_FIELDS[2:])
+
+Cell = tuple[int, int]
+"""(revision, passage)."""
+Value = tuple[int | None, str, str, str]
+"""(rating, outcome, answer, reply), as a row has them."""
+Cells = dict[Cell, Value]
+SqlValue = int | str | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GradedCells:
+    """The passages of one line, with the keys of what they name."""
+
+    topic: Topic
+    passages: Iterable[GradedPassage]
+    revision_of: Mapping[str, int]
+    passage_of: Mapping[str, int]
+    at: Place
+
+    def name(self, cell: Cell) -> str:
+        """The cell for people: item and passage by their ids."""
+        item_id = next(uid for uid, pk in self.revision_of.items() if pk == cell[0])
+        doc_id = next(doc_id for doc_id, pk in self.passage_of.items() if pk == cell[1])
+        return f"item {item_id} on passage {doc_id}"
+
+
+class GradeImporter:
+    """Adds grades; one that contradicts another is refused, unless the files replace."""
+
+    def __init__(self, tally: Tally, *, is_replacing: bool) -> None:
+        self._tally, self._is_replacing = tally, is_replacing
+        self._configs: dict[tuple[str, str, Purpose], GraderConfig] = {}
+
+    def add(self, line: GradedCells) -> None:
+        """Write the grades of one line of a graded file."""
+        for config, cells in self._by_config(line).items():
+            self._write(config, cells, line)
+
+    def _by_config(self, line: GradedCells) -> dict[GraderConfig, Cells]:
+        found: dict[tuple[str, str, Purpose], Cells] = {}
+        for passage in line.passages:
+            passage_id = line.passage_of[passage.doc_id]
+            for grade in passage.grades:
+                cells = found.setdefault((grade.llm, grade.prompt_class, grade.purpose), {})
+                cell, value = (line.revision_of[grade.item_id], passage_id), value_of(grade)
+                if cells.setdefault(cell, value) != value:
+                    raise _contradiction(line, cell, value, cells[cell])
+        return {self._config(key, line.at): cells for key, cells in found.items()}
+
+    def _config(self, key: tuple[str, str, Purpose], at: Place) -> GraderConfig:
+        if key not in self._configs:
+            llm, prompt_class, purpose = key
+            fitting(llm, what="the llm", at=at, limit=NAME_LIMIT)
+            fitting(prompt_class, what="the prompt_class", at=at, limit=NAME_LIMIT)
+            self._configs[key] = configs.imported_config(llm, prompt_class, purpose)
+        return self._configs[key]
+
+    def _write(self, config: GraderConfig, cells: Cells, line: GradedCells) -> None:
+        before = _values(config, line.topic)
+        fresh = {cell: value for cell, value in cells.items() if cell not in before} if before else cells
+        otherwise = {cell: cells[cell] for cell in before if cell in cells and cells[cell] != before[cell]}
+        if otherwise and not self._is_replacing:
+            cell = next(iter(otherwise))
+            raise _contradiction(line, cell, cells[cell], before[cell])
+        if fresh:
+            _insert(config, line.topic, fresh)
+        if otherwise:
+            _replace(config, line.topic, otherwise)
+        counts = self._tally.of("grades")
+        counts.new += len(fresh)
+        counts.changed += len(otherwise)
+        counts.unchanged += len(cells) - len(fresh) - len(otherwise)
+
+
+def value_of(grade: ImportedGrade) -> Value:
+    """What the row keeps: the reply of a rating, the answer of an extraction, the reason of a failure."""
+    if grade.outcome is Outcome.FAILED:
+        return None, grade.outcome.value, grade.answer, grade.reason
+    if grade.purpose in (Purpose.EXTRACT, Purpose.VERIFY):
+        return grade.rating, grade.outcome.value, grade.answer, ""
+    return grade.rating, grade.outcome.value, "", grade.answer
+
+
+def _values(config: GraderConfig, topic: Topic) -> dict[Cell, Value]:
+    """What the database has of the config and topic; no query for rows where the counter says none."""
+    if not MatrixStamp.objects.filter(config=config, topic=topic, grades__gt=0).exists():
+        return {}
+    rows = Grade.objects.by(config).for_topic(topic)
+    fields = rows.values_list("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
+    return {
+        (revision, passage): tuple(value) for revision, passage, *value in fields.iterator(chunk_size=5_000)
+    }
+
+
+def _insert(config: GraderConfig, topic: Topic, cells: Cells) -> None:
+    """Insert new grades without making a Grade of each, which would take most of the time of an import."""
+    stamps = store.locked_stamps(config, [topic.pk])
+    same = _same_in_every_row(config, topic)
+    columns = [*same, *CELL_COLUMNS]
+    first = tuple(same.values())
+    rows = [(*first, *cell, *value) for cell, value in cells.items()]
+    size = min(INSERTED_ROWS, connection.ops.bulk_batch_size(columns, rows))
+    whole = len(rows) // size * size
+    with connection.cursor() as cursor:
+        for some, count in ((rows[:whole], size), (rows[whole:], len(rows) - whole)):
+            if some:
+                flat = [tuple(chain(*some[n : n + count])) for n in range(0, len(some), count)]
+                cursor.executemany(_insertion(columns, count), flat)
+    store.move_stamps(stamps)
+
+
+def _insertion(columns: list[str], count: int) -> str:
+    """The statement that inserts `count` rows."""
+    quote = connection.ops.quote_name
+    table, names = quote(Grade._meta.db_table), ", ".join(map(quote, columns))
+    row = f"({', '.join(['%s'] * len(columns))})"
+    return f"INSERT INTO {table} ({names}) VALUES {', '.join([row] * count)}"  # noqa: S608 - our own names
+
+
+def _same_in_every_row(config: GraderConfig, topic: Topic) -> dict[str, SqlValue]:
+    """By column: the rest of a grade that is not null, as the database takes it."""
+    blank = Grade(config=config, topic=topic, at=timezone.now())
+    fields = [field for field in Grade._meta.concrete_fields if field.name not in CELL_FIELDS]
+    values = {
+        field.attname: field.get_db_prep_save(getattr(blank, field.attname), connection) for field in fields
+    }
+    return {column: value for column, value in values.items() if value is not None}
+
+
+def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:
+    stamps = store.locked_stamps(config, [topic.pk])
+    rows = [
+        row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells
+    ]
+    for row in rows:
+        row.rating, row.outcome, row.answer, row.reply = cells[row.revision_id, row.passage_id]
+    Grade.objects.bulk_update(rows, ["rating", "outcome", "answer", "reply"], batch_size=REPLACED_ROWS)
+    store.move_stamps(stamps)
+
+
+def _contradiction(line: GradedCells, cell: Cell, here: Value, before: Value) -> BadFormat:
+    return line.at.error(
+        f"{line.name(cell)} is {_in_words(here)} here and {_in_words(before)} before, "
+        "expected the same grade (--replace takes that of the newer import)"
+    )
+
+
+def _in_words(value: Value) -> str:
+    rating, outcome, answer, reply = value
+    if outcome == Outcome.FAILED:
+        return f"failed ({reply})"
+    said = answer or reply
+    words = repr(said if len(said) <= 60 else said[:60] + "…")
+    if rating is None:
+        return f"answered {words}"
+    return f"rated {rating}" + (f" (reply {words})" if said else "")

@@ -1,0 +1,176 @@
+"""Import a collection, or more of one: files in, one transaction, one summary."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import reset_queries, transaction
+from django.db.models import F
+
+from grading.formats.workbench import GradedTopic, read_graded
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.importers import BankImporter
+from rubricweb.core import audit, events
+from rubricweb.corpus.importers import (
+    Counts,
+    JudgmentImporter,
+    PassageImporter,
+    Place,
+    RunImporter,
+    Tally,
+    TopicImporter,
+    import_official,
+)
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.importers import GradedCells, GradeImporter
+
+logger = logging.getLogger(__name__)
+
+CORPUS = (
+    "collections",
+    "topics",
+    "subtopics",
+    "passages",
+    "pooled",
+    "judgments",
+    "runs",
+    "rankings",
+    "official_scores",
+)
+BANKS = ("banks", "items", "revisions")
+GRADES = ("grades",)
+DEFAULT_BANK = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFiles:
+    """What to import. `graded` and `banks` may be several files, `runs` is a folder."""
+
+    name: str = ""
+    """The collection's name; empty keeps it, or takes the slug for a new collection."""
+    queries: Path | None = None
+    graded: tuple[Path, ...] = ()
+    banks: tuple[Path, ...] = ()
+    bank_name: str = DEFAULT_BANK
+    runs: Path | None = None
+    qrels: Path | None = None
+    official: Path | None = None
+    min_relevant: int | None = None
+    """The first judgment that counts as relevant; None keeps it."""
+    replace: bool = False
+    """Take values that contradict an earlier import in place of the old ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    collection: Collection
+    counts: dict[str, Counts]
+    notes: tuple[str, ...]
+    """What a person should know: topics that were left out, and the like."""
+    reordered: dict[str, int]
+    """Run tag -> topics that trec_eval orders otherwise (by score, then passage id) than the ranks do."""
+    has_changed: bool
+
+
+@transaction.atomic
+def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> ImportSummary:
+    """Make the collection of these files, or add them to it. BadFormat means that nothing has changed."""
+    tally = Tally()
+    collection = _collection(slug, files, tally, by=by)
+    _Import(collection, files, tally, by=by).run()
+    is_corpus, is_bank, is_graded = (tally.has_changed(kinds) for kinds in (CORPUS, BANKS, GRADES))
+    if is_corpus:
+        Collection.objects.filter(pk=collection.pk).update(stamp=F("stamp") + 1)
+        collection.refresh_from_db(fields=["stamp"])
+    for has_changed, event in ((is_corpus, "runs"), (is_bank, "items"), (is_graded, "grades")):
+        if has_changed:
+            events.publish_on_commit(collection.channel, event)
+    has_changed = is_corpus or is_bank or is_graded
+    if has_changed:
+        audit.record("collection imported", collection, by=by, detail=_news(tally))
+        transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _news(tally)))
+    return ImportSummary(collection, tally.counts, tuple(tally.notes), tally.reordered, has_changed)
+
+
+def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None) -> Collection:
+    """The collection, locked so that two imports into it take turns."""
+    collection: Collection
+    wanted: dict[str, object] = {"name": files.name} if files.name else {}
+    if files.min_relevant is not None:
+        wanted["min_relevant"] = files.min_relevant
+    collection, is_new = Collection.objects.get_or_create(slug=slug, defaults={"name": slug, **wanted})
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    changed = [field for field, value in wanted.items() if getattr(collection, field) != value]
+    if is_new:
+        tally.of("collections").new += 1
+        if by is not None:
+            set_role(by, collection, role=Role.ORGANIZER, by=by)
+    elif changed:
+        for field in changed:
+            setattr(collection, field, wanted[field])
+        collection.save(update_fields=changed)
+        tally.of("collections").changed += 1
+    else:
+        tally.of("collections").unchanged += 1
+    return collection
+
+
+class _Import:
+    """The steps: files that name things come before files that use them, whatever their order."""
+
+    def __init__(self, collection: Collection, files: ImportFiles, tally: Tally, *, by: User | None) -> None:
+        self.collection, self.files, self.tally = collection, files, tally
+        self.topics = TopicImporter(collection, tally)
+        self.passages = PassageImporter(collection, tally)
+        self.judgments = JudgmentImporter(self.topics, tally, is_replacing=files.replace)
+        self.runs = RunImporter(collection, self.topics, tally, is_replacing=files.replace)
+        self.banks = BankImporter(collection, self.topics, tally, by=by)
+        self.grades = GradeImporter(tally, is_replacing=files.replace)
+
+    def run(self) -> None:
+        files = self.files
+        if files.queries:
+            self.topics.read_queries(files.queries, is_replacing=files.replace)
+        for path in files.banks:
+            self.banks.read_bank(path, bank_name=files.bank_name)
+        for path in files.graded:
+            self._read_graded(path)
+        if files.runs:
+            self.runs.read_folder(files.runs)
+        if files.qrels:
+            self.judgments.read_qrels(files.qrels)
+        if files.official:
+            import_official(self.collection, files.official, self.tally, is_replacing=files.replace)
+        for importer in (self.judgments, self.runs, self.banks, self.topics):
+            importer.finish()
+
+    def _read_graded(self, path: Path) -> None:
+        ignored = 0
+        for line in read_graded(path):
+            self._read_line(line, at=Place(path, line.line))
+            ignored += line.ignored_entries
+            reset_queries()  # under DEBUG, Django keeps every statement with its texts
+        if ignored:
+            self.tally.note(
+                f"{path.name}: left out {ignored} grading entries that repeat llm, prompt class and purpose "
+                "of an earlier one on the same passage (the first counts)"
+            )
+
+    def _read_line(self, line: GradedTopic, *, at: Place) -> None:
+        topic = self.topics.require(line.query_id, at=at)
+        passage_of = self.passages.pool(topic, ((p.doc_id, p.text) for p in line.passages), at=at)
+        self.judgments.read_line(topic, line, at=at)
+        self.runs.read_line(topic, line, at=at)
+        kinds = {grade.item_id: grade.kind for p in reversed(line.passages) for grade in reversed(p.grades)}
+        revision_of = self.banks.graded_wordings(topic, dict(reversed(kinds.items())), at=at)
+        self.grades.add(GradedCells(topic, line.passages, revision_of, passage_of, at))
+
+
+def _news(tally: Tally) -> str:
+    """ "25 topics, 290,000 grades": what was added or changed."""
+    found = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
+    return ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in found.items() if number)

@@ -1,0 +1,44 @@
+"""`manage.py graders`: who has graded in a collection."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import selectors
+
+
+class Command(BaseCommand):
+    help = "List the graders that have grades in the collection SLUG."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection = Collection.objects.filter(slug=slug).first()
+        if collection is None:
+            known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
+            raise CommandError(f"no collection {slug!r}; there are: {known or 'none yet'}")
+        rows = [
+            {
+                "id": row.config.pk,
+                "llm": row.config.llm,
+                "prompt_class": row.config.prompt_class,
+                "purpose": row.config.purpose,
+                "grades": row.grades,
+            }
+            for row in selectors.graders(collection)
+        ]
+        self.stdout.write(json.dumps({"graders": rows}) if options["json"] else _table(rows))
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "No grades yet."
+    return "\n".join(
+        "{id:>5}  {llm}  {prompt_class}  {purpose}  {grades:,} grades".format_map(row) for row in rows
+    )

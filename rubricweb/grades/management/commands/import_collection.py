@@ -1,0 +1,111 @@
+"""`manage.py import_collection`: a collection from files, or more files into one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from grading.errors import BadFormat
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.imports import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
+
+FILES = {
+    "--queries": "JSON dictionary of query id and text, or TSV",
+    "--qrels": "human judgments as TREC qrels",
+    "--official": "official leaderboard: JSON of ranks, or TSV with the header run_tag and rank or score",
+}
+REPEATED_FILES = {
+    "--graded": "Workbench file of passages with judgments, rankings and grades",
+    "--bank": "Workbench bank of questions or nuggets",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the collection SLUG from files, or add them to it. Files may be gzip-compressed or plain. "
+        "Importing the same files again changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--name", default="", help="the collection's name (a new one: SLUG)")
+        for option, words in FILES.items():
+            parser.add_argument(option, type=Path, metavar="FILE", help=words)
+        for option, words in REPEATED_FILES.items():
+            words = f"{words}; may be given several times"
+            parser.add_argument(option, type=Path, metavar="FILE", action="append", default=[], help=words)
+        parser.add_argument("--runs", type=Path, metavar="DIR", help="folder of run files (.run, .txt, .gz)")
+        parser.add_argument(
+            "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
+        )
+        words = "the first judgment that counts as relevant (a new collection: 1)"
+        parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
+        words = "take what contradicts an earlier import in place of the old"
+        parser.add_argument("--replace", action="store_true", help=words)
+        parser.add_argument("--json", action="store_true", help="print the summary as one JSON document")
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        files = ImportFiles(
+            name=options["name"].strip(),
+            queries=options["queries"],
+            graded=tuple(options["graded"]),
+            banks=tuple(options["bank"]),
+            bank_name=options["bank_name"].strip(),
+            runs=options["runs"],
+            qrels=options["qrels"],
+            official=options["official"],
+            min_relevant=options["min_relevant"],
+            replace=options["replace"],
+        )
+        _check(slug, files)
+        try:
+            summary = import_collection(slug, files=files, by=None)
+        except BadFormat as error:
+            raise CommandError(" ".join(str(error).split("\n"))) from error
+        self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
+
+
+def _check(slug: str, files: ImportFiles) -> None:
+    if not any((files.queries, files.graded, files.banks, files.runs, files.qrels, files.official)):
+        is_known = Collection.objects.filter(slug=slug).exists()
+        if not is_known or not (files.name or files.min_relevant is not None):
+            raise CommandError(
+                "nothing to import: name at least one file, such as --queries FILE or --graded FILE"
+            )
+    try:
+        Collection(slug=slug, name=files.name or slug, min_relevant=files.min_relevant or 0).clean_fields()
+        Bank(name=files.bank_name).clean_fields(exclude=["collection"])
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        raise CommandError(f"{field.replace('_', ' ')}: {problems[0]}") from error
+
+
+def _document(summary: ImportSummary) -> dict[str, object]:
+    return {
+        "collection": summary.collection.slug,
+        "changed": summary.has_changed,
+        "counts": {kind: asdict(counts) for kind, counts in summary.counts.items()},
+        "trec_eval_order": summary.reordered,
+        "notes": list(summary.notes),
+    }
+
+
+def _lines(summary: ImportSummary) -> str:
+    rows = [
+        f"{kind.replace('_', ' '):16} {counts.new:>9,} new "
+        f"{counts.changed:>9,} changed {counts.unchanged:>9,} unchanged"
+        for kind, counts in summary.counts.items()
+    ]
+    notes = [f"Note: {note}." for note in summary.notes]
+    if summary.reordered:
+        runs = ", ".join(f"{run_tag} ({topics} topics)" for run_tag, topics in summary.reordered.items())
+        order = "by score, then passage id, both descending"
+        notes.append(f"Note: trec_eval's order ({order}) is not that of the ranks in: {runs}.")
+    ending = "Imported." if summary.has_changed else "Nothing changed: all of this was there already."
+    return "\n".join([f"Collection {summary.collection.slug}", *rows, *notes, ending])
