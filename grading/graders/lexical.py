@@ -25,6 +25,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from grading.graders.base import GraderSpec, misfit, refuse_unknown_options
+from grading.graders.text import sentence_breaks
 from grading.types import Grade, GradeFailure, Outcome, Pair, Trace
 
 WINDOW = 30
@@ -42,7 +43,6 @@ may might must has have had there
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
-_SENTENCE_BREAK = re.compile(r"(?<=[.!?])[\"')\]\u201d\u2019]*\s+|\s*\n\s*")
 
 
 class LexicalGrader:
@@ -182,7 +182,7 @@ def _best_window(wanted: _Wanted, words: _Words) -> _Match:
 def _answer(text: str, words: _Words, match: _Match) -> str:
     """The text around a match: its sentences where they are short, else as many words as a window has."""
     start, end = words.starts[match.first], words.ends[match.last]
-    breaks = _sentence_breaks(text)
+    breaks = sentence_breaks(text)
     place = bisect_right(breaks, (start, len(text)))
     sentence_start = breaks[place - 1][1] if place else 0
     place = bisect_left(breaks, (end,))
@@ -191,11 +191,6 @@ def _answer(text: str, words: _Words, match: _Match) -> str:
         last = min(max(match.last, match.first + WINDOW - 1), len(words.ends) - 1)
         return text[start : words.ends[last]]
     return text[sentence_start:sentence_end].strip()
-
-
-@lru_cache(maxsize=1024)
-def _sentence_breaks(text: str) -> list[tuple[int, int]]:
-    return [found.span() for found in _SENTENCE_BREAK.finditer(text)]
 
 
 @lru_cache(maxsize=1024)
