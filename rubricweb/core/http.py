@@ -27,8 +27,9 @@ def _vary(response: HttpResponse) -> HttpResponse:
 
 
 def page_or_part(request: HtmxRequest, template: str, context: Context, *, part: str) -> HttpResponse:
-    """GET: the whole page, or its fragment `part` when htmx asks."""
-    name = f"{template}#{part}" if request.htmx and not request.htmx.boosted else template
+    """GET: the whole page, or its fragment `part` when htmx asks; going back in history needs the page."""
+    asks_part = request.htmx and not request.htmx.boosted and not request.htmx.history_restore_request
+    name = f"{template}#{part}" if asks_part else template
     return _vary(render(request, name, dict(context)))
 
 
