@@ -83,7 +83,7 @@ def _hover(row: LeaderboardRow, score_label: str) -> str:
     spread = "" if stderr is None else f" \u00b1 {stderr:.3f}"
     topics = "topic" if row.n_topics == 1 else "topics"
     run_tag, label = _escaped(row.run_tag), _escaped(score_label)
-    return f"<b>{run_tag}</b><br>{label} {row.score:.3f}{spread}<br>{row.n_topics} {topics}"
+    return f"{run_tag}<br>{label} {row.score:.3f}{spread}<br>{row.n_topics} {topics}"
 
 
 def _defined(value: float | None) -> float | None:

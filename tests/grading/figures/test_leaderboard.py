@@ -29,7 +29,7 @@ def test_points_are_sorted_with_the_best_on_top():
 def test_error_bars_are_standard_errors_and_hover_says_them():
     points = figure()["data"][0]
     assert points["error_x"]["array"] == [0.0, 0.05, 0.0]
-    assert points["text"][1] == "<b>bm25</b><br>Rubric-Cover@20 0.500 \u00b1 0.050<br>25 topics"
+    assert points["text"][1] == "bm25<br>Rubric-Cover@20 0.500 \u00b1 0.050<br>25 topics"
     assert points["text"][0].endswith("0.900<br>1 topic")
 
 
