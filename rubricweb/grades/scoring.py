@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grading.measures import rubric_cover, rubric_qrels, trec_eval
 from grading.measures.rubric_qrels import LabelMode
+from grading.types import MIN_RATING
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
@@ -47,7 +48,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """Scores of shape (runs, topics); topics without items or labels are NaN columns and left out of every mean."""
+    """Scores of shape (runs, topics). Topics without items or labels are NaN columns, left out of means."""
 
     run_tags: tuple[str, ...]
     topic_ids: tuple[int, ...]
@@ -63,7 +64,9 @@ def score_table(
     pool: CollectionPool, grades: Mapping[int, TopicGrades], items: Mapping[int, Uids], measure: Measure
 ) -> ScoreTable:
     """Score every run on every topic. `items`: by topic id, the uids of the bank's active items."""
-    return _table(pool, [topic_scores(grades[t.topic_id], items.get(t.topic_id, ()), measure) for t in pool.topics])
+    return _table(
+        pool, [topic_scores(grades[t.topic_id], items.get(t.topic_id, ()), measure) for t in pool.topics]
+    )
 
 
 def judgment_table(pool: CollectionPool, measure: Measure, *, level: int) -> ScoreTable:
@@ -87,8 +90,19 @@ def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure) -> Scores:
     return _trec_scores(grades.pool, topic_labels(grades, uids, measure), measure.name, measure.level)
 
 
+@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
+    """Shape (2, runs): of each run's first k passages, how many have a grade for any item, and how many there
+    are."""
+    is_graded = (grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1)
+    with_outside = np.append(is_graded, np.False_)  # what row -1 points at
+    graded = with_outside[grades.pool.ranked_rows[:, :k]].sum(axis=1)
+    ranked = [min(k, len(doc_ids or ())) for doc_ids in grades.pool.ranked]
+    return np.array([graded, ranked], dtype=np.int64)
+
+
 def topic_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> dict[str, int]:
-    """By doc id, in pool order: the Rubric-Qrels label; passages without any grade are left out (unjudged)."""
+    """By doc id, in pool order: the Rubric-Qrels label; passages without a grade are left out (unjudged)."""
     ratings = grades.matrix.columns(uids).ratings
     labels = rubric_qrels.labels(
         ratings, mode=measure.mode, min_grade=measure.min_grade, min_answers=measure.min_answers

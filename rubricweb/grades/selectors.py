@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Sum
+from django.db.models import Exists, OuterRef, Sum
 
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, Bank, Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scoring import Uids
 
 
@@ -42,11 +42,12 @@ def items_by_topic(bank: Bank, kinds: Iterable[ItemKind]) -> dict[int, Uids]:
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:
     """By topic id: what `config` is scored on: the bank's items of its kinds, or the direct item."""
     if config.purpose == Purpose.DIRECT or bank is None:
-        return {topic_id: (DIRECT_UID,) for topic_id in collection.topics.values_list("pk", flat=True)}
+        return dict.fromkeys(collection.topics.values_list("pk", flat=True), (DIRECT_UID,))
     return items_by_topic(bank, kinds_of(config))
 
 
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """The banks with at least one active item that has a grade of `config`."""
-    graded = Item.objects.active().filter(bank__collection=collection, revision__grades__config=config)
-    return list(collection.banks.filter(pk__in=graded.values("bank")))
+    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
+    graded = Item.objects.active().filter(has_grade, bank=OuterRef("pk"))
+    return list(collection.banks.filter(Exists(graded)))
