@@ -1,4 +1,9 @@
-from django.urls import path  # noqa: F401
+from django.urls import path
+
+from rubricweb.leaderboards import views
 
 app_name = "leaderboards"
-urlpatterns: list[object] = []
+urlpatterns = [
+    path("<slug:slug>/", views.board, name="board"),
+    path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
+]

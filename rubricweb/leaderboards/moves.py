@@ -1,0 +1,75 @@
+"""Which runs changed places since the board that a browser shows, which sends its order: nothing is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rubricweb.leaderboards.boards import Board, BoardRow
+
+NAMED = 3
+"""So many moves are spoken; more would talk over the reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table, with the places that it rose (below 0: fell) since the last change of order."""
+
+    row: BoardRow
+    rose: int
+
+    @property
+    def fell(self) -> int:
+        return -self.rose
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A board as shown now. `seen` and `before` go to the browser and come back with its next question."""
+
+    lines: tuple[Line, ...]
+    seen: str
+    """The order shown now."""
+    before: str
+    """The order that the marks are relative to; it stays until the order changes again."""
+    digest: str
+    news: str
+    """What moved since the browser's last rendering, as a sentence; empty when nothing did."""
+
+
+def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
+    """The board with its moves since the order that the browser sent, if it sent one."""
+    seen = ",".join(f"{row.run_id}:{row.rank}" for row in board.rows)
+    shown = sent.get("seen") or seen
+    before = shown if shown != seen else sent.get("before") or seen
+    old = _ranks(before)
+    lines = tuple(Line(row, old.get(row.run_id, row.rank) - row.rank) for row in board.rows)
+    return Rendering(lines, seen, before, digest(board), _news(board, _ranks(shown)))
+
+
+def digest(board: Board) -> str:
+    """Equal for boards that look the same."""
+    shown = (board.rows, board.n_topics, board.n_items, board.items_stamp, board.correlations)
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+def _ranks(order: str) -> dict[int, int]:
+    """By run id; what is not "id:rank" is nobody's order and is ignored."""
+    pairs = [part.split(":") for part in order.split(",")]
+    return {
+        int(pair[0]): int(pair[1]) for pair in pairs if len(pair) == 2 and all(n.isdecimal() for n in pair)
+    }
+
+
+def _news(board: Board, shown: Mapping[int, int]) -> str:
+    moved = [row for row in board.rows if shown.get(row.run_id, row.rank) != row.rank]
+    if not moved:
+        return ""
+    told = ", ".join(f"{row.run_tag} moved {shown[row.run_id]} to {row.rank}" for row in moved[:NAMED])
+    rest = len(moved) - NAMED
+    return (
+        f"System {told}"
+        if len(moved) == 1
+        else f"Systems: {told}" + (f", and {rest} more" if rest > 0 else "")
+    )

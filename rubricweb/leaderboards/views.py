@@ -1,0 +1,58 @@
+"""The leaderboard of a collection, and one run's topics."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access
+from rubricweb.leaderboards import choices, moves, screens, selectors, stating
+from rubricweb.leaderboards.forms import BoardForm
+
+
+@require_safe
+def board(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The page; its `board` part when the controls change; its `leaderboard` part when grades or items do."""
+    collection = access.collection_for(request.user, slug)
+    form = BoardForm(request.GET, collection=collection)
+    context = {
+        "collection": collection,
+        "section": "leaderboard",
+        "form": form,
+        "measures": choices.COMMON_MEASURES,
+    }
+    if not form.graders:
+        return page_or_part(request, "leaderboards/board.html", context, part="board")
+    if not form.is_valid():
+        return refused(form_response(request, "leaderboards/board.html", context, part="board"))
+    found = selectors.board(form.spec)
+    if request.GET.get("digest") == moves.digest(found):
+        return HttpResponse(status=204)
+    query = screens.query_of(form)
+    context |= {"query": query, **screens.board_screen(found, query, request.GET)}
+    part = "leaderboard" if "seen" in request.GET else "board"
+    return page_or_part(request, "leaderboards/board.html", context, part=part)
+
+
+@require_safe
+def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """One run's score on every topic, beside the mean and the best of all runs."""
+    collection = access.collection_for(request.user, slug)
+    found = get_object_or_404(collection.runs, pk=run_id)
+    form = BoardForm(request.GET, collection=collection)
+    context = {"collection": collection, "section": "leaderboard", "run": found, "form": form}
+    if not form.is_valid():
+        return form_response(request, "leaderboards/run.html", context, part="topics")
+    sort = request.GET.get("sort", "topic")
+    rows = screens.sorted_topics(selectors.run_topics(form.spec, found), sort)
+    context |= {"spec": form.spec, "rows": rows, "columns": screens.topic_columns(found.run_tag, sort)}
+    context |= {"query": screens.query_of(form), "measure_name": stating.measure_name(form.spec)}
+    return page_or_part(request, "leaderboards/run.html", context, part="topics")
+
+
+def refused(response: HttpResponse) -> HttpResponse:
+    """Keep the browser's address: history must not lead back to one that is refused."""
+    response["HX-Push-Url"] = "false"
+    return response
