@@ -1,4 +1,10 @@
-from django.urls import path  # noqa: F401
+from django.urls import path
+
+from rubricweb.exports import views
 
 app_name = "exports"
-urlpatterns: list[object] = []
+urlpatterns = [
+    path("<slug:slug>/", views.exports, name="exports"),
+    path("<slug:slug>/qrels/", views.qrels, name="qrels"),
+    path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
+]

@@ -1,0 +1,86 @@
+"""Write Rubric-Qrels as a TREC qrels file."""
+
+import json
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.formats.trec import write_qrels
+from grading.types import Qrel
+from rubricweb.exports import selectors
+from rubricweb.leaderboards import stating
+from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.errors import BoardError
+
+ANY_LABEL_MEASURE = "ndcg_cut_10"
+
+
+class Command(BaseCommand):
+    help = "Write relevance labels made of grades: `topic 0 passage label`, to --out or to standard output."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_label_arguments(parser)
+        parser.add_argument(
+            "--out", type=Path, metavar="FILE", help="default: standard output; .gz compresses"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON document; without --out it holds the qrels"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            spec = spec_of(options, measure=ANY_LABEL_MEASURE)
+        except BoardError as error:
+            raise CommandError(str(error)) from error
+        found, out = list(selectors.qrels(spec)), options["out"]
+        if out:
+            write_whole(out, found)
+        if options["json"]:
+            self.stdout.write(
+                json.dumps(_document(spec, found, out), indent=1, allow_nan=False, ensure_ascii=False)
+            )
+        elif not out:
+            self.stdout.writelines(selectors.qrels_line(qrel) + "\n" for qrel in found)
+        where = f" to {out}" if out else ""
+        self.stderr.write(
+            f"{len(found)} labels of {len({q.query_id for q in found})} topics{where}: {stating.labels(spec)}"
+        )
+
+
+def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
+    """Write the file beside its place and move it there: nobody ever reads half of it."""
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            written = Path(folder) / path.name
+            write_qrels(written, qrels)
+            written.replace(path)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str, object]:
+    summary = selectors.qrels_summary(spec)
+    rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in found]
+    return {
+        "collection": spec.collection.slug,
+        "grader": {
+            "llm": spec.config.llm,
+            "prompt_class": spec.config.prompt_class,
+            "backend": spec.config.backend,
+        },
+        "bank": spec.bank.name if spec.bank else None,
+        "labels": stating.labels(spec),
+        "mode": str(spec.measure.mode),
+        "min_grade": spec.measure.min_grade,
+        "min_answers": spec.measure.min_answers,
+        "lines": summary.lines,
+        "topics": summary.topics,
+        "unlabelled": summary.unlabelled,
+        "by_label": {str(label): count for label, count in summary.by_label},
+        **({"file": str(out)} if out else {"qrels": rows}),
+    }

@@ -1,0 +1,31 @@
+"""File names that say what is in the file."""
+
+from __future__ import annotations
+
+import re
+
+from rubricweb.leaderboards import stating
+from rubricweb.leaderboards.boards import BoardSpec
+
+UNSAFE = re.compile(r"[^A-Za-z0-9.@-]+")
+
+
+def qrels_name(spec: BoardSpec) -> str:
+    """`<collection>_<grader>_<bank>_<mode>.qrels`; the threshold and m where the labels depend on them."""
+    measure = spec.measure
+    mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
+    by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
+    return _joined(*_whose(spec), mode, by) + ".qrels"
+
+
+def leaderboard_name(spec: BoardSpec) -> str:
+    return _joined(*_whose(spec), stating.measure_name(spec), f"t{spec.measure.min_grade}") + ".tsv"
+
+
+def _whose(spec: BoardSpec) -> tuple[str, ...]:
+    config, bank = spec.config, spec.bank.name if spec.bank else ""
+    return spec.collection.slug, config.llm, config.prompt_class, bank
+
+
+def _joined(*parts: str) -> str:
+    return "_".join(UNSAFE.sub("-", part).strip("-.") for part in parts if part)

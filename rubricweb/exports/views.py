@@ -1,0 +1,72 @@
+"""The export page and its downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access
+from rubricweb.exports import naming, selectors
+from rubricweb.leaderboards import choices, stating
+from rubricweb.leaderboards import selectors as leaderboards
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
+from rubricweb.leaderboards.screens import query_of
+from rubricweb.leaderboards.views import refused
+
+
+@require_safe
+def exports(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Forms for each export, with a preview of the qrels. Both show what the address says."""
+    collection = access.collection_for(request.user, slug)
+    form, board_form = (
+        kind(request.GET, collection=collection, auto_id=prefix)
+        for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))
+    )
+    context = {"collection": collection, "section": "exports", "form": form, "board_form": board_form}
+    context["measures"] = choices.COMMON_MEASURES
+    if not form.graders:
+        return page_or_part(request, "exports/exports.html", context, part="exports")
+    if not form.is_valid() or not board_form.is_valid():
+        return refused(form_response(request, "exports/exports.html", context, part="exports"))
+    context |= {"summary": selectors.qrels_summary(form.spec), "file_name": naming.qrels_name(form.spec)}
+    context["query"] = query_of(form)
+    return page_or_part(request, "exports/exports.html", context, part="exports")
+
+
+@require_safe
+def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """The qrels file; without comment lines, because trec_eval would stumble over them."""
+    collection = access.collection_for(request.user, slug)
+    form = LabelForm(request.GET, collection=collection)
+    if not form.is_valid():
+        return _back(request, slug)
+    lines = (selectors.qrels_line(qrel) for qrel in selectors.qrels(form.spec))
+    return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """The board as TSV."""
+    collection = access.collection_for(request.user, slug)
+    form = BoardForm(request.GET, collection=collection)
+    if not form.is_valid():
+        return _back(request, slug)
+    lines = stating.tsv_lines(leaderboards.board(form.spec))
+    name = naming.leaderboard_name(form.spec)
+    return _download(lines, name=name, content_type="text/tab-separated-values; charset=utf-8")
+
+
+def _download(lines: Iterable[str], *, name: str, content_type: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse((f"{line}\n" for line in lines), content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _back(request: HtmxRequest, slug: str) -> HttpResponse:
+    """To the page whose form says what is wrong with this address."""
+    return redirect(f"{reverse('exports:exports', args=[slug])}?{request.GET.urlencode()}")
