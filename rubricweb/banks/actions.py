@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import IntegrityError, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from grading.formats.ids import item_id
+from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.errors import AlreadyAsked, Conflict, EmptyWording
+from rubricweb.banks.errors import AlreadyAsked, Conflict, EmptyWording, WrongText
 from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
@@ -31,41 +34,79 @@ def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
 
 
 @transaction.atomic
-def add_item(bank: Bank, topic: Topic, *, kind: ItemKind, text: str, by: User | None, facet_id: str = "") -> Item:
+def add_item(
+    bank: Bank, topic: Topic, *, kind: ItemKind, text: str, by: User | None, facet_id: str = ""
+) -> Item:
     """Ask something new of every passage of the topic's pool."""
     revision = wording(topic, text, facet_id=facet_id)
-    _refuse_twin(bank, revision, kind)
     last = bank.items.for_topic(topic).aggregate(last=Max("position"))["last"]
-    item = bank.items.create(
-        topic=topic, kind=kind, facet_id=facet_id, revision=revision, position=0 if last is None else last + 1
-    )
+    with _refusing_twin(bank, revision, kind):
+        item = bank.items.create(
+            topic=topic,
+            kind=kind,
+            facet_id=facet_id,
+            revision=revision,
+            position=0 if last is None else last + 1,
+        )
     _remember(item, Verb.ADDED, by)
     return item
 
 
 @transaction.atomic
 def revise_item(item: Item, *, text: str, seen: int, by: User | None) -> Item:
-    """Give `item` new words. Old grades stay with the old wording; `seen` is the version that the writer saw."""
+    """Give `item` new words, where `seen` is its version; old grades stay with the old wording."""
     revision = wording(item.topic, text, facet_id=item.facet_id)
     if revision.pk != item.revision_id:
-        _refuse_twin(item.bank, revision, item.kind)
-        _write(item, seen, Verb.REWORDED, by, revision=revision)
+        with _refusing_twin(item.bank, revision, item.kind):
+            _write(item, seen, Verb.REWORDED, by, revision=revision)
     return item
 
 
 @transaction.atomic
 def retire_item(item: Item, *, seen: int, by: User | None) -> Item:
     """Take `item` out of the bank; its history and grades stay."""
-    _write(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
+    if not item.is_retired:
+        _write(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
     return item
 
 
 @transaction.atomic
 def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
     """Bring a retired item back with its words and grades."""
-    _refuse_twin(item.bank, item.revision, item.kind)
-    _write(item, seen, Verb.RESTORED, by, retired_at=None)
+    if item.is_retired:
+        with _refusing_twin(item.bank, item.revision, item.kind):
+            _write(item, seen, Verb.RESTORED, by, retired_at=None)
     return item
+
+
+@transaction.atomic
+def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
+    """Give the words to an id that came without them; only the words that the id was made from will do."""
+    text, revision = text.strip(), item.revision
+    if not text:
+        raise EmptyWording("Write the words behind this id first.")
+    if md5_of_id(revision.uid) != text_md5(text):
+        raise WrongText(revision.uid)
+    if ItemRevision.objects.filter(pk=revision.pk, text="").update(text=text):
+        revision.text = text
+        audit.record("text supplied", revision, by=by)
+        events.publish_on_commit(item.bank.collection.channel, "items")
+    return revision
+
+
+@transaction.atomic
+def move_item(item: Item, *, place: int, by: User | None) -> None:
+    """Put `item` at `place` (the first is 0) among its fellows: the active items of its kind and subtopic."""
+    fellows = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
+    if item.pk not in fellows:
+        return
+    new = [pk for pk in fellows if pk != item.pk]
+    new.insert(max(0, place), item.pk)
+    if new != fellows:
+        following = iter(new)
+        everything = item.bank.items.for_topic(item.topic).values_list("pk", flat=True)
+        order = [next(following) if pk in new else pk for pk in everything]
+        reorder_items(item.bank, item.topic, order=order, by=by)
 
 
 @transaction.atomic
@@ -81,6 +122,18 @@ def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None
     events.publish_on_commit(bank.collection.channel, "items")
 
 
+@contextmanager
+def _refusing_twin(bank: Bank, revision: ItemRevision, kind: str) -> Iterator[None]:
+    """AlreadyAsked instead of a second active item with these words, also when two people add it at once."""
+    _refuse_twin(bank, revision, kind)
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError:
+        _refuse_twin(bank, revision, kind)
+        raise
+
+
 def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
     twin = bank.items.active().filter(revision=revision, kind=kind).first()
     if twin is not None:
@@ -88,7 +141,7 @@ def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
 
 
 def _write(item: Item, seen: int, verb: Verb, by: User | None, **fields: object) -> None:
-    """Change `item` only if it is still the version that the writer saw; else Conflict, and nothing is lost."""
+    """Change `item` only if it is still the version that the writer saw; else Conflict: nothing is lost."""
     changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:

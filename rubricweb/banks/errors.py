@@ -30,3 +30,14 @@ class Conflict(BankError):
     def __init__(self, item: Item, seen: int) -> None:
         self.item, self.seen = item, seen
         super().__init__("Somebody changed this item while you were editing it.")
+
+
+class WrongText(BankError):
+    """These are not the words that the id was made from."""
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        super().__init__(
+            "These are not the words behind this id: their md5 is another. "
+            "Spelling, case and inner spaces count."
+        )

@@ -10,6 +10,7 @@ from django.db import models
 from grading.types import ItemKind
 
 if TYPE_CHECKING:
+    from rubricweb.banks.models import Item
     from rubricweb.corpus.models import Topic
 
 
@@ -19,6 +20,13 @@ class ItemQuerySet(models.QuerySet[Any]):
 
     def active(self) -> ItemQuerySet:
         return self.filter(retired_at__isnull=True)
+
+    def retired(self) -> ItemQuerySet:
+        return self.filter(retired_at__isnull=False)
+
+    def fellows_of(self, item: Item) -> ItemQuerySet:
+        """The active items that are listed together with `item`: same topic, kind and subtopic."""
+        return self.active().filter(topic=item.topic_id, kind=item.kind, facet_id=item.facet_id)
 
     def of_kinds(self, kinds: Iterable[ItemKind]) -> ItemQuerySet:
         return self.filter(kind__in=[str(kind) for kind in kinds])
