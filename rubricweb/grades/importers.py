@@ -19,7 +19,7 @@ from rubricweb.grades import configs, store
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 
 NAME_LIMIT = 200
-INSERTED_ROWS = 500
+INSERTED_ROWS = 100
 REPLACED_ROWS = 200
 
 CELL_FIELDS = ("revision", "passage", "rating", "outcome", "answer", "reply")

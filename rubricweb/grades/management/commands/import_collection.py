@@ -21,8 +21,8 @@ FILES = {
     "--official": "official leaderboard: JSON of ranks, or TSV with the header run_tag and rank or score",
 }
 REPEATED_FILES = {
-    "--graded": "Workbench file of passages with judgments, rankings and grades",
-    "--bank": "Workbench bank of questions or nuggets",
+    "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
+    "--bank": "Workbench bank of questions or nuggets; repeatable",
 }
 
 
@@ -38,7 +38,6 @@ class Command(BaseCommand):
         for option, words in FILES.items():
             parser.add_argument(option, type=Path, metavar="FILE", help=words)
         for option, words in REPEATED_FILES.items():
-            words = f"{words}; may be given several times"
             parser.add_argument(option, type=Path, metavar="FILE", action="append", default=[], help=words)
         parser.add_argument("--runs", type=Path, metavar="DIR", help="folder of run files (.run, .txt, .gz)")
         parser.add_argument(
