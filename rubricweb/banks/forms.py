@@ -1,0 +1,91 @@
+"""What people send to change a bank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django import forms
+
+from rubricweb.banks.models import Item
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from rubricweb.corpus.models import Topic
+
+AnyForm = TypeVar("AnyForm", bound=forms.Form)
+
+MAX_WORDING = 2_000
+"""Characters of a question or nugget."""
+
+
+class Wording(forms.CharField):
+    """The words of an item."""
+
+    widget = forms.Textarea(attrs={"rows": 2})
+
+    def __init__(self, label: str) -> None:
+        too_long = f"Keep it under {MAX_WORDING:,} characters; this has %(show_value)d."
+        empty = "Write the question or nugget first."
+        messages = {"required": empty, "max_length": too_long}
+        super().__init__(label=label, max_length=MAX_WORDING, error_messages=messages)
+
+
+class WordingForm(forms.Form):
+    """New words for an item; `seen` is the version that the writer started from."""
+
+    text = Wording("Wording")
+    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+
+class SupplyForm(forms.Form):
+    """The words behind an id that was imported without them."""
+
+    text = Wording("The exact words behind this id")
+
+
+class SeenForm(forms.Form):
+    """A change to the version of an item that the writer saw."""
+
+    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+
+class MoveForm(forms.Form):
+    place = forms.IntegerField(min_value=0)
+
+
+class NewItemForm(forms.Form):
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    text = Wording("Question or nugget")
+
+
+def wording_form(item: Item, *, sent: QueryDict | None = None, text: str = "") -> WordingForm:
+    initial = {"text": text or item.revision.text, "seen": item.version}
+    return focused(WordingForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"))
+
+
+def supply_form(item: Item, *, sent: QueryDict | None = None) -> SupplyForm:
+    return focused(SupplyForm(sent, auto_id=f"item-{item.pk}-%s"))
+
+
+def new_item_form(
+    topic: Topic, *, sent: QueryDict | None = None, after: NewItemForm | None = None
+) -> NewItemForm:
+    """Empty, or as sent; `after` an addition of the same kind. No subtopics, no field for them."""
+    same = (
+        {name: after.cleaned_data[name] for name in ("kind", "facet_id")} if after else {"kind": "question"}
+    )
+    form = NewItemForm(sent, initial=same, auto_id="new-item-%s")
+    subtopics = list(topic.subtopics.values_list("facet_id", "text"))
+    facet: Any = form.fields["facet_id"]  # Any: the stubs know it as a Field only
+    facet.choices = [("", "The whole topic"), *((pk, text or pk) for pk, text in subtopics)]
+    if not subtopics:
+        facet.widget = forms.HiddenInput()
+    return focused(form) if after else form
+
+
+def focused(form: AnyForm) -> AnyForm:
+    """The cursor starts in the words."""
+    form.fields["text"].widget.attrs["autofocus"] = True
+    return form

@@ -1,0 +1,278 @@
+"""What an edit of the bank costs and changes: bounds while people type, computed for retire and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.formats.ids import item_id
+from grading.measures import influence
+from grading.types import MISSING, ItemKind, Purpose
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.progress import measured_rate
+from rubricweb.grades.scoring import Measure, Scores, Uids, score_table, topic_labels
+from rubricweb.grades.selectors import graded_items
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Words that somebody is typing, for a new item or (with `item`) for the rewording of one."""
+
+    bank: Bank
+    topic: Topic
+    kind: ItemKind
+    text: str
+    facet_id: str = ""
+    item: Item | None = None
+
+    @property
+    def uid(self) -> str:
+        return item_id(self.topic.query_id, self.text, self.facet_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """The price of a draft, and how far its grades could reach."""
+
+    passages: int
+    known: int
+    """Passages whose grade for these words exists."""
+    seconds: float | None
+    """Of grading, all prompts of the grader together; None where no rate was measured."""
+    runs: int
+    could_move: tuple[str, ...]
+    """Runs whose rank on the default board some outcome of the grading changes."""
+    is_twin: bool
+    """The bank asks exactly this already."""
+
+    @property
+    def to_grade(self) -> int:
+        return self.passages - self.known
+
+
+def impact(draft: Draft) -> Impact:
+    """Passages to grade, time and runs that could move, by the graders that Re-grade runs here."""
+    pool = collection_pool(draft.bank.collection)
+    configs = [config for config in active_configs(draft.bank.collection) if draft.kind in kinds_of(config)]
+    rating = [config for config in configs if config.purpose == Purpose.RATE]
+    passages = len(pool.by_topic[draft.topic.pk].doc_ids)
+    known = min((_known(config, draft, pool) for config in rating), default=0)
+    others = (
+        draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
+    )
+    return Impact(
+        passages=passages,
+        known=known,
+        seconds=_seconds(configs, draft, pool),
+        runs=len(pool.run_tags),
+        could_move=could_move(draft, rating[0], pool) if rating else (),
+        is_twin=others.filter(revision__uid=draft.uid, kind=draft.kind).exists(),
+    )
+
+
+def _known(config: GraderConfig, draft: Draft, pool: CollectionPool) -> int:
+    """Cells that have a grade, also a failed one; extracted answers are not in the matrix."""
+    if config.purpose == Purpose.RATE:
+        column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings
+        return int((column != MISSING).sum())
+    asked = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
+    pooled = pool.by_topic[draft.topic.pk].passage_pks
+    graded = Grade.objects.by(config).filter(revision__in=asked).values_list("passage_id", flat=True)
+    return len(set(graded) & set(pooled))
+
+
+def _seconds(configs: list[GraderConfig], draft: Draft, pool: CollectionPool) -> float | None:
+    """None as soon as one config with work to do has no measured rate."""
+    passages = len(pool.by_topic[draft.topic.pk].doc_ids)
+    total = 0.0
+    for config in configs:
+        to_grade = passages - _known(config, draft, pool)
+        rate = measured_rate(config) if to_grade else None
+        if to_grade and not rate:
+            return None
+        total += to_grade / rate if rate else 0.0
+    return total
+
+
+def could_move(draft: Draft, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
+    """Runs whose rank can change, whatever the missing grades of the draft turn out to be.
+
+    Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
+    some outcome of the cells in their first k passages gives.
+    """
+    measure = Measure()
+    grades = matrices(config, pool)
+    now = graded_items(config, draft.bank, draft.bank.collection)
+    rest = _other_uids(draft, config)
+    if draft.uid in rest or not pool.run_tags:
+        return ()
+    asked: Uids = (*rest, draft.uid)
+    today = score_table(pool, grades, now, measure).means()
+    floor = score_table(pool, grades, {**now, draft.topic.pk: asked}, measure).means()
+    topics = len({topic_id for topic_id, uids in now.items() if uids} | {draft.topic.pk})
+    sure, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
+    moving = _undecided(today, floor, 1 / (len(asked) * topics), sure, open_cells)
+    return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
+
+
+def _other_uids(draft: Draft, config: GraderConfig) -> Uids:
+    """What the config grades of this topic besides the item that is being reworded."""
+    items = draft.bank.items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
+    if draft.item:
+        items = items.exclude(pk=draft.item.pk)
+    return tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
+
+
+def _cells_in_reach(grades: TopicGrades, uid: str, measure: Measure) -> tuple[Mask, Mask]:
+    """By run: whether it covers the item for sure; and (runs, passages) the missing cells in its first k."""
+    column = grades.matrix.columns((uid,)).ratings[:, 0]
+    top = grades.pool.ranked_rows[:, : measure.cutoff]
+    in_reach = np.zeros((top.shape[0], column.size + 1), dtype=np.bool_)
+    in_reach[np.arange(top.shape[0])[:, np.newaxis], top] = True  # -1 marks the spare last column
+    in_reach = in_reach[:, :-1]
+    sure: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
+    return sure, in_reach & (column == MISSING)
+
+
+def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells: Mask) -> Mask:
+    """Shape (runs,): whether for some other run "it is ahead of me" can differ from today.
+
+    `floor` is each run's mean if no missing cell covers; covering the draft adds `step`. A run that is sure
+    to cover it has that in its floor.
+    """
+    cells = open_cells.astype(np.int32)
+    can = ~sure & open_cells.any(axis=1)
+    alone = (cells.sum(axis=1)[:, np.newaxis] - cells @ cells.T) > 0  # i has an open cell that j lacks
+    ahead = _ahead(today, today)
+    moves = np.zeros((len(today), len(today)), dtype=np.bool_)
+    neither = np.ones_like(moves)
+    both = can[:, np.newaxis] & can[np.newaxis, :]
+    only_first = can[:, np.newaxis] & (alone | ~can[np.newaxis, :])
+    for feasible, first, second in ((neither, 0, 0), (both, 1, 1), (only_first, 1, 0), (only_first.T, 0, 1)):
+        then = _ahead(floor + first * step, floor + second * step)
+        moves |= feasible & (then != ahead)
+    return np.asarray(moves.any(axis=0))
+
+
+def _ahead(first: Scores, second: Scores) -> Mask:
+    """Shape (runs, runs): whether run i, scored by `first`, is ahead of run j, scored by `second`."""
+    i, j = (np.round(np.nan_to_num(scores, nan=-1.0), influence.TIED_DECIMALS) for scores in (first, second))
+    ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
+    return ahead
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """A passage whose label, its highest rating, changes; None where no item has a rating."""
+
+    doc_id: str
+    before: int | None
+    after: int | None
+    was_covered: bool
+    """It had a rating of the measure's lowest grade or more; `is_covered`: it has one after."""
+    is_covered: bool
+
+    @property
+    def crosses(self) -> bool:
+        return self.was_covered != self.is_covered
+
+
+@dataclass(frozen=True, slots=True)
+class RunMove:
+    """A run that changes its place."""
+
+    run_tag: str
+    score_before: float
+    score_after: float
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A board with an item and without it, the way that the question was asked."""
+
+    config: GraderConfig
+    measure: Measure
+    labels: tuple[LabelChange, ...]
+    runs: tuple[RunMove, ...]
+    swapped_pairs: int
+    rescored: int
+    """Runs whose score changes, in place or not."""
+
+
+def what_if(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+    """What retiring an active item, or restoring a retired one, would change."""
+    outside, inside = _without_and_with(item, config)
+    return _difference(item, config, measure, (outside, inside) if item.is_retired else (inside, outside))
+
+
+def what_changed(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+    """What retiring a retired item has changed, or what an active one changes of the board without it."""
+    outside, inside = _without_and_with(item, config)
+    return _difference(item, config, measure, (inside, outside) if item.is_retired else (outside, inside))
+
+
+def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
+    items = item.bank.items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
+    rows = list(items.values_list("position", "pk", "revision__uid"))
+    inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
+    return _uids(rows), _uids(inside)
+
+
+def _uids(rows: list[tuple[int, int, str]]) -> Uids:
+    """In the bank's order, so that a board of the same items has its topic scores cached already."""
+    return tuple(dict.fromkeys(uid for _, _, uid in rows))
+
+
+def _difference(item: Item, config: GraderConfig, measure: Measure, change: tuple[Uids, Uids]) -> WhatIf:
+    pool = collection_pool(item.bank.collection)
+    grades = matrices(config, pool)
+    items = graded_items(config, item.bank, item.bank.collection)
+    before, after = (
+        score_table(pool, grades, {**items, item.topic_id: uids}, measure).means() for uids in change
+    )
+    old, new = (topic_labels(grades[item.topic_id], uids, measure) for uids in change)
+    return WhatIf(
+        config=config,
+        measure=measure,
+        labels=_label_changes(pool.by_topic[item.topic_id].doc_ids, old, new, measure.min_grade),
+        runs=_run_moves(before, after, pool.run_tags),
+        swapped_pairs=len(influence.swapped_pairs(before, after)),
+        rescored=int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum()),
+    )
+
+
+def _label_changes(
+    doc_ids: tuple[str, ...], old: Mapping[str, int], new: Mapping[str, int], min_grade: int
+) -> tuple[LabelChange, ...]:
+    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
+    return tuple(
+        LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
+        for doc_id, before, after in pairs
+        if before != after
+    )
+
+
+def _run_moves(before: Scores, after: Scores, run_tags: tuple[str, ...]) -> tuple[RunMove, ...]:
+    row_of = {run_tag: row for row, run_tag in enumerate(run_tags)}
+    return tuple(
+        RunMove(
+            move.run_tag,
+            float(before[row_of[move.run_tag]]),
+            float(after[row_of[move.run_tag]]),
+            move.before,
+            move.after,
+        )
+        for move in influence.moves(before, after, run_tags)
+    )

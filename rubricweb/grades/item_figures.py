@@ -1,0 +1,190 @@
+"""What the bank editor shows of grades: for each item its share of the pool and how its grades spread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Purpose
+from rubricweb.banks import selectors as banks
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.matrices import topic_grades
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Uids
+from rubricweb.grades.selectors import graders
+
+BAR_SLOT = 34
+BAR_HEIGHT = 28
+COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
+NAMES = {MISSING: "\u2013", FAILED: "✕"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A column of the histogram, placed for SVG."""
+
+    name: str
+    count: int
+    x: int
+    height: int
+
+    @property
+    def y(self) -> int:
+        return BAR_HEIGHT - self.height
+
+    @property
+    def middle(self) -> int:
+        return self.x + BAR_SLOT // 2
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFigures:
+    """One item over the pool of its topic, by one grader."""
+
+    passages: int
+    covered: int
+    """Passages rated `min_grade` or more."""
+    counts: tuple[int, ...]
+    """Passages by COLUMNS: rated 0 to 5, missing, failed."""
+
+    @property
+    def share(self) -> float | None:
+        return self.covered / self.passages if self.passages else None
+
+    @property
+    def is_graded(self) -> bool:
+        """At least one passage was tried; a share of nothing would read as 0."""
+        return self.missing < self.passages
+
+    @property
+    def missing(self) -> int:
+        return self.counts[COLUMNS.index(MISSING)]
+
+    @property
+    def failed(self) -> int:
+        return self.counts[COLUMNS.index(FAILED)]
+
+    @property
+    def bars(self) -> list[Bar]:
+        tallest = max(self.counts, default=0) or 1
+        heights = [max(1, round(BAR_HEIGHT * count / tallest)) if count else 0 for count in self.counts]
+        placed = zip(COLUMNS, self.counts, heights, strict=True)
+        return [
+            Bar(NAMES.get(column, str(column)), count, place * BAR_SLOT, height)
+            for place, (column, count, height) in enumerate(placed)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class FiguredRow(banks.ItemRow):
+    """A listed item with its figures; without where no grader grades its kind."""
+
+    figures: ItemFigures | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FiguredGroup:
+    kind: str
+    subtopic: str
+    heading: str
+    grader: GraderConfig | None
+    rows: tuple[FiguredRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSheet:
+    """Everything that the list of items shows."""
+
+    groups: tuple[FiguredGroup, ...]
+    retired: tuple[banks.ItemRow, ...]
+    passages: int
+
+    @property
+    def figures(self) -> list[ItemFigures]:
+        rows = [row for group in self.groups for row in group.rows]
+        return [row.figures for row in rows if row.figures and not row.item.is_retired]
+
+    @property
+    def cells(self) -> int:
+        return sum(found.passages for found in self.figures)
+
+    @property
+    def missing(self) -> int:
+        return sum(found.missing for found in self.figures)
+
+    @property
+    def graded_share(self) -> float | None:
+        return 1 - self.missing / self.cells if self.cells else None
+
+
+GraderByKind = dict[ItemKind, GraderConfig]
+
+
+def rating_graders(collection: Collection) -> list[GraderConfig]:
+    """What figures may show: the active configs that rate, then others that rate and have grades here."""
+    found = [*active_configs(collection), *(row.config for row in graders(collection))]
+    return [config for config in dict.fromkeys(found) if config.purpose == Purpose.RATE]
+
+
+def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> GraderByKind:
+    """The chosen grader; for other kinds than its own a config of the same model, else the active one."""
+    if chosen is not None:
+        rating = sorted(rating, key=lambda config: (config != chosen, _model(config) != _model(chosen)))
+    first: GraderByKind = {}
+    for config in rating:
+        for kind in kinds_of(config):
+            first.setdefault(kind, config)
+    return first
+
+
+def _model(config: GraderConfig) -> tuple[str, str]:
+    return config.backend, config.llm
+
+
+def editor_sheet(
+    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int, opened: Container[int] = ()
+) -> EditorSheet:
+    """The items of a topic in their groups with figures, and the retired ones."""
+    items = banks.topic_items(bank, topic)
+    groups = banks.item_groups(items, topic, opened=opened)
+    shown = [row.item for group in groups for row in group.rows]
+    figures = item_figures(bank.collection, topic, shown, graders, min_grade=min_grade)
+    return EditorSheet(
+        groups=tuple(_with_figures(group, figures, graders) for group in groups),
+        retired=banks.item_rows([item for item in items if item.is_retired and item.pk not in opened]),
+        passages=len(collection_pool(bank.collection).by_topic[topic.pk].doc_ids),
+    )
+
+
+def _with_figures(
+    group: banks.ItemGroup, figures: dict[int, ItemFigures], graders: GraderByKind
+) -> FiguredGroup:
+    rows = tuple(
+        FiguredRow(row.item, row.place, row.is_last, row.is_open, figures.get(row.item.pk))
+        for row in group.rows
+    )
+    return FiguredGroup(group.kind, group.subtopic, group.heading, graders.get(ItemKind(group.kind)), rows)
+
+
+def item_figures(
+    collection: Collection, topic: Topic, items: Iterable[Item], graders: GraderByKind, *, min_grade: int
+) -> dict[int, ItemFigures]:
+    """By item pk; items of a kind that no grader grades are left out."""
+    pool = collection_pool(collection)
+    asked: dict[GraderConfig, list[Item]] = {}
+    for item in items:
+        if config := graders.get(ItemKind(item.kind)):
+            asked.setdefault(config, []).append(item)
+    found: dict[int, ItemFigures] = {}
+    for config, fellows in asked.items():
+        uids: Uids = tuple(item.revision.uid for item in fellows)
+        ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
+        counts = [(ratings == value).sum(axis=0).tolist() for value in COLUMNS]
+        covered = (ratings >= min_grade).sum(axis=0).tolist()
+        for item, reached, *spread in zip(fellows, covered, *counts, strict=True):
+            found[item.pk] = ItemFigures(ratings.shape[0], reached, tuple(spread))
+    return found
