@@ -61,12 +61,12 @@ def load(llm: str, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
 
 
 def _load(llm: str, dtype: str, device: torch.device) -> LoadedModel:
-    import torch
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
     try:
-        tokenizer = AutoTokenizer.from_pretrained(llm)
-        model = AutoModelForSeq2SeqLM.from_pretrained(llm, dtype=getattr(torch, dtype)).to(device).eval()
+        try:
+            tokenizer, model = _pretrained(llm, dtype, local_files_only=True)
+        except OSError:  # not on this machine yet
+            tokenizer, model = _pretrained(llm, dtype, local_files_only=False)
+        model = model.to(device).eval()
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
@@ -75,6 +75,19 @@ def _load(llm: str, dtype: str, device: torch.device) -> LoadedModel:
         ) from error
     logger.info("loaded %s on %s as %s", llm, device, dtype)
     return LoadedModel(model, tokenizer, device, dtype)
+
+
+def _pretrained(llm: str, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
+    """Tokenizer and model. Files that are here are not asked for over a network, which may be down."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    return (
+        AutoTokenizer.from_pretrained(llm, local_files_only=local_files_only),
+        AutoModelForSeq2SeqLM.from_pretrained(
+            llm, dtype=getattr(torch, dtype), local_files_only=local_files_only
+        ),
+    )
 
 
 def _device(wanted: str, torch: Any) -> str:  # Any: a module
