@@ -1,0 +1,103 @@
+"""One function per question that the bank editor asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from rubricweb.banks.models import Bank, Item, ItemChange
+from rubricweb.corpus.models import Collection, Topic
+
+KIND_ORDER = [str(kind) for kind in Item.Kind.values]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item as it is listed."""
+
+    item: Item
+    place: int = 0
+    """Among its fellows; the first is 0."""
+    is_last: bool = True
+    is_open: bool = False
+    """Somebody is at work in the row: a refreshed list keeps it as it is in their browser."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGroup:
+    """Items of one kind and subtopic, in their order."""
+
+    kind: str
+    subtopic: str
+    rows: tuple[ItemRow, ...]
+
+    @property
+    def heading(self) -> str:
+        return f"{self.kind.capitalize()}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The topics before and after one, and where it stands."""
+
+    number: int
+    count: int
+    before: int | None
+    after: int | None
+
+
+def topic_items(bank: Bank, topic: Topic) -> list[Item]:
+    """Active and retired items in the bank's order, with their words."""
+    return list(bank.items.for_topic(topic).select_related("revision"))
+
+
+def item_groups(items: list[Item], topic: Topic, *, opened: Container[int] = ()) -> list[ItemGroup]:
+    """The active items (and open retired ones), by subtopic and kind; those of the whole topic first."""
+    names = {"": "", **{facet.facet_id: str(facet) for facet in topic.subtopics.all()}}
+    shown = [item for item in items if not item.is_retired or item.pk in opened]
+    facets = [*names, *dict.fromkeys(item.facet_id for item in shown if item.facet_id not in names)]
+    groups = []
+    for facet in facets:
+        for kind in KIND_ORDER:
+            fellows = [item for item in shown if item.facet_id == facet and item.kind == kind]
+            if fellows:
+                groups.append(ItemGroup(kind, names.get(facet, facet), item_rows(fellows, opened=opened)))
+    return groups
+
+
+def item_rows(fellows: list[Item], *, opened: Container[int] = ()) -> tuple[ItemRow, ...]:
+    last = len(fellows) - 1
+    return tuple(ItemRow(item, place, place == last, item.pk in opened) for place, item in enumerate(fellows))
+
+
+def item_row(item: Item) -> ItemRow:
+    """One item with its place among its fellows."""
+    fellows = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
+    place = fellows.index(item.pk) if item.pk in fellows else 0
+    return ItemRow(item, place, place >= len(fellows) - 1)
+
+
+def history(item: Item) -> QuerySet[ItemChange]:
+    """What happened to the item, newest first, with who and to which words."""
+    return item.changes.select_related("revision", "by")
+
+
+def last_change(item: Item) -> ItemChange | None:
+    return history(item).first()
+
+
+def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
+    """The banks of the collection with how many active items each has for the topic (`asked`)."""
+    active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))
+    return collection.banks.annotate(asked=active).order_by("name")
+
+
+def neighbours(topic: Topic) -> Neighbours:
+    """By the collection's order of topics."""
+    order = list(Topic.objects.filter(collection=topic.collection_id).values_list("pk", flat=True))
+    at = order.index(topic.pk)
+    before = order[at - 1] if at else None
+    after = order[at + 1] if at + 1 < len(order) else None
+    return Neighbours(at + 1, len(order), before, after)

@@ -1,0 +1,15 @@
+"""All addresses under /banks/: changes from `banks`, and the editor's pages, which show grades, from here."""
+
+from django.urls import path
+
+from rubricweb.banks.urls import urlpatterns as changes
+from rubricweb.grades.views import bank
+
+app_name = "banks"
+urlpatterns = [
+    *changes,
+    path("<int:bank_id>/topics/<int:topic_id>/", bank.topic, name="topic"),
+    path("<int:bank_id>/items/<int:item_id>/", bank.item, name="item"),
+    path("<int:bank_id>/items/<int:item_id>/retire/", bank.item_retire, name="item-retire"),
+    path("<int:bank_id>/items/<int:item_id>/restore/", bank.item_restore, name="item-restore"),
+]
