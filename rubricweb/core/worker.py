@@ -15,8 +15,9 @@ import django_rq
 import redis
 from django.db import DatabaseError, connections
 from rq import Queue, SimpleWorker
-from rq.exceptions import StopRequested
+from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
+from rq.worker import WorkerStatus
 
 from rubricweb.core import queue
 
@@ -24,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
+IDLE_SECONDS = 1
+"""So long an idle worker takes to notice that it shall stop."""
+STEP_SECONDS = 0.1
 WORKER_TTL = 30
 """Seconds; RQ's own beat, which an idle worker renews at half of it."""
 
@@ -71,10 +75,7 @@ class Beat(threading.Thread):
 
 
 class PatientWorker(SimpleWorker):
-    """Runs jobs in its own process, so that a loaded model stays loaded."""
-
-    max_connection_wait_time = LONGEST_RETRY_SECONDS
-    is_busy = False
+    """Runs jobs in its own process, so that a loaded model stays loaded, and looks up every second."""
 
     def subscribe(self) -> None:
         """Without RQ's remote commands, whose thread does not survive a Redis that restarts."""
@@ -83,15 +84,45 @@ class PatientWorker(SimpleWorker):
         """See `subscribe`."""
 
     def _install_signal_handlers(self) -> None:
-        """`Runner` has them: they must also work between two connections."""
+        """`Runner` has them: they must also work between two connections, and never raise."""
+
+    def stop(self) -> None:
+        self._stop_requested = True
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Job, Queue] | None:
+        """The next job, or None once the worker shall stop. Without Redis the loop ends: `Runner` waits."""
+        try:
+            self.set_state(WorkerStatus.IDLE)
+            while not self._stop_requested:
+                self.heartbeat()
+                if self.should_run_maintenance_tasks:
+                    self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
+                if found := self._next_job():
+                    return found
+        except redis.ConnectionError as error:
+            raise StopRequested from error
+        return None
+
+    def _next_job(self) -> tuple[Job, Queue] | None:
+        with contextlib.suppress(DequeueTimeout):
+            found = self.queue_class.dequeue_any(
+                self._ordered_queues,
+                IDLE_SECONDS,
+                connection=self.connection,
+                job_class=self.job_class,
+                serializer=self.serializer,
+                death_penalty_class=self.death_penalty_class,
+            )
+            if found:
+                found[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
+            return found
+        return None
 
     def perform_job(self, job: Job, queue: Queue) -> bool:
         close_dead_connections()
-        self.is_busy = True
-        try:
-            return bool(super().perform_job(job, queue))
-        finally:
-            self.is_busy = False
+        return bool(super().perform_job(job, queue))
 
 
 class Runner:
@@ -107,9 +138,8 @@ class Runner:
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._on_signal)
         logger.info("worker %s started", self.duties.name)
-        with contextlib.suppress(StopRequested):
-            beat.start()
-            self._work()
+        beat.start()
+        self._work()
         beat.is_over.set()
         beat.join(timeout=LONGEST_RETRY_SECONDS)
         logger.info("worker %s stopped", self.duties.name)
@@ -119,25 +149,31 @@ class Runner:
         while not self.is_stopping:
             began = time.monotonic()
             try:
-                rq_queue = django_rq.get_queue("default")
-                self.worker = PatientWorker([rq_queue], connection=rq_queue.connection, worker_ttl=WORKER_TTL)
-                self.worker.work(logging_level="ERROR")
+                self._work_while_redis_answers()
             except redis.RedisError as error:
                 logger.warning("worker %s lost Redis: %s", self.duties.name, error)
-            if self.is_stopping:
-                return
             has_worked = time.monotonic() - began > LONGEST_RETRY_SECONDS
             wait = RETRY_SECONDS if has_worked else min(wait * 2, LONGEST_RETRY_SECONDS)
-            time.sleep(wait)
+            self._rest(wait)
+
+    def _work_while_redis_answers(self) -> None:
+        rq_queue = django_rq.get_queue("default")
+        self.worker = PatientWorker([rq_queue], connection=rq_queue.connection, worker_ttl=WORKER_TTL)
+        if not self.is_stopping:
+            self.worker.work(logging_level="ERROR")
+
+    def _rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.is_stopping and time.monotonic() < end:
+            time.sleep(STEP_SECONDS)
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
         """The first signal lets the present job end by itself; a second ends the process at once."""
         signal.signal(signum, signal.SIG_DFL)
         self.is_stopping = True
         self.duties.stop()
-        if self.worker is None or not self.worker.is_busy:
-            raise StopRequested
-        self.worker._stop_requested = True
+        if self.worker is not None:
+            self.worker.stop()
 
 
 def close_dead_connections() -> None:

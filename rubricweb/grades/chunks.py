@@ -65,9 +65,8 @@ def work_of(lease: Lease) -> Work:
     related = ("job__config", "job__collection", "topic")
     chunk = JobChunk.objects.select_related(*related).get(pk=lease.chunk_id)
     cells = [(revision, passage) for revision, passage in chunk.cells]
-    revision_pks = {revision for revision, _ in cells}
-    revisions = ItemRevision.objects.in_bulk(revision_pks)
-    graded = _graded(chunk.job.config, chunk, revision_pks)
+    revisions = ItemRevision.objects.in_bulk({revision for revision, _ in cells})
+    graded = _graded(chunk, set(cells))
     left = [cell for cell in cells if cell not in graded]
     passages = Passage.objects.in_bulk({passage for _, passage in left})
     unanswered = {(revisions[cell[0]].uid, passages[cell[1]].doc_id): cell for cell in left}
@@ -76,7 +75,7 @@ def work_of(lease: Lease) -> Work:
 
 
 def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> None:
-    """Write grades, counts and a longer lease in one short transaction. Raises LeaseLost: nothing is written."""
+    """Write grades, counts and a longer lease in one transaction. Raises LeaseLost: nothing is written."""
     rows = [work.row(result) for result in results]
     failed = sum(row.outcome == Outcome.FAILED for row in rows)
     with transaction.atomic():
@@ -90,8 +89,13 @@ def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> Non
         store.save_grades(work.chunk.job.config, rows)
 
 
-def _graded(config: GraderConfig, chunk: JobChunk, revision_pks: set[int]) -> dict[Cell, str]:
-    rows = Grade.objects.by(config).filter(topic=chunk.topic_id, revision__in=revision_pks)
+def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
+    """By cell: the outcome of the grade that it has already."""
+    rows = Grade.objects.by(chunk.job.config).filter(
+        topic=chunk.topic_id,
+        revision__in={revision for revision, _ in cells},
+        passage__in={passage for _, passage in cells},
+    )
     found = rows.values_list("revision_id", "passage_id", "outcome")
     return {(revision, passage): outcome for revision, passage, outcome in found}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from functools import partial
 
@@ -16,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 ENTRY_POINT = "rubricweb.grades.jobs.grade_chunk"
 NEWS_EVERY_SECONDS = 0.5
+_announced: dict[int, float] = {}
+"""By job: when this process last had news of it; Redis decides between processes."""
 
 ChunkAttempt = tuple[int, int]
 """(chunk pk, its attempts so far)."""
@@ -41,6 +44,9 @@ def enqueue_now(chunks: list[ChunkAttempt]) -> None:
 
 def announce(job: GradingJob) -> None:
     """Tell the browsers of new grades and counts, at most twice a second for a job, whoever works on it."""
+    if time.monotonic() - _announced.get(job.pk, -NEWS_EVERY_SECONDS) < NEWS_EVERY_SECONDS:
+        return
+    _announced[job.pk] = time.monotonic()
     try:
         with queue.connection() as client:
             is_time = client.set(
@@ -49,10 +55,15 @@ def announce(job: GradingJob) -> None:
     except redis.RedisError:
         return
     if is_time:
-        announce_end(job)
+        _publish(job)
 
 
 def announce_end(job: GradingJob) -> None:
     """The last news of a job is always sent."""
+    _announced.pop(job.pk, None)
+    _publish(job)
+
+
+def _publish(job: GradingJob) -> None:
     events.publish(job.collection.channel, "grades")
     events.publish(job.collection.channel, "progress")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from rubricweb.grades import dispatch
@@ -30,10 +31,10 @@ def lock(job_id: int) -> GradingJob:
 
 
 @transaction.atomic
-def end_chunk(lease: Lease) -> None:
-    """All cells of the chunk are graded. Raises LeaseLost."""
+def end_chunk(lease: Lease, *, seconds: float) -> None:
+    """All cells of the chunk are graded; the last of it took `seconds`. Raises LeaseLost."""
     job = lock(lease.job_id)
-    if not lease.held().update(state=State.DONE, **ENDED):
+    if not lease.held().update(state=State.DONE, seconds=F("seconds") + seconds, **ENDED):
         raise LeaseLost
     finish_if_done(job)
 

@@ -59,13 +59,14 @@ def _grade(lease: Lease) -> None:
     started = time.monotonic()
     work = chunks.work_of(lease)
     dispatch.announce(work.chunk.job)
+    rest = 0.0
     if work.left:
         grader = loaded(spec_of(work.chunk.job.config))
         working.now.device = grader.device
-        _save_all(lease, work, grader.grade(work.pairs()))
+        rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
         raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
-    endings.end_chunk(lease)
+    endings.end_chunk(lease, seconds=rest)
     seconds = time.monotonic() - started
     logger.info(
         "graded chunk %s of job %s: %d cells in %.2f s", lease.chunk_id, lease.job_id, len(work.left), seconds
@@ -78,14 +79,16 @@ def loaded(spec: GraderSpec) -> Grader:
     return registry.build(spec)
 
 
-def _save_all(lease: Lease, work: Work, results: Iterable[Result]) -> None:
-    began = time.monotonic()
+def _save_all(lease: Lease, work: Work, results: Iterable[Result]) -> float:
+    """Returns the seconds that no batch counts: those that it took to save the last one."""
+    counted = time.monotonic()
     for batch in _batches(results):
-        chunks.save(lease, work, batch, time.monotonic() - began)
-        began = time.monotonic()
+        seconds, counted = time.monotonic() - counted, time.monotonic()
+        chunks.save(lease, work, batch, seconds)
         dispatch.announce(work.chunk.job)
-        if working.now.is_stopping.is_set() and work.unanswered:
+        if working.now.is_stopping and work.unanswered:
             raise Stopping
+    return time.monotonic() - counted
 
 
 def _batches(results: Iterable[Result]) -> Iterator[list[Result]]:

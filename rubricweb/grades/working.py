@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 
 from rubricweb.grades import leases
 from rubricweb.grades.leases import Lease
@@ -14,12 +13,15 @@ class Working:
     lease: Lease | None = None
     device: str = ""
     """Where the grader that is loaded computes, in its own words."""
-    is_stopping: Event = field(default_factory=Event)
+    is_stopping: bool = False
     """Set by a signal: stop after the present batch."""
 
     def doing(self) -> str:
         lease = self.lease
         return f"job {lease.job_id}" if lease else "idle"
+
+    def stop(self) -> None:
+        self.is_stopping = True
 
     def renew(self) -> None:
         """Keep the lease while a slow batch or a loading model sends no results."""

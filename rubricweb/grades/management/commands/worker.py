@@ -23,7 +23,7 @@ class Command(BaseCommand):
             doing=working.now.doing,
             device=lambda: working.now.device,
             every_beat=(working.now.renew, reaper.reap),
-            stop=working.now.is_stopping.set,
+            stop=working.now.stop,
             beat_seconds=min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE),
         )
         Runner(duties).run()

@@ -1,0 +1,107 @@
+"""Real worker processes for the tests, on the test's database and Redis."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import redis
+from django.db import connection
+
+from rubricweb.core import queue
+
+ROOT = Path(__file__).resolve().parents[3]
+SOON = 60.0
+"""Seconds until a test gives up: long, because the machine may be busy."""
+
+
+def wait_until(holds: Callable[[], object], *, seconds: float = SOON, what: str = "") -> None:
+    """Poll; the tests never sleep and hope."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"gave up waiting: {what or holds}"
+        time.sleep(0.02)
+
+
+class WorkerProcess:
+    """`manage.py worker` in a process of its own."""
+
+    def __init__(self, database_url: str, redis_url: str, *, lease_seconds: int, log: Path) -> None:
+        environment = {
+            **os.environ,
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "RUBRIC_LEASE_SECONDS": str(lease_seconds),
+            "PYTHONWARNINGS": "default",
+        }
+        self.log = log.open("wb")
+        command = [sys.executable, str(ROOT / "manage.py"), "worker"]
+        self.process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=self.log, stderr=self.log)
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def said(self) -> str:
+        return Path(self.log.name).read_text(encoding="utf-8")
+
+    def is_heard(self) -> bool:
+        with contextlib.suppress(redis.RedisError):
+            return any(beat.name.endswith(f"-{self.process.pid}") for beat in queue.living_workers())
+        return False
+
+    def wait_until_heard(self) -> WorkerProcess:
+        wait_until(self.is_heard, what=f"a beat of worker {self.process.pid}")
+        return self
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        self.process.kill()
+        self.process.wait(timeout=SOON)
+
+    def stop(self) -> int:
+        """As a process manager would; returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=SOON)
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def workers(database_url: str, redis_url: str, folder: Path) -> Iterator[Callable[..., WorkerProcess]]:
+    """Starts workers, and kills all of them at the end, before the database goes."""
+    started: list[WorkerProcess] = []
+
+    def start(*, lease_seconds: int = 3) -> WorkerProcess:
+        log = folder / f"worker-{len(started)}.log"
+        started.append(WorkerProcess(database_url, redis_url, lease_seconds=lease_seconds, log=log))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for worker in started:
+            worker.kill()
+            worker.log.close()
+        _end_sessions()
+
+
+def _end_sessions() -> None:
+    """PostgreSQL notices a killed client only later, and would not drop or empty the database until then."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
