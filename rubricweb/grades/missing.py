@@ -74,8 +74,12 @@ class Missing:
     config: GraderConfig
     gaps: tuple[TopicGap, ...]
     """Topics with at least one missing cell."""
-    wordless: int
-    """Items that cannot be graded, because only their id is known and not their text."""
+    wordless_pks: frozenset[int]
+    """Revisions that cannot be graded, because only their id is known and not their text."""
+
+    @property
+    def wordless(self) -> int:
+        return len(self.wordless_pks)
 
     @property
     def cells(self) -> int:
@@ -152,7 +156,7 @@ def _wanted_directly(topic_ids: set[int]) -> dict[int, list[Wanted]]:
 
 
 def _missing(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> Missing:
-    wordless = sum(not one.has_text for found in wanted.values() for one in found)
+    wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
     worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
     masks = _unrated(config, part, worded) if config.purpose in RATED else _unread(config, part, worded)
