@@ -1,0 +1,153 @@
+"""`manage.py grade`: start a grading job over what is missing, and wait for it if asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import redis
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from grading.errors import GradingError, UnknownGrader
+from grading.graders import registry
+from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.core import queue
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades import actions, progress
+from rubricweb.grades.configs import config_for
+from rubricweb.grades.missing import missing_cells
+from rubricweb.grades.models import GraderConfig, GradingJob
+
+POLL_SECONDS = 0.5
+START_A_WORKER = "python manage.py worker"
+
+
+class Command(BaseCommand):
+    help = "Grade what is missing in the collection SLUG with one grader. Workers do the grading."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--prompt-class", required=True, metavar="C")
+        parser.add_argument("--llm", required=True, metavar="L", help="model name; lexical for the baseline")
+        parser.add_argument("--backend", metavar="B", help="grader back-end (default: the one that asks L)")
+        parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
+        parser.add_argument("--bank", metavar="NAME", help="only the items of this bank")
+        parser.add_argument("--wait", action="store_true", help="return when the job has ended")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection = _collection(slug)
+        topics = _topics(collection, options["topic"])
+        items = _items(collection, options["bank"])
+        config = _config(options["backend"], options["llm"], options["prompt_class"])
+        jobs = actions.start_grading(collection, by=None, topics=topics, items=items, configs=[config])
+        wordless = missing_cells(collection, [config], topics=topics, items=items)[0].wordless
+        if wordless:
+            self._say(f"{wordless} items cannot be graded: only their ids are known, not their texts.")
+        if not jobs:
+            self._say("No job was started: no grade is missing that is not being made already.")
+        for job in jobs:
+            self._say(f"Started job {job.pk}: {job.total:,} cells, {job.scope}.")
+            self._warn_without_worker()
+        if options["wait"]:
+            jobs = [self._wait(job) for job in jobs]
+        if options["json"]:
+            self.stdout.write(
+                json.dumps({"jobs": [_record(job) for job in jobs], "items_without_text": wordless})
+            )
+        _raise_if_unfinished(jobs if options["wait"] else [])
+
+    def _say(self, words: str) -> None:
+        self.stderr.write(words, style_func=str)
+
+    def _warn_without_worker(self) -> None:
+        try:
+            is_alive = bool(queue.living_workers())
+        except redis.RedisError as error:
+            self._say(f"Redis does not answer ({error}); the job waits in the database.")
+            return
+        if not is_alive:
+            self._say(f"No worker is alive. Start one with: {START_A_WORKER}")
+
+    def _wait(self, job: GradingJob) -> GradingJob:
+        """Poll the database until the job has ended; say how far it is when that changes."""
+        said = ""
+        while True:
+            row = progress.job_progress(job)
+            rest = f", {row.remaining_words} left" if row.remaining else ""
+            words = (
+                f"Job {job.pk} is {row.job.state}: {row.done:,} of {row.total:,}, {row.failed:,} failed{rest}"
+            )
+            if words != said:
+                self._say(words)
+                said = words
+            if not row.is_live:
+                return row.job
+            time.sleep(POLL_SECONDS)
+
+
+def _collection(slug: str) -> Collection:
+    collection: Collection | None = Collection.objects.filter(slug=slug).first()
+    if collection is None:
+        known = Collection.objects.order_by("slug").values_list("slug", flat=True)
+        raise CommandError(f"no collection {slug!r}; there are: {_listed(known)}")
+    return collection
+
+
+def _topics(collection: Collection, query_ids: list[str]) -> list[Topic] | None:
+    if not query_ids:
+        return None
+    topics = list(collection.topics.by_query_id(query_ids))
+    unknown = sorted(set(query_ids) - {topic.query_id for topic in topics})
+    if unknown:
+        known = collection.topics.values_list("query_id", flat=True)
+        raise CommandError(f"no topic {', '.join(unknown)} in {collection.slug}; there are: {_listed(known)}")
+    return topics
+
+
+def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None:
+    if bank_name is None:
+        return None
+    bank = collection.banks.filter(name=bank_name).first()
+    if bank is None:
+        known = collection.banks.values_list("name", flat=True)
+        raise CommandError(f"no bank {bank_name!r} in {collection.slug}; there are: {_listed(known)}")
+    items: ItemQuerySet = bank.items.all()
+    return items
+
+
+def _config(backend: str | None, llm: str, prompt_class: str) -> GraderConfig:
+    """Refuses what no worker could run, before a job is made of it."""
+    try:
+        name = backend or registry.backend_for(llm, prompt_class)
+        if name not in registry.BACKENDS:
+            raise UnknownGrader(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
+        asked = registry.BACKENDS[name].prompt_classes
+        if prompt_class not in asked:
+            raise CommandError(f"{name} does not ask {prompt_class!r}; it asks: {_listed(asked)}")
+        return config_for(name, llm, prompt_class)
+    except GradingError as error:
+        raise CommandError(str(error)) from error
+
+
+def _listed(names: Any) -> str:  # Any: an iterable of strings, or a query set of them
+    return ", ".join(names) or "none"
+
+
+def _record(job: GradingJob) -> dict[str, Any]:
+    row = progress.job_progress(job)
+    return {
+        "id": job.pk,
+        "state": row.job.state,
+        "total": row.total,
+        "done": row.done,
+        "failed": row.failed,
+        "error": row.job.error,
+    }
+
+
+def _raise_if_unfinished(jobs: list[GradingJob]) -> None:
+    for job in jobs:
+        if job.state != GradingJob.State.DONE:
+            raise CommandError(job.error or f"Job {job.pk} was {job.state}.")

@@ -1,0 +1,112 @@
+"""`manage.py grade`: what it starts, says, waits for and refuses."""
+
+from __future__ import annotations
+
+import json
+import time
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from rubricweb.core import queue
+from rubricweb.core.queue import WorkerBeat
+from rubricweb.grades import actions
+from rubricweb.grades.management.commands import grade as command
+from rubricweb.grades.models import Grade, GradingJob
+from tests.factories import BankFactory, gradable
+from tests.rubricweb.grades.workers import workers
+
+LEXICAL = ("--llm", "lexical", "--prompt-class", "LexicalBaseline")
+
+
+@pytest.fixture
+def bank(collection, redis_server):
+    return gradable(collection)
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("grade", "autumn", *(arguments or LEXICAL), stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_it_starts_a_job_and_says_that_no_worker_lives(bank):
+    out, err = run()
+    job = GradingJob.objects.get()
+    assert out == ""
+    assert f"Started job {job.pk}: 30 cells, 6 items of 2 topics." in err
+    assert "No worker is alive. Start one with: python manage.py worker" in err
+
+
+def test_it_is_quiet_about_living_workers(bank):
+    queue.beat(WorkerBeat("attic-7", time.time(), "idle", ""))
+    assert "worker" not in run()[1]
+
+
+def test_json_goes_to_standard_output(bank):
+    out, _ = run(*LEXICAL, "--json")
+    (job,) = json.loads(out)["jobs"]
+    assert job == {
+        "id": GradingJob.objects.get().pk, "state": "queued", "total": 30, "done": 0, "failed": 0, "error": ""
+    }  # fmt: skip
+
+
+def test_topics_and_banks_narrow_it(bank, collection):
+    BankFactory(collection=collection, name="empty")
+    assert "No job was started" in run(*LEXICAL, "--bank", "empty")[1]
+    run(*LEXICAL, "--topic", collection.topics.first().query_id, "--bank", "main")
+    assert GradingJob.objects.get().total == 15
+
+
+def test_nothing_missing_is_no_error(bank):
+    run()
+    out, err = run(*LEXICAL, "--json", "--wait")
+    assert json.loads(out) == {"jobs": [], "items_without_text": 0}
+    assert "No job was started" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--topic", "zz"), "no topic zz in autumn; there are: "),
+        (("--bank", "zz"), "no bank 'zz' in autumn; there are: main"),
+        (("--backend", "zz"), "no back-end 'zz'; there are: lexical"),
+        (("--prompt-class", "zz"), "LexicalBaseline"),
+        (("--backend", "hf_seq2seq"), "QuestionSelfRated"),
+    ],
+)
+def test_what_it_does_not_know_it_lists(bank, arguments, words):
+    with pytest.raises(CommandError) as refused:
+        run(*LEXICAL, *arguments)
+    assert words in str(refused.value)
+    assert not GradingJob.objects.exists()
+
+
+def test_an_unknown_collection_is_listed(bank):
+    with pytest.raises(CommandError, match="no collection 'spring'; there are: autumn"):
+        call_command("grade", "spring", *LEXICAL)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_for_a_real_worker(bank, database_url, redis_server, tmp_path):
+    with workers(database_url, redis_server.url, tmp_path) as start:
+        start().wait_until_heard()
+        out, err = run(*LEXICAL, "--wait", "--json")
+    assert json.loads(out)["jobs"][0]["state"] == "done"
+    assert "30 of 30" in err
+    assert Grade.objects.count() == 30
+
+
+@pytest.mark.parametrize(("ending", "words"), [("failed", "install more"), ("cancelled", "was cancelled")])
+def test_a_job_that_does_not_end_well_is_an_error(bank, monkeypatch, ending, words):
+    def end_it(seconds: float) -> None:
+        job = GradingJob.objects.get()
+        if ending == "cancelled":
+            actions.cancel_job(job, by=None)
+        else:
+            GradingJob.objects.update(state="failed", error="install more")
+
+    monkeypatch.setattr(command.time, "sleep", end_it)
+    with pytest.raises(CommandError, match=words):
+        run(*LEXICAL, "--wait")
