@@ -1,0 +1,113 @@
+"""The job monitor, and the "missing grades" fragment with its Re-grade button that other pages include."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import access, actions, monitor
+from rubricweb.grades.monitor import Scope
+
+JOBS = "grades/jobs.html"
+MISSING = "grades/missing.html"
+
+
+@require_safe
+def jobs(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Every job of the collection and every worker; live."""
+    collection = collection_for(request.user, slug)
+    return page_or_part(request, JOBS, _jobs_context(request, collection), part="jobs")
+
+
+@require_safe
+def missing(request: HtmxRequest, slug: str) -> HttpResponse:
+    """How many grades are missing in a bank, a topic or the collection, and the jobs that make some."""
+    collection = collection_for(request.user, slug)
+    scope = _scope(collection, request.GET)
+    return page_or_part(request, MISSING, _missing_context(request, collection, scope), part="missing")
+
+
+@require_POST
+def start(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Grade what is missing in the scope."""
+    collection = collection_for(request.user, slug, needed=roles.TO_GRADE)
+    scope = _scope(collection, request.POST)
+    started = actions.start_grading(collection, by=request.user, topics=scope.topics, items=scope.items)
+    if started:
+        messages.success(request, f"Grading {sum(job.total for job in started):,} cells.")
+    else:
+        messages.info(request, "Nothing to start: no grade is missing that is not being made already.")
+    return _after(request, collection, scope)
+
+
+@require_POST
+def cancel(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    """Stop a job; its grades stay."""
+    job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
+    job = actions.cancel_job(job, by=request.user)
+    messages.info(request, f"Job {job.pk} is {job.state}. Its grades are kept.")
+    return _after(request, job.collection, _scope(job.collection, request.POST))
+
+
+def _after(request: HtmxRequest, collection: Collection, scope: Scope) -> HttpResponse:
+    """The part that the form stands in says so in `part`; a plain browser goes back to `next`."""
+    fallback = reverse("grades:jobs", args=[collection.slug])
+    to = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
+        to = fallback
+    if not request.htmx:
+        return after_post(request, JOBS, {}, to=to)
+    if request.POST.get("part") == "missing":
+        return after_post(request, f"{MISSING}#missing", _missing_context(request, collection, scope), to=to)
+    return after_post(request, f"{JOBS}#jobs", _jobs_context(request, collection), to=to)
+
+
+def _scope(collection: Collection, query: Context) -> Scope:
+    """404 for a bank or topic that is not the collection's."""
+    bank_id, topic_id = (_number(query.get(name, "")) for name in ("bank", "topic"))
+    bank = get_object_or_404(collection.banks, pk=bank_id) if bank_id is not None else None
+    topic = get_object_or_404(collection.topics, pk=topic_id) if topic_id is not None else None
+    return Scope(bank, topic)
+
+
+def _number(text: str) -> int | None:
+    """None for an empty field; 0, which no row has, for one that is no number."""
+    return (int(text) if text.isdecimal() and len(text) < 19 else 0) if text else None
+
+
+def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
+    return {
+        "collection": collection,
+        "section": "jobs",
+        "rows": monitor.job_rows(collection),
+        "workers": monitor.workers(),
+        "may_grade": _may_grade(request, collection),
+    }
+
+
+def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope) -> Context:
+    return {
+        "collection": collection,
+        "scope": scope,
+        "gap": monitor.gap(collection, scope),
+        "may_grade": _may_grade(request, collection),
+        "next": request.POST.get("next") or _page(request),
+    }
+
+
+def _may_grade(request: HtmxRequest, collection: Collection) -> bool:
+    held = roles.role_of(request.user, collection)
+    return held is not None and held.includes(roles.TO_GRADE)
+
+
+def _page(request: HtmxRequest) -> str:
+    """The page that the fragment stands in."""
+    return request.htmx.current_url_abs_path or request.get_full_path()
