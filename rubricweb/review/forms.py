@@ -104,10 +104,10 @@ class GridForm(GraderForm):
 
     show = _select("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
     sort = _select("Sort passages by", [(name, label) for name, (label, _) in SORTS.items()])
-    kind = _select("Kind", [("", "questions and nuggets"), *((str(kind), f"{kind}s only") for kind in KINDS)])
+    kind = _select("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
     items = _select("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
     min_grade = forms.IntegerField(
-        label="Covers from grade",
+        label="Covered from grade",
         min_value=1,
         max_value=MAX_RATING,
         required=False,

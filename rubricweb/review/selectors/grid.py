@@ -76,23 +76,23 @@ class Grid:
 SHOWS: dict[str, tuple[str, Callable[[Sheet], Mask]]] = {
     "all": ("all", lambda sheet: np.ones(len(sheet.judged), dtype=np.bool_)),
     "uncovered": ("uncovered relevant", lambda sheet: sheet.uncovered),
-    "disagree": ("judgment and label disagree", lambda sheet: sheet.disagree),
-    "failed": ("with failed grades", lambda sheet: (sheet.ratings == FAILED).any(axis=1)),
-    "missing": ("with missing grades", lambda sheet: (sheet.ratings == MISSING).any(axis=1)),
+    "disagree": ("at odds with the judgment", lambda sheet: sheet.disagree),
+    "failed": ("with failures", lambda sheet: (sheet.ratings == FAILED).any(axis=1)),
+    "missing": ("with missing cells", lambda sheet: (sheet.ratings == MISSING).any(axis=1)),
     "ungraded-relevant": ("ungraded relevant", lambda sheet: sheet.ungraded_relevant),
 }
 SORTS: dict[str, tuple[str, Callable[[Sheet], NDArray[np.float64]]]] = {
-    "pool": ("pool, or rank in the run", lambda sheet: np.zeros(len(sheet.judged))),
-    "label": ("label, highest first", lambda sheet: sheet.labels.astype(float)),
-    "judgment": ("judgment, highest first", lambda sheet: sheet.judged.astype(float)),
-    "disagreement": ("disagreement, largest first", lambda sheet: sheet.disagreement),
-    "covered": ("items covered, most first", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
+    "pool": ("pool order", lambda sheet: np.zeros(len(sheet.judged))),
+    "label": ("label", lambda sheet: sheet.labels.astype(float)),
+    "judgment": ("judgment", lambda sheet: sheet.judged.astype(float)),
+    "disagreement": ("disagreement", lambda sheet: sheet.disagreement),
+    "covered": ("items covered", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
 }
 ITEM_FILTERS: dict[str, tuple[str, Callable[[Column], bool]]] = {
     "all": ("all", lambda column: True),
-    "nobody": ("that no passage covers", lambda column: column.is_covering_nobody),
+    "nobody": ("never covered", lambda column: column.is_covering_nobody),
     "spurious": ("spurious suspects", lambda column: column.is_spurious),
-    "unknown": ("with unknown text", lambda column: not column.text),
+    "unknown": ("without text", lambda column: not column.text),
 }
 
 

@@ -93,7 +93,8 @@ class Row:
     label: int
     covered: int
     runs: tuple[RunRank, ...]
-    more_runs: int
+    """The first few."""
+    run_count: int
     cells: tuple[Cell, ...]
 
 
@@ -120,7 +121,7 @@ class Window:
             label=int(sheet.labels[row]),
             covered=int(sheet.covers[row].sum()),
             runs=tuple(found[:SHOWN_RUNS]),
-            more_runs=max(0, len(found) - SHOWN_RUNS),
+            run_count=len(found),
             cells=self._cells(row),
         )
 
