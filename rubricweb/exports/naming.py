@@ -7,7 +7,7 @@ import re
 from rubricweb.leaderboards import stating
 from rubricweb.leaderboards.boards import BoardSpec
 
-UNSAFE = re.compile(r"[^A-Za-z0-9.@-]+")
+UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 
 
 def qrels_name(spec: BoardSpec) -> str:

@@ -1,0 +1,72 @@
+"""`manage.py export_qrels`."""
+
+import gzip
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+WHOLE = "t1 0 d1 5\nt1 0 d2 4\nt1 0 d3 3\nt2 0 e1 2\nt2 0 e2 4\n"
+
+
+def output(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    call_command("export_qrels", "autumn", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_standard_output_holds_the_file_and_nothing_else(made):
+    out, err = output(*made.names)
+
+    assert out == WHOLE
+    assert err == "5 labels of 2 topics: highest rating\n"
+
+
+def test_a_file_is_written_whole(made, tmp_path):
+    path = tmp_path / "rubric.qrels"
+    path.write_text("old")
+    out, err = output(*made.names, "--out", str(path))
+
+    assert (out, path.read_text()) == ("", WHOLE)
+    assert str(path) in err
+    assert [file.name for file in tmp_path.iterdir()] == ["rubric.qrels"]
+
+
+def test_a_compressed_file(made, tmp_path):
+    path = tmp_path / "rubric.qrels.gz"
+    output(*made.names, "--out", str(path))
+
+    assert gzip.decompress(path.read_bytes()).decode() == WHOLE
+
+
+def test_nothing_is_left_where_writing_fails(made, tmp_path):
+    with pytest.raises(CommandError, match=r"cannot write .*nowhere/rubric.qrels: No such file"):
+        output(*made.names, "--out", str(tmp_path / "nowhere" / "rubric.qrels"))
+    with pytest.raises(CommandError, match="cannot write"):
+        output(*made.names, "--out", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_modes(made):
+    out, _ = output(*made.names, "--mode", "count", "--min-grade", "3", "--json")
+    found = json.loads(out)
+
+    assert [row["label"] for row in found["qrels"]] == [1, 1, 1, 0, 1]
+    assert found["by_label"] == {"1": 4, "0": 1}
+    assert found["labels"] == "number of items rated >= 3"
+
+
+def test_json_beside_a_file(made, tmp_path):
+    path = tmp_path / "rubric.qrels"
+    found = json.loads(output(*made.names, "--json", "--out", str(path))[0])
+
+    assert (found["file"], found["lines"], "qrels" in found) == (str(path), 5, False)
+    assert path.read_text() == WHOLE
+
+
+def test_one_line_says_what_there_is_instead(made):
+    with pytest.raises(CommandError, match="autumn has no bank old; its banks are main"):
+        output(*made.names, "--bank", "old")
+    with pytest.raises(CommandError, match="there are grades by lexical · LexicalBaseline"):
+        output("--prompt-class", "X", "--llm", "gpt")

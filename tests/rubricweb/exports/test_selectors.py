@@ -1,0 +1,97 @@
+"""Labels in files: by hand, and scored by pytrec_eval from the files alone."""
+
+import random
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from grading.formats.trec import write_qrels, write_run
+from grading.measures.rubric_qrels import LabelMode
+from grading.types import ItemKind
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Ranking
+from rubricweb.exports import naming, selectors
+from rubricweb.grades.models import Grade
+from rubricweb.grades.scoring import Measure
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.selectors import board
+from tests.rubricweb.grades.test_scoring import scattered
+
+QUESTIONS = frozenset({ItemKind.QUESTION})
+BY_LABELS = Measure("ndcg_cut_10")
+MEASURES = ("ndcg_cut_10", "P_20", "map", "recip_rank", "Rprec")
+
+
+def spec_of(made, measure=BY_LABELS):
+    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, measure)
+
+
+def lines(made, measure=BY_LABELS):
+    return [selectors.qrels_line(qrel) for qrel in selectors.qrels(spec_of(made, measure))]
+
+
+def test_lines_are_in_the_collections_order(made):
+    assert lines(made) == ["t1 0 d1 5", "t1 0 d2 4", "t1 0 d3 3", "t2 0 e1 2", "t2 0 e2 4"]
+
+
+def test_zero_is_written_and_ungraded_is_left_out(made):
+    Grade.objects.filter(passage=made.passages["e1"]).update(rating=0)
+    Grade.objects.filter(passage=made.passages["e2"]).delete()
+
+    assert lines(made)[3:] == ["t2 0 e1 0"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "found"),
+    [
+        (Measure("map", mode=LabelMode.BINARY), [1, 1, 0, 0, 1]),
+        (Measure("map", min_grade=3, mode=LabelMode.COUNT), [1, 1, 1, 0, 1]),
+        (Measure("map", min_answers=2), [0, 0, 0, 0, 0]),
+    ],
+)
+def test_modes_by_hand(made, measure, found):
+    assert [int(line.split()[3]) for line in lines(made, measure)] == found
+
+
+def test_the_summary_counts_lines_by_label(made):
+    summary = selectors.qrels_summary(spec_of(made))
+
+    assert (summary.lines, summary.topics, summary.topics_without, summary.unlabelled) == (5, 2, 1, 1)
+    assert summary.by_label == ((5, 1), (4, 2), (3, 1), (2, 1))
+    assert summary.first[0] == "t1 0 d1 5"
+
+
+def test_file_names_say_what_is_inside(made):
+    made.config.llm = "google/flan-t5 large"
+    binary = spec_of(made, Measure("map", mode=LabelMode.BINARY, min_answers=2))
+
+    assert naming.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
+    assert naming.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
+    assert naming.leaderboard_name(spec_of(made, Measure())) == (
+        "autumn_google-flan-t5-large_LexicalBaseline_main_Rubric-Cover@20_t4.tsv"
+    )
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("mode", list(LabelMode))
+def test_the_board_is_what_trec_eval_makes_of_the_files(collection, tmp_path, name, mode):
+    """-c: topics that have qrels count, and a topic that a run lacks counts 0."""
+    made = scattered(collection, random.Random(name + mode))
+    measure = Measure(name, mode=mode)
+    write_qrels(tmp_path / "rubric.qrels", selectors.qrels(spec_of(made, measure)))
+    with (tmp_path / "rubric.qrels").open() as file:
+        qrels = pytrec_eval.parse_qrel(file)
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=4 if mode == "max" else 1)
+    rows = {row.run_tag: row for row in board(spec_of(made, measure)).rows}
+
+    for run in collection.runs.all():
+        rankings = Ranking.objects.filter(run=run).select_related("run", "topic")
+        write_run(tmp_path / "a.run", [convert.ranking(row) for row in rankings])
+        with (tmp_path / "a.run").open() as file:
+            found = evaluator.evaluate(pytrec_eval.parse_run(file))
+        scores = [found[query_id][name] if query_id in found else 0.0 for query_id in qrels]
+        assert rows[run.run_tag].score == pytest.approx(np.mean(scores), abs=1e-9)
+        assert rows[run.run_tag].stderr == pytest.approx(
+            np.std(scores, ddof=1) / np.sqrt(len(scores)), abs=1e-9
+        )

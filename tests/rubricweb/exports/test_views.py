@@ -1,0 +1,103 @@
+"""The export page and its downloads."""
+
+import html
+
+import pytest
+
+from tests import factories
+
+PAGE, QRELS, TSV = "/exports/autumn/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
+HTMX = {"HX-Request": "true"}
+
+
+def text(response):
+    return b"".join(response.streaming_content).decode()
+
+
+def test_the_page_previews_the_qrels(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE)
+    content = response.content.decode()
+
+    assert response.status_code == 200
+    for shown in ("t1 0 d1 5", "autumn_lexical_LexicalBaseline_main_max.qrels", "<dt>lines</dt><dd>5</dd>"):
+        assert shown in content
+    assert f"{QRELS}?grader={made.config.pk}&amp;bank={made.bank.pk}" in content
+
+
+def test_the_preview_follows_the_form(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE, {"mode": "binary"}, headers=HTMX)
+    content = response.content.decode()
+
+    assert content.lstrip().startswith('<div id="exports"')
+    assert "t1 0 d3 0" in content
+
+
+def test_the_page_takes_the_parameters_of_the_board(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE, {"measure": "P_20", "min_grade": "3"})
+
+    assert response.context["board_form"]["measure"].value() == "P_20"
+    assert response.context["form"].spec.measure.min_grade == 3
+
+
+@pytest.mark.parametrize(
+    "query", [{"mode": "mean"}, {"measure": "foo"}, {"grader": "0"}, {"min_answers": "x"}]
+)
+def test_what_there_is_not_is_told(made, viewer, client_of, query):
+    response = client_of(viewer).get(PAGE, query)
+
+    assert response.status_code == 422
+    assert "field-error" in response.content.decode()
+
+
+def test_without_grades_the_page_says_what_to_do(collection, viewer, client_of):
+    assert "No grades yet" in client_of(viewer).get(PAGE).content.decode()
+
+
+def test_the_qrels_file(made, viewer, client_of):
+    response = client_of(viewer).get(QRELS, {"mode": "binary", "min_grade": "4"})
+
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert response["Content-Disposition"] == (
+        'attachment; filename="autumn_lexical_LexicalBaseline_main_binary4.qrels"'
+    )
+    assert text(response) == "t1 0 d1 1\nt1 0 d2 1\nt1 0 d3 0\nt2 0 e1 0\nt2 0 e2 1\n"
+
+
+def test_the_leaderboard_file(made, viewer, client_of):
+    response = client_of(viewer).get(TSV, {"measure": "P_2"})
+    lines = text(response).splitlines()
+
+    assert response["Content-Type"] == "text/tab-separated-values; charset=utf-8"
+    assert response["Content-Disposition"].endswith('_P_2_t4.tsv"')
+    assert lines[0] == "# collection: autumn"
+    assert lines[-4:] == [
+        "both\t0.75\t0.25\t2",
+        *(f"{tag}\t0.25\t0.25\t2" for tag in ("first", "lacks", "stray")),
+    ]
+
+
+@pytest.mark.parametrize("address", [QRELS, TSV])
+def test_a_download_that_cannot_be_leads_to_its_form(made, viewer, client_of, address):
+    response = client_of(viewer).get(address, {"mode": "mean"}, follow=True)
+
+    assert response.redirect_chain == [(f"{PAGE}?mode=mean", 302)]
+    assert response.status_code == 422
+    assert "mean is not one of the available choices" in html.unescape(response.content.decode())
+
+
+@pytest.mark.parametrize("address", [PAGE, QRELS, TSV])
+def test_who_may_look(made, viewer, outsider, client_of, client, address):
+    assert client_of(viewer).get(address).status_code == 200
+    assert client_of(viewer).head(address).status_code == 200
+    assert client_of(viewer).post(address).status_code == 405
+    assert client_of(outsider).get(address).status_code == 404
+    assert client.get(address).status_code == 302
+
+
+def test_queries_do_not_grow_with_passages(made, viewer, client_of, django_assert_max_num_queries):
+    passages = [factories.PooledFactory(topic=made.topics["t2"]).passage for _ in range(20)]
+    for passage in passages:
+        factories.grade(made.config, made.items["t2"][0], passage, 3)
+    client = client_of(viewer)
+    with django_assert_max_num_queries(36):
+        assert "<dd>25</dd>" in client.get(PAGE).content.decode()

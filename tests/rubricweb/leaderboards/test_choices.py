@@ -1,0 +1,131 @@
+"""What people name, and what they are told when there is no such thing."""
+
+import pytest
+
+from grading.types import ItemKind, Purpose
+from rubricweb.grades.configs import config_for, imported_config
+from rubricweb.grades.scoring import Measure
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.errors import BoardError
+from tests import factories
+
+
+def test_a_grader_by_its_names(made):
+    config = choices.grader_named(made.collection, prompt_class="LexicalBaseline", llm="lexical")
+
+    assert config == made.config
+
+
+def test_an_unknown_grader_is_told_what_there_is(made):
+    with pytest.raises(
+        BoardError, match=r"no grades by gpt with prompt class X; there are grades by lexical · Lex"
+    ):
+        choices.grader_named(made.collection, prompt_class="X", llm="gpt")
+
+
+def test_no_grades_at_all(collection):
+    with pytest.raises(BoardError, match="there are grades by none"):
+        choices.grader_named(collection, prompt_class="X", llm="gpt")
+
+
+def test_two_back_ends_of_the_same_names_need_the_back_end(made):
+    twin = imported_config("lexical", "LexicalBaseline", Purpose.RATE)
+    factories.grade(twin, made.items["t1"][0], made.passages["d1"], 3)
+    names = {"prompt_class": "LexicalBaseline", "llm": "lexical"}
+
+    with pytest.raises(
+        BoardError, match=r"several graders are .*\(imported\).*\(lexical\)|\(lexical\).*\(imported\)"
+    ):
+        choices.grader_named(made.collection, **names)
+    assert choices.grader_named(made.collection, **names, backend="imported") == twin
+
+
+def test_extracted_answers_cannot_be_scored(made):
+    config = imported_config("t5", "QuestionExtraction", Purpose.EXTRACT)
+    factories.grade(config, made.items["t1"][0], made.passages["d1"], None, "extracted")
+
+    with pytest.raises(BoardError, match="extracts answers and gives no ratings"):
+        choices.grader_named(made.collection, prompt_class="QuestionExtraction", llm="t5")
+    assert [row.config for row in choices.scored_graders(made.collection)] == [made.config]
+
+
+def test_the_collections_own_grader_comes_first(made):
+    other = imported_config("t5", "QuestionSelfRatedUnanswerablePromptWithChoices", Purpose.RATE)
+    for doc_id in ("d1", "d2", "d3"):
+        for item in made.items["t1"] + made.items["t2"]:
+            factories.grade(other, item, made.passages[doc_id], 3)
+
+    assert [row.config for row in choices.scored_graders(made.collection)] == [made.config, other]
+    made.collection.grader_backend = "hf_seq2seq"
+    assert [row.config for row in choices.scored_graders(made.collection)] == [other, made.config]
+
+
+def test_the_one_graded_bank_is_the_default(made):
+    factories.BankFactory(collection=made.collection, name="drafts")
+
+    assert choices.bank_named(made.collection, made.config, "") == made.bank
+    assert choices.bank_named(made.collection, made.config, "drafts").name == "drafts"
+
+
+def test_several_graded_banks_are_listed(made):
+    second = factories.BankFactory(collection=made.collection, name="second")
+    factories.ItemFactory(bank=second, topic=made.topics["t1"], text="Which pigment makes leaves red?")
+
+    with pytest.raises(
+        BoardError, match=r"several banks have items graded by .*; name one bank of main, second"
+    ):
+        choices.bank_named(made.collection, made.config, "")
+
+
+def test_no_graded_bank_lists_all_banks(made):
+    config = config_for("lexical", "lexical", "LexicalBaseline")
+    made.bank.items.all().delete()
+
+    with pytest.raises(BoardError, match=r"no bank has items graded by .*; name one bank of main"):
+        choices.bank_named(made.collection, config, "")
+
+
+def test_an_unknown_bank_is_told_what_there_is(made):
+    with pytest.raises(BoardError, match="autumn has no bank old; its banks are main"):
+        choices.bank_named(made.collection, made.config, "old")
+
+
+def test_kinds_that_the_grader_does_not_grade(made):
+    config = imported_config("t5", "NuggetSelfRatedPrompt", Purpose.RATE)
+
+    assert choices.kinds_chosen(made.config, "") == {ItemKind.QUESTION, ItemKind.NUGGET}
+    assert choices.kinds_chosen(made.config, "nugget") == {ItemKind.NUGGET}
+    with pytest.raises(BoardError, match="grades nuggets, not questions"):
+        choices.kinds_chosen(config, "question")
+
+
+@pytest.mark.parametrize(
+    ("measure", "field", "text"),
+    [
+        (Measure("foo"), "measure", "no measure 'foo'; known are .*ndcg_cut_K.* and rubric_cover"),
+        (Measure(min_grade=6), "min_grade", "min grade is 6, expected 1 to 5"),
+        (Measure(cutoff=0), "cutoff", "cutoff is 0"),
+        (Measure("map", min_answers=0), "min_answers", "min answers is 0"),
+    ],
+)
+def test_a_measure_out_of_range_names_its_field(made, measure, field, text):
+    with pytest.raises(BoardError, match=text) as caught:
+        choices.measure_chosen(made.config, measure)
+    assert caught.value.field == field
+
+
+def test_a_measure_gets_its_full_name(made):
+    assert choices.measure_chosen(made.config, Measure("ndcg_cut.10")).name == "ndcg_cut_10"
+
+
+def test_rubric_cover_needs_items(db):
+    direct = imported_config("labeller", "YesNoPrompt", Purpose.DIRECT)
+
+    with pytest.raises(BoardError, match="use a trec_eval measure"):
+        choices.measure_chosen(direct, Measure())
+    assert choices.default_min_grade(direct) == 1
+
+
+def test_an_unknown_mode(db):
+    with pytest.raises(BoardError, match="no label mode 'mean'; known are max, binary, count"):
+        choices.mode_named("mean")

@@ -1,0 +1,102 @@
+"""`manage.py leaderboard`."""
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.worked import judge
+
+
+def output(*arguments):
+    out = io.StringIO()
+    call_command("leaderboard", "autumn", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_json_states_everything(made):
+    judge(made)
+    found = json.loads(output("--measure", "rubric_cover", *made.names))
+
+    assert [(row["rank"], row["run_tag"], row["score"], row["n_topics"]) for row in found["rows"]] == [
+        (1, "both", 1.0, 2),
+        (2, "stray", 0.5, 2),
+        (3, "first", 0.25, 2),
+        (3, "lacks", 0.25, 2),
+    ]
+    assert found["rows"][3]["n_answered"] == 1
+    wanted = {
+        "collection": "autumn",
+        "measure": "rubric_cover",
+        "bank": "main",
+        "threshold": ">= 4",
+        "cutoff": 20,
+    }
+    assert {key: found[key] for key in wanted} == wanted
+    assert found["grader"]["backend"] == "lexical"
+    assert found["correlations"][0]["spearman"] == {
+        "value": pytest.approx(3.75 / 4.5),
+        "runs": 4,
+        "reason": "",
+    }
+
+
+def test_what_is_undefined_is_null(made):
+    made.bank.items.all().delete()
+    found = json.loads(output("--bank", "main", *made.names))
+
+    assert {(row["score"], row["stderr"]) for row in found["rows"]} == {(None, None)}
+    assert found["topics"] == 0
+
+
+def test_tsv_has_a_header_that_states_everything(made):
+    judge(made)
+    lines = output("--measure", "P_2", "--mode", "binary", "--format", "tsv", *made.names).splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+
+    assert lines[len(comments) :] == [
+        "run_tag\tscore\tstderr\tn_topics",
+        "both\t0.75\t0.25\t2",
+        "first\t0.25\t0.25\t2",
+        "lacks\t0.25\t0.25\t2",
+        "stray\t0.25\t0.25\t2",
+    ]
+    for stated in (
+        "# measure: P_2",
+        "# threshold: grade >= 4",
+        "# labels: 1 if the highest rating is >= 4, else 0",
+    ):
+        assert stated in comments
+    assert any(
+        line.startswith("# Kendall tau-b with human judgments (P_2, relevant from 2): ") for line in comments
+    )
+
+
+def test_json_outranks_the_format(made):
+    assert json.loads(output("--json", "--format", "tsv", *made.names))["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--measure", "foo"], "no measure 'foo'; known are"),
+        (["--format", "xml"], "no format 'xml'; known are json, tsv"),
+        (["--bank", "old"], "autumn has no bank old; its banks are main"),
+        (["--min-grade", "0"], "min grade is 0, expected 1 to 5"),
+        (["--cutoff", "0"], "cutoff is 0, expected 1 to 100000"),
+        (["--kind", "poem"], "not poems"),
+        (["--mode", "mean"], "known are max, binary, count"),
+        (["--backend", "gpu"], "on back-end gpu; there are grades by lexical"),
+    ],
+)
+def test_one_line_says_what_there_is_instead(made, arguments, told):
+    with pytest.raises(CommandError) as caught:
+        output(*made.names, *arguments)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_collection_lists_the_known_ones(made):
+    with pytest.raises(CommandError, match="no collection spring; there are autumn"):
+        call_command("leaderboard", "spring", *made.names)

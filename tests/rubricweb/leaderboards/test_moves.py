@@ -1,0 +1,78 @@
+"""Marks of moved runs: what the browser shows, what it sends back, and what it is told."""
+
+import pytest
+
+from rubricweb.leaderboards import moves
+from rubricweb.leaderboards.boards import Board, BoardRow
+
+
+def board(*ranked):
+    """A board of (run id, rank) pairs."""
+    rows = tuple(BoardRow(pk, f"run{pk}", rank, False, 1 / rank, None, 1, 1, 1.0) for pk, rank in ranked)
+    return Board(None, rows, 1, 0, 1, "stamp", 20, ())
+
+
+BEFORE = board((1, 1), (2, 2), (3, 3))
+AFTER = board((3, 1), (1, 2), (2, 3))
+
+
+def rose(rendering):
+    return {line.row.run_id: line.rose for line in rendering.lines}
+
+
+def sent(rendering):
+    return {"seen": rendering.seen, "before": rendering.before}
+
+
+def test_nothing_has_moved_at_first():
+    first = moves.rendering(BEFORE, {})
+
+    assert rose(first) == {1: 0, 2: 0, 3: 0}
+    assert first.news == ""
+
+
+def test_moves_are_marked_against_the_order_that_the_browser_shows():
+    second = moves.rendering(AFTER, sent(moves.rendering(BEFORE, {})))
+
+    assert rose(second) == {3: 2, 1: -1, 2: -1}
+    assert second.lines[1].fell == 1
+    assert second.news == "Systems: run3 moved 3 to 1, run1 moved 1 to 2, run2 moved 2 to 3"
+
+
+def test_marks_stay_until_the_order_changes_again_and_are_told_once():
+    second = moves.rendering(AFTER, sent(moves.rendering(BEFORE, {})))
+    third = moves.rendering(AFTER, sent(second))
+    fourth = moves.rendering(BEFORE, sent(third))
+
+    assert (rose(third), third.news) == (rose(second), "")
+    assert rose(fourth) == {1: 1, 2: 1, 3: -2}
+
+
+def test_one_move_is_one_system():
+    tied = moves.rendering(board((1, 1), (2, 2)), {})
+
+    assert moves.rendering(board((1, 1), (2, 1)), sent(tied)).news == "System run2 moved 2 to 1"
+
+
+def test_many_moves_are_counted():
+    old = moves.rendering(board(*((n, n) for n in range(1, 7))), {})
+    new = moves.rendering(board(*((7 - n, n) for n in range(1, 7))), sent(old))
+
+    assert new.news.endswith(", and 3 more")
+
+
+def test_a_new_run_is_no_move():
+    old = moves.rendering(BEFORE, {})
+    new = moves.rendering(board((1, 1), (2, 2), (3, 3), (4, 4)), sent(old))
+
+    assert (rose(new)[4], new.news) == (0, "")
+
+
+@pytest.mark.parametrize("order", ["", "1", "1:", "a:b", "1:2:3", ",,", "²:1", "1:99999999999999999999999"])
+def test_an_order_that_is_none_does_no_harm(order):
+    assert len(moves.rendering(BEFORE, {"seen": order, "before": order}).lines) == 3
+
+
+def test_the_digest_tells_boards_apart():
+    assert moves.digest(BEFORE) != moves.digest(AFTER)
+    assert moves.digest(BEFORE) == moves.digest(board((1, 1), (2, 2), (3, 3)))

@@ -1,0 +1,293 @@
+"""The leaderboard page and a run's topics, as browsers ask for them."""
+
+import html
+import json
+import re
+
+import pytest
+from django.urls import reverse
+
+from rubricweb.banks import actions
+from rubricweb.corpus.models import Run
+from rubricweb.grades.configs import imported_config
+from tests import factories
+from tests.worked import judge
+
+BOARD = "/leaderboards/autumn/"
+HTMX = {"HX-Request": "true"}
+
+
+def run_page(run_tag="both"):
+    return reverse("leaderboards:run", args=["autumn", Run.objects.get(run_tag=run_tag).pk])
+
+
+def shown(response):
+    """Text of the rows of the first table, cell by cell."""
+    body = re.search(r"<tbody>(.*?)</tbody>", response.content.decode(), re.DOTALL)[1]
+    rows = re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+    cells = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows]
+    return [[" ".join(html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()) for cell in row] for row in cells]
+
+
+def hidden(response):
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', response.content.decode()))
+
+
+def figure_of(response):
+    text = re.search(
+        r'id="leaderboard-figure-json" type="application/json">(.*?)</script>', response.content.decode()
+    )
+    return json.loads(text[1])
+
+
+def test_the_page_shows_the_board(made, viewer, client_of):
+    judge(made)
+    response = client_of(viewer).get(BOARD)
+
+    assert response.status_code == 200
+    assert shown(response) == [
+        ["1", "both", "1.0000", "0.0000", "100 %", "2"],
+        ["2", "stray", "0.5000", "0.5000", "67 %", "2"],
+        ["=3", "first", "0.2500", "0.2500", "100 %", "2"],
+        ["=3", "lacks", "0.2500", "0.2500", "100 %", "1 of 2"],
+    ]
+    for stated in (
+        b"human judgments",
+        b"0.8333",
+        b"0.8000",
+        b"main (questions and nuggets, 3 items",
+        b"a run lacks counts 0",
+    ):
+        assert stated in response.content
+
+
+def test_the_figure_says_the_same_as_the_table(made, viewer, client_of):
+    points = figure_of(client_of(viewer).get(BOARD))["data"][0]
+
+    assert points["x"] == [1, 0.5, 0.25, 0.25]
+    assert [text.split("<")[0] for text in points["text"]] == ["both", "stray", "first", "lacks"]
+    assert points["customdata"][0].startswith(run_page("both"))
+
+
+def test_controls_are_in_the_address(made, viewer, client_of):
+    query = {"measure": "P_2", "min_grade": "4", "mode": "binary", "kind": "question"}
+    response = client_of(viewer).get(BOARD, query)
+
+    assert [row[1:3] for row in shown(response)] == [
+        ["both", "0.7500"],
+        ["first", "0.2500"],
+        ["lacks", "0.2500"],
+        ["stray", "0.2500"],
+    ]
+    assert response.context["query"] == (
+        f"grader={made.config.pk}&bank={made.bank.pk}&kind=question&measure=P_2&min_grade=4&cutoff=20&mode=binary"
+        "&min_answers=1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"measure": "foo", "min_grade": "9"}, ["known are 11pt_avg", "less than or equal to 5"]),
+        ({"cutoff": "0"}, ["greater than or equal to 1"]),
+        ({"cutoff": "many"}, ["Enter a whole number"]),
+        ({"grader": "999"}, ["not one of the available choices"]),
+        ({"grader": "x\x00", "bank": "'"}, ["not one of the available choices"]),
+        ({"bank": "999"}, ["not one of the available choices"]),
+        ({"mode": "mean"}, ["not one of the available choices"]),
+        ({"kind": "poem"}, ["not one of the available choices"]),
+        ({"min_answers": "-1"}, ["greater than or equal to 1"]),
+        ({"measure": "m" * 100}, ["at most 60 characters"]),
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_what_there_is_not_is_told_beside_its_control(made, viewer, client_of, query, told, headers):
+    response = client_of(viewer).get(BOARD, query, headers=headers)
+
+    assert response.status_code == 422
+    assert response["HX-Push-Url"] == "false"
+    for text in told:
+        assert text in html.unescape(response.content.decode())
+
+
+def test_a_kind_that_the_grader_does_not_grade(made, viewer, client_of):
+    nuggets = imported_config("t5", "NuggetSelfRatedPrompt", "rate")
+    factories.grade(nuggets, made.items["t1"][0], made.passages["d1"], 3)
+    response = client_of(viewer).get(BOARD, {"grader": nuggets.pk, "kind": "question"})
+
+    assert response.status_code == 422
+    assert "grades nuggets, not questions" in response.content.decode()
+
+
+def test_rubric_cover_of_a_direct_grader_is_refused_but_its_labels_are_shown(made, viewer, client_of):
+    direct = imported_config("labeller", "YesNoPrompt", "direct")
+    item = factories.ItemFactory(bank=made.bank, topic=made.topics["t1"], text="why do leaves turn red")
+    item.revision.uid = "direct"
+    item.revision.save()
+    factories.grade(direct, item, made.passages["d1"], 1)
+    client = client_of(viewer)
+
+    refused = client.get(BOARD, {"grader": direct.pk, "measure": "rubric_cover"})
+    assert (refused.status_code, "use a trec_eval measure" in refused.content.decode()) == (422, True)
+    shown_board = client.get(BOARD, {"grader": direct.pk, "measure": "P_1"})
+    assert shown(shown_board)[0][1:3] == ["both", "1.0000"]
+    assert client.get(BOARD, {"grader": direct.pk}).status_code == 200
+
+
+def test_the_largest_of_several_graded_banks_is_shown_with_a_switch(made, viewer, client_of):
+    second = factories.BankFactory(collection=made.collection, name="second")
+    factories.ItemFactory(bank=second, topic=made.topics["t1"], text="Which pigment makes leaves red?")
+    response = client_of(viewer).get(BOARD)
+
+    assert response.context["form"].spec.bank == made.bank
+    assert "second</option>" in response.content.decode()
+    assert client_of(viewer).get(BOARD, {"bank": second.pk}).context["form"].spec.bank == second
+
+
+def test_live_parts_get_the_board_and_what_moved(made, viewer, client_of):
+    client = client_of(viewer)
+    before = hidden(client.get(BOARD))
+    item = made.items["t2"][0]
+    actions.retire_item(item, seen=item.version, by=None)
+    response = client.get(BOARD, before, headers=HTMX)
+
+    assert response.content.decode().lstrip().startswith('<div id="leaderboard"')
+    assert [row[:2] for row in shown(response)] == [
+        ["1", "both"],
+        ["=2 ▲ up 1", "first"],
+        ["=2 ▲ up 1", "lacks"],
+        ["4 ▼ down 2", "stray"],
+    ]
+    news = re.search(r'hx-swap-oob="innerHTML:#board-news">(.*?)</p>', response.content.decode())[1]
+    assert news == "Systems: first moved 3 to 2, lacks moved 3 to 2, stray moved 2 to 4"
+
+
+def test_a_live_part_that_did_not_change_is_not_swapped(made, viewer, client_of):
+    client = client_of(viewer)
+
+    assert client.get(BOARD, hidden(client.get(BOARD)), headers=HTMX).status_code == 204
+
+
+def test_the_controls_get_everything_below_the_heading(made, viewer, client_of):
+    content = client_of(viewer).get(BOARD, {"measure": "map"}, headers=HTMX).content.decode()
+
+    assert content.lstrip().startswith('<div id="board"')
+    assert 'id="controls"' in content
+    assert "<html" not in content
+
+
+def test_going_back_in_history_gets_the_page(made, viewer, client_of):
+    headers = {**HTMX, "HX-History-Restore-Request": "true"}
+
+    assert "<html" in client_of(viewer).get(BOARD, headers=headers).content.decode()
+
+
+def test_no_grades_no_runs_and_no_items_say_what_to_do(collection, viewer, client_of):
+    client = client_of(viewer)
+    assert "No grades yet" in client.get(BOARD).content.decode()
+    assert client.get(BOARD, headers=HTMX).content.decode().lstrip().startswith('<div id="board"')
+
+    topic = factories.TopicFactory(collection=collection)
+    item = factories.ItemFactory(bank__collection=collection, topic=topic)
+    factories.grade(factories.lexical_config(), item, factories.PooledFactory(topic=topic).passage, 4)
+    assert "No runs yet" in client.get(BOARD).content.decode()
+
+    factories.RunFactory(collection=collection)
+    collection.stamp += 1
+    collection.save()
+    assert "no items of this kind" in client.get(BOARD, {"kind": "nugget"}).content.decode()
+
+
+def test_a_run_tag_is_text(made, viewer, client_of):
+    Run.objects.filter(run_tag="both").update(run_tag="<script>alert(1)</script>")
+    content = client_of(viewer).get(BOARD).content.decode()
+
+    assert "<script>alert" not in content
+
+
+def test_plotly_finds_the_ids_that_keep_its_styles_out(made, viewer, client_of):
+    """plotly.js injects stylesheets, which the content security policy refuses, unless it finds these ids."""
+    from pathlib import Path
+
+    import plotly
+
+    content = client_of(viewer).get(BOARD).content.decode()
+    script = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+    wanted = re.findall(r'getElementById\("([0-9a-f]{64})"\)', script) or re.findall(
+        r'\.id="([0-9a-f]{40,})"', script
+    )
+
+    assert wanted
+    for identifier in [*wanted, "plotly.js-style-global"]:
+        assert f'id="{identifier}"' in content
+    assert "plotly.js-style-" in script
+    assert "no-inline-styles" in script
+
+
+def test_topics_of_a_run(made, viewer, client_of):
+    response = client_of(viewer).get(run_page("lacks"))
+
+    assert [row[1:] for row in shown(response)] == [
+        ["0.5000", "0.5000", "0.0000", "1.0000"],
+        ["0.0000", "0.5000", "-0.5000", "1.0000"],
+    ]
+    assert "no ranking: counts 0" in shown(response)[1][0]
+    assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [
+        ("topic", "t1"),
+        ("-topic", "t2"),
+        ("difference", "t2"),
+        ("-difference", "t1"),
+        ("score", "t2"),
+        ("x", "t1"),
+    ],
+)
+def test_topics_are_sorted_by_any_column(made, viewer, client_of, sort, first):
+    response = client_of(viewer).get(run_page("lacks"), {"sort": sort})
+
+    assert shown(response)[0][0].startswith(first)
+
+
+def test_topics_of_a_run_as_a_part(made, viewer, client_of):
+    response = client_of(viewer).get(run_page(), headers=HTMX)
+
+    assert response.content.decode().lstrip().startswith('<div id="topics"')
+
+
+def test_topics_of_a_run_for_an_address_that_is_wrong(made, viewer, client_of):
+    response = client_of(viewer).get(run_page(), {"measure": "foo"})
+
+    assert response.status_code == 422
+    assert "Measure: no measure" in html.unescape(response.content.decode())
+
+
+def test_a_run_of_another_collection_is_not_found(made, viewer, client_of):
+    stranger = factories.RunFactory()
+
+    assert client_of(viewer).get(f"/leaderboards/autumn/runs/{stranger.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize("page", [lambda: BOARD, run_page])
+def test_who_may_look(made, viewer, outsider, client_of, client, page):
+    assert client_of(viewer).get(page()).status_code == 200
+    assert client_of(viewer).head(page()).status_code == 200
+    assert client_of(viewer).post(page()).status_code == 405
+    assert client_of(outsider).get(page()).status_code == 404
+    assert client.get(page()).status_code == 302
+
+
+def test_queries_do_not_grow_with_runs(made, viewer, client_of, django_assert_max_num_queries):
+    client = client_of(viewer)
+    client.get(BOARD)
+    for number in range(10):
+        run = factories.RunFactory(collection=made.collection, run_tag=f"more{number}")
+        factories.RankingFactory(run=run, topic=made.topics["t1"], doc_ids=["d1"])
+    made.collection.stamp += 1
+    made.collection.save()
+    client.get(BOARD)
+    with django_assert_max_num_queries(18):
+        assert len(shown(client.get(BOARD))) == 14
