@@ -51,7 +51,7 @@ def topic_columns(run_tag: str, sort: str) -> list[Column]:
         "score": run_tag,
         "mean": "Mean of all runs",
         "difference": "Difference",
-        "best": "Best run",
+        "best": "Best of all runs",
     }
     columns = []
     for name, label in labels.items():

@@ -77,30 +77,10 @@ def kinds(spec: BoardSpec) -> str:
 
 def document(board: Board) -> Json:
     """The board as one JSON document; what is undefined is null."""
-    spec, measure, config = board.spec, board.spec.measure, board.spec.config
-    bank: Json = {"bank": spec.bank.name if spec.bank else None, "kinds": sorted(spec.kinds)}
-    cover: Json = {"cutoff": measure.cutoff}
-    by_labels: Json = {
-        "mode": str(measure.mode),
-        "min_answers": measure.min_answers,
-        "labels": labels(spec),
-        "level": measure.level,
-    }
     return {
-        "collection": spec.collection.slug,
-        "measure": measure.name,
-        "grader": {
-            "id": config.pk,
-            "llm": config.llm,
-            "prompt_class": config.prompt_class,
-            "backend": config.backend,
-        },
-        **bank,
+        **_spec(board.spec),
         "items": board.n_items,
         "items_stamp": board.items_stamp,
-        "min_grade": measure.min_grade,
-        "threshold": threshold(spec),
-        **(cover if measure.is_cover else by_labels),
         "denominator": denominator(board),
         "topics": board.n_topics,
         "topics_left_out": board.n_left_out,
@@ -108,6 +88,16 @@ def document(board: Board) -> Json:
         "version": __version__,
         "rows": [_row(row) for row in board.rows],
         "correlations": [_correlation(found) for found in board.correlations],
+    }
+
+
+def grader(spec: BoardSpec) -> Json:
+    config = spec.config
+    return {
+        "id": config.pk,
+        "llm": config.llm,
+        "prompt_class": config.prompt_class,
+        "backend": config.backend,
     }
 
 
@@ -124,6 +114,22 @@ def tsv_lines(board: Board) -> list[str]:
 
 def tsv_rows(board: Board) -> list[LeaderboardRow]:
     return [LeaderboardRow(row.run_tag, row.score, row.stderr, row.n_topics) for row in board.rows]
+
+
+def _spec(spec: BoardSpec) -> Json:
+    measure = spec.measure
+    by_labels: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers, "labels": labels(spec)}
+    depends: Json = {"cutoff": measure.cutoff} if measure.is_cover else {**by_labels, "level": measure.level}
+    return {
+        "collection": spec.collection.slug,
+        "measure": measure.name,
+        "grader": grader(spec),
+        "bank": spec.bank.name if spec.bank else None,
+        "kinds": sorted(spec.kinds),
+        "min_grade": measure.min_grade,
+        "threshold": threshold(spec),
+        **depends,
+    }
 
 
 def _row(row: BoardRow) -> Json:

@@ -68,11 +68,7 @@ def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str,
     rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in found]
     return {
         "collection": spec.collection.slug,
-        "grader": {
-            "llm": spec.config.llm,
-            "prompt_class": spec.config.prompt_class,
-            "backend": spec.config.backend,
-        },
+        "grader": stating.grader(spec),
         "bank": spec.bank.name if spec.bank else None,
         "labels": stating.labels(spec),
         "mode": str(spec.measure.mode),
