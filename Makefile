@@ -34,7 +34,7 @@ dev: setup ## migrate, then run redis, web (reloading) and a worker
 	RUBRIC_DEBUG=true UVICORN_RELOAD=true $(BIN)/honcho start --no-prefix
 
 demo: setup ## load the demo collection and run everything on PORT (8000)
-	@$(MANAGE) demo
+	@RUBRIC_LOG_LEVEL=$${RUBRIC_LOG_LEVEL:-WARNING} $(MANAGE) demo
 
 check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/ruff format --check $(SOURCES)

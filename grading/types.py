@@ -1,4 +1,4 @@
-"""The words of the field as frozen dataclasses. Rows become these in `corpus/convert.py` and `grades/convert.py`."""
+"""The words of the field as frozen dataclasses; `convert.py` of corpus and of grades makes them from rows."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class GradeMatrix:
     """Shape (passages, items)."""
 
     def columns(self, item_ids: Sequence[str]) -> GradeMatrix:
-        """The same passages with exactly these items, in this order; items nobody graded become MISSING columns."""
+        """The same passages with exactly these items, in this order; one that nobody graded is MISSING."""
         position = {item_id: column for column, item_id in enumerate(self.item_ids)}
         ratings = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
         known = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]

@@ -1,4 +1,4 @@
-"""The cast: an owner (organizer), a developer, an assessor and a viewer of one collection, and an outsider."""
+"""The cast: owner (organizer), developer, assessor and viewer of one collection, and an outsider."""
 
 from __future__ import annotations
 

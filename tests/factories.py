@@ -15,7 +15,12 @@ from rubricweb.grades.store import save_grades
 
 PASSWORD = "leaves-turn-red"  # for test accounts only
 
-NEEDS = ("why do leaves turn red", "how does bread rise", "what made 1816 cold", "how do headphones cancel noise")
+NEEDS = (
+    "why do leaves turn red",
+    "how does bread rise",
+    "what made 1816 cold",
+    "how do headphones cancel noise",
+)
 QUESTIONS = (
     "Which pigment makes leaves red?",
     "When does chlorophyll break down?",
@@ -115,7 +120,9 @@ class RankingFactory(factory.django.DjangoModelFactory[Ranking]):
     run = factory.SubFactory(RunFactory)
     topic = factory.SubFactory(TopicFactory)
     doc_ids = factory.List([])
-    scores = factory.LazyAttribute(lambda row: [float(len(row.doc_ids) - rank) for rank in range(len(row.doc_ids))])
+    scores = factory.LazyAttribute(
+        lambda row: [float(len(row.doc_ids) - rank) for rank in range(len(row.doc_ids))]
+    )
 
 
 class BankFactory(factory.django.DjangoModelFactory[Bank]):
@@ -158,7 +165,9 @@ def lexical_config() -> GraderConfig:
     return config_for("lexical", "lexical", "LexicalBaseline")
 
 
-def grade(config: GraderConfig, item: Item, passage: Passage, rating: int | None, outcome: str = "numeric") -> None:
+def grade(
+    config: GraderConfig, item: Item, passage: Passage, rating: int | None, outcome: str = "numeric"
+) -> None:
     """Store one grade the way the product does; rating None with outcome "failed" is a failed one."""
     row = Grade(config=config, topic=item.topic, revision=item.revision, passage=passage, rating=rating)
     row.outcome = outcome

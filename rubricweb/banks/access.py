@@ -20,14 +20,18 @@ def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
     return bank
 
 
-def bank_topic_for(user: User, bank_id: int, topic_id: int, *, needed: Role = roles.TO_VIEW) -> tuple[Bank, Topic]:
+def bank_topic_for(
+    user: User, bank_id: int, topic_id: int, *, needed: Role = roles.TO_VIEW
+) -> tuple[Bank, Topic]:
     bank = bank_for(user, bank_id, needed=needed)
     return bank, get_object_or_404(bank.collection.topics, pk=topic_id)
 
 
 def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_VIEW) -> Item:
     bank = bank_for(user, bank_id, needed=needed)
-    item: Item = get_object_or_404(bank.items.select_related("revision", "topic", "bank__collection"), pk=item_id)
+    item: Item = get_object_or_404(
+        bank.items.select_related("revision", "topic", "bank__collection"), pk=item_id
+    )
     return item
 
 

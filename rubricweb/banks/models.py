@@ -21,7 +21,9 @@ class Bank(models.Model):
 
     class Meta:
         ordering = ("name",)
-        constraints = (models.UniqueConstraint(fields=("collection", "name"), name="bank_name_once_a_collection"),)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "name"), name="bank_name_once_a_collection"),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -72,7 +74,9 @@ class Item(models.Model):
         ordering = ("position", "pk")
         constraints = (
             models.UniqueConstraint(
-                fields=("bank", "revision", "kind"), condition=Q(retired_at__isnull=True), name="one_active_item_per_wording"
+                fields=("bank", "revision", "kind"),
+                condition=Q(retired_at__isnull=True),
+                name="one_active_item_per_wording",
             ),
             models.CheckConstraint(condition=Q(version__gte=1), name="item_version_starts_at_one"),
         )

@@ -1,4 +1,4 @@
-"""Changes to banks. `grades.bank_urls` mounts these together with the pages that show grades."""
+"""Changes to banks. `grades.editor.urls` mounts these together with the pages that show grades."""
 
 from django.urls import path
 

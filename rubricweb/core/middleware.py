@@ -38,10 +38,17 @@ class Toasts:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         is_html = response.get("Content-Type", "").startswith("text/html")
-        if not getattr(request, "htmx", False) or response.streaming or not is_html or "HX-Redirect" in response:
+        if (
+            not getattr(request, "htmx", False)
+            or response.streaming
+            or not is_html
+            or "HX-Redirect" in response
+        ):
             return response
         toasts = list(get_messages(request))
         if toasts and response.status_code != 204:
-            html = render_to_string("core/_toasts.html", {"messages": toasts, "is_oob": True}, request=request)
+            html = render_to_string(
+                "core/_toasts.html", {"messages": toasts, "is_oob": True}, request=request
+            )
             response.content += html.encode()
         return response

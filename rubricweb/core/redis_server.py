@@ -15,7 +15,19 @@ NEITHER = (
 
 def command(binary: str, socket: str) -> list[str]:
     """No port, no files: the queue is transport, the database is the truth."""
-    return [binary, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--save", "", "--appendonly", "no"]
+    return [
+        binary,
+        "--port",
+        "0",
+        "--unixsocket",
+        socket,
+        "--unixsocketperm",
+        "700",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    ]
 
 
 def main() -> None:

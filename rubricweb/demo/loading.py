@@ -13,7 +13,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import jobs
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.imports import ImportFiles, import_collection
+from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
 
 SLUG = "demo"

@@ -14,9 +14,9 @@ from rubricweb.banks.models import DIRECT_UID, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import chunks, dispatch, endings
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.missing import Missing, left_to_start, missing_cells
+from rubricweb.grades.engine import chunks, dispatch, endings
+from rubricweb.grades.engine.missing import Missing, left_to_start, missing_cells
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)

@@ -49,7 +49,7 @@ def active_configs(collection: Collection) -> list[GraderConfig]:
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
-    """The kinds of items that the config grades; for a prompt class of a file that we do not know, by its name."""
+    """The kinds of items that the config grades; for a prompt class that we do not know, by its name."""
     try:
         return prompts.get(config.prompt_class).kinds
     except UnknownPrompt:

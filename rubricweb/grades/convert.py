@@ -18,7 +18,12 @@ def pair(topic: Topic, revision: ItemRevision, passage: Passage, kind: types.Ite
 
 
 def grade_row(
-    result: types.Grade | types.GradeFailure, *, config: GraderConfig, revision: ItemRevision, passage_id: int, job: GradingJob | None
+    result: types.Grade | types.GradeFailure,
+    *,
+    config: GraderConfig,
+    revision: ItemRevision,
+    passage_id: int,
+    job: GradingJob | None,
 ) -> Grade:
     """The row of a result; a failure keeps its reason and has no rating."""
     row = Grade(config=config, topic_id=revision.topic_id, revision=revision, passage_id=passage_id, job=job)

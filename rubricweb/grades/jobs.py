@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, GraderSpec, registry
-from rubricweb.grades import chunks, dispatch, endings, leases, working
-from rubricweb.grades.chunks import Result, Work
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.leases import Lease, LeaseLost
+from rubricweb.grades.engine import chunks, dispatch, endings, leases, working
+from rubricweb.grades.engine.chunks import Result, Work
+from rubricweb.grades.engine.leases import Lease, LeaseLost
 
 logger = logging.getLogger(__name__)
 

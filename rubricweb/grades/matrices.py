@@ -1,4 +1,4 @@
-"""The hot path: ratings as one int8 matrix a (topic, config), cached in the process and keyed by its stamp."""
+"""The hot path: ratings as one int8 matrix a (topic, config), cached in the process, keyed by its stamp."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Cell = tuple[int, int, int | None, str]
 
 @dataclass(frozen=True, eq=False)
 class TopicGrades:
-    """One topic's pool with every rating of one config, whichever bank asks. Compared by identity: a cache key."""
+    """One topic's pool with every rating of one config, whichever bank asks. A cache key by identity."""
 
     pool: TopicPool
     matrix: GradeMatrix

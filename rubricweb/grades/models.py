@@ -72,7 +72,7 @@ class GradingJob(models.Model):
 
 
 class JobChunk(models.Model):
-    """The cells that one RQ job grades; it is leased, so that a dead worker's chunk is found and given out again."""
+    """The cells that one RQ job grades; leased, so that a dead worker's chunk is found again."""
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -134,7 +134,9 @@ class Grade(models.Model):
     confidence = models.FloatField(null=True)
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
-    job = models.ForeignKey(GradingJob, null=True, on_delete=models.SET_NULL, related_name="grades", db_index=False)
+    job = models.ForeignKey(
+        GradingJob, null=True, on_delete=models.SET_NULL, related_name="grades", db_index=False
+    )
     at = models.DateTimeField(auto_now_add=True)
 
     objects = GradeQuerySet.as_manager()
@@ -143,10 +145,12 @@ class Grade(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
             models.CheckConstraint(
-                condition=Q(rating__isnull=True) | Q(rating__gte=0, rating__lte=MAX_RATING), name="rating_within_scale"
+                condition=Q(rating__isnull=True) | Q(rating__gte=0, rating__lte=MAX_RATING),
+                name="rating_within_scale",
             ),
             models.CheckConstraint(
-                condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True), name="failed_grade_has_no_rating"
+                condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True),
+                name="failed_grade_has_no_rating",
             ),
         )
         indexes = (models.Index(fields=("config", "topic"), name="grades_by_config_and_topic"),)
@@ -165,7 +169,9 @@ class MatrixStamp(models.Model):
     """How many grades there are: counters are maintained, not counted."""
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("config", "topic"), name="one_stamp_per_config_and_topic"),)
+        constraints = (
+            models.UniqueConstraint(fields=("config", "topic"), name="one_stamp_per_config_and_topic"),
+        )
 
     def __str__(self) -> str:
         return f"stamp {self.number} of config {self.config_id}, topic {self.topic_id}"

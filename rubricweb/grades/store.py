@@ -24,7 +24,7 @@ def save_grades(config: GraderConfig, grades: Iterable[Grade]) -> int:
 
 
 def locked_stamps(config: GraderConfig, topic_ids: Iterable[int]) -> list[MatrixStamp]:
-    """The stamps of these topics, made where absent, locked until the transaction ends (in one order: no deadlock)."""
+    """The stamps of these topics, made where absent, locked in one order until the transaction ends."""
     wanted = sorted(topic_ids)
     absent = [MatrixStamp(config=config, topic_id=topic_id) for topic_id in wanted]
     MatrixStamp.objects.bulk_create(absent, ignore_conflicts=True)

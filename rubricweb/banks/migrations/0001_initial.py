@@ -6,93 +6,179 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('corpus', '0001_initial'),
+        ("corpus", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Bank',
+            name="Bank",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='banks', to='corpus.collection')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=80)),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="banks",
+                        to="corpus.collection",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('name',),
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Item',
+            name="Item",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('question', 'question'), ('nugget', 'nugget')], max_length=20)),
-                ('facet_id', models.CharField(blank=True, max_length=200)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('position', models.PositiveIntegerField()),
-                ('retired_at', models.DateTimeField(blank=True, null=True)),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='banks.bank')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(choices=[("question", "question"), ("nugget", "nugget")], max_length=20),
+                ),
+                ("facet_id", models.CharField(blank=True, max_length=200)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("position", models.PositiveIntegerField()),
+                ("retired_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="items", to="banks.bank"
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="items", to="corpus.topic"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('position', 'pk'),
+                "ordering": ("position", "pk"),
             },
         ),
         migrations.CreateModel(
-            name='ItemRevision',
+            name="ItemRevision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('uid', models.CharField(max_length=400)),
-                ('text', models.TextField(blank=True)),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.CharField(max_length=400)),
+                ("text", models.TextField(blank=True)),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="revisions",
+                        to="corpus.topic",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ItemChange',
+            name="ItemChange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('verb', models.CharField(choices=[('imported', 'Imported'), ('added', 'Added'), ('reworded', 'Reworded'), ('retired', 'Retired'), ('restored', 'Restored')], max_length=20)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='banks.item')),
-                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='banks.itemrevision')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "verb",
+                    models.CharField(
+                        choices=[
+                            ("imported", "Imported"),
+                            ("added", "Added"),
+                            ("reworded", "Reworded"),
+                            ("retired", "Retired"),
+                            ("restored", "Restored"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="changes", to="banks.item"
+                    ),
+                ),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="banks.itemrevision"
+                    ),
+                ),
             ],
             options={
-                'ordering': (models.OrderBy(models.F('number'), descending=True),),
+                "ordering": (models.OrderBy(models.F("number"), descending=True),),
             },
         ),
         migrations.AddField(
-            model_name='item',
-            name='revision',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='banks.itemrevision'),
+            model_name="item",
+            name="revision",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="items", to="banks.itemrevision"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='bank',
-            constraint=models.UniqueConstraint(fields=('collection', 'name'), name='bank_name_once_a_collection'),
+            model_name="bank",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "name"), name="bank_name_once_a_collection"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='itemrevision',
-            constraint=models.UniqueConstraint(fields=('topic', 'uid'), name='one_revision_per_wording'),
+            model_name="itemrevision",
+            constraint=models.UniqueConstraint(fields=("topic", "uid"), name="one_revision_per_wording"),
         ),
         migrations.AddConstraint(
-            model_name='itemchange',
-            constraint=models.UniqueConstraint(fields=('item', 'number'), name='one_change_per_version'),
+            model_name="itemchange",
+            constraint=models.UniqueConstraint(fields=("item", "number"), name="one_change_per_version"),
         ),
         migrations.AddIndex(
-            model_name='item',
-            index=models.Index(fields=['bank', 'topic'], name='items_by_bank_and_topic'),
+            model_name="item",
+            index=models.Index(fields=["bank", "topic"], name="items_by_bank_and_topic"),
         ),
         migrations.AddConstraint(
-            model_name='item',
-            constraint=models.UniqueConstraint(condition=models.Q(('retired_at__isnull', True)), fields=('bank', 'revision', 'kind'), name='one_active_item_per_wording'),
+            model_name="item",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("retired_at__isnull", True)),
+                fields=("bank", "revision", "kind"),
+                name="one_active_item_per_wording",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='item',
-            constraint=models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='item_version_starts_at_one'),
+            model_name="item",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("version__gte", 1)), name="item_version_starts_at_one"
+            ),
         ),
     ]

@@ -5,149 +5,272 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Collection',
+            name="Collection",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=80, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('min_relevant', models.PositiveSmallIntegerField(default=1)),
-                ('grader_backend', models.CharField(default='lexical', max_length=40)),
-                ('grader_llm', models.CharField(default='lexical', max_length=200)),
-                ('stamp', models.PositiveBigIntegerField(default=1)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=80, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("description", models.TextField(blank=True)),
+                ("min_relevant", models.PositiveSmallIntegerField(default=1)),
+                ("grader_backend", models.CharField(default="lexical", max_length=40)),
+                ("grader_llm", models.CharField(default="lexical", max_length=200)),
+                ("stamp", models.PositiveBigIntegerField(default=1)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ('name',),
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Passage',
+            name="Passage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('doc_id', models.CharField(max_length=300)),
-                ('text', models.TextField()),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='corpus.collection')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("doc_id", models.CharField(max_length=300)),
+                ("text", models.TextField()),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="passages",
+                        to="corpus.collection",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run_tag', models.CharField(max_length=200)),
-                ('is_from_file', models.BooleanField(default=False)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='corpus.collection')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("run_tag", models.CharField(max_length=200)),
+                ("is_from_file", models.BooleanField(default=False)),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="corpus.collection",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('run_tag',),
+                "ordering": ("run_tag",),
             },
         ),
         migrations.CreateModel(
-            name='Topic',
+            name="Topic",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('query_id', models.CharField(max_length=200)),
-                ('text', models.TextField(blank=True)),
-                ('position', models.PositiveIntegerField()),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='topics', to='corpus.collection')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("query_id", models.CharField(max_length=200)),
+                ("text", models.TextField(blank=True)),
+                ("position", models.PositiveIntegerField()),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="topics",
+                        to="corpus.collection",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('position',),
+                "ordering": ("position",),
             },
         ),
         migrations.CreateModel(
-            name='Subtopic',
+            name="Subtopic",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('facet_id', models.CharField(max_length=200)),
-                ('text', models.TextField(blank=True)),
-                ('position', models.PositiveIntegerField()),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subtopics', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("facet_id", models.CharField(max_length=200)),
+                ("text", models.TextField(blank=True)),
+                ("position", models.PositiveIntegerField()),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="subtopics",
+                        to="corpus.topic",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('position',),
+                "ordering": ("position",),
             },
         ),
         migrations.CreateModel(
-            name='Ranking',
+            name="Ranking",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('doc_ids', models.JSONField()),
-                ('scores', models.JSONField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rankings', to='corpus.run')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rankings', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("doc_ids", models.JSONField()),
+                ("scores", models.JSONField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="rankings", to="corpus.run"
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rankings",
+                        to="corpus.topic",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Pooled',
+            name="Pooled",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('passage', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pooled_in', to='corpus.passage')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pool', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveIntegerField()),
+                (
+                    "passage",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="pooled_in",
+                        to="corpus.passage",
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="pool", to="corpus.topic"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'pooled',
-                'ordering': ('position',),
+                "verbose_name_plural": "pooled",
+                "ordering": ("position",),
             },
         ),
         migrations.CreateModel(
-            name='Judgment',
+            name="Judgment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('facet_id', models.CharField(blank=True, max_length=200)),
-                ('doc_id', models.CharField(max_length=300)),
-                ('relevance', models.SmallIntegerField()),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judgments', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("facet_id", models.CharField(blank=True, max_length=200)),
+                ("doc_id", models.CharField(max_length=300)),
+                ("relevance", models.SmallIntegerField()),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="judgments",
+                        to="corpus.topic",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='OfficialScore',
+            name="OfficialScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run_tag', models.CharField(max_length=200)),
-                ('value', models.FloatField()),
-                ('is_rank', models.BooleanField()),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='official_scores', to='corpus.collection')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("run_tag", models.CharField(max_length=200)),
+                ("value", models.FloatField()),
+                ("is_rank", models.BooleanField()),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="official_scores",
+                        to="corpus.collection",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('collection', 'run_tag'), name='one_official_score_per_run')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("collection", "run_tag"), name="one_official_score_per_run"
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='passage',
-            constraint=models.UniqueConstraint(fields=('collection', 'doc_id'), name='doc_id_once_a_collection'),
+            model_name="passage",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "doc_id"), name="doc_id_once_a_collection"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('collection', 'run_tag'), name='run_tag_once_a_collection'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "run_tag"), name="run_tag_once_a_collection"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='topic',
-            constraint=models.UniqueConstraint(fields=('collection', 'query_id'), name='query_id_once_a_collection'),
+            model_name="topic",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "query_id"), name="query_id_once_a_collection"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='subtopic',
-            constraint=models.UniqueConstraint(fields=('topic', 'facet_id'), name='facet_id_once_a_topic'),
+            model_name="subtopic",
+            constraint=models.UniqueConstraint(fields=("topic", "facet_id"), name="facet_id_once_a_topic"),
         ),
         migrations.AddConstraint(
-            model_name='ranking',
-            constraint=models.UniqueConstraint(fields=('run', 'topic'), name='one_ranking_per_run_and_topic'),
+            model_name="ranking",
+            constraint=models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic"),
         ),
         migrations.AddConstraint(
-            model_name='pooled',
-            constraint=models.UniqueConstraint(fields=('topic', 'passage'), name='passage_pooled_once_a_topic'),
+            model_name="pooled",
+            constraint=models.UniqueConstraint(
+                fields=("topic", "passage"), name="passage_pooled_once_a_topic"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.UniqueConstraint(fields=('topic', 'facet_id', 'doc_id'), name='one_judgment_per_topic_facet_doc'),
+            model_name="judgment",
+            constraint=models.UniqueConstraint(
+                fields=("topic", "facet_id", "doc_id"), name="one_judgment_per_topic_facet_doc"
+            ),
         ),
     ]

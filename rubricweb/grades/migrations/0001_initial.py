@@ -6,106 +6,291 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('banks', '0001_initial'),
-        ('corpus', '0001_initial'),
+        ("banks", "0001_initial"),
+        ("corpus", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='GraderConfig',
+            name="GraderConfig",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('backend', models.CharField(max_length=40)),
-                ('llm', models.CharField(max_length=200)),
-                ('prompt_class', models.CharField(max_length=200)),
-                ('purpose', models.CharField(choices=[('rate', 'rates'), ('extract', 'extracts answers'), ('verify', 'verifies answers'), ('direct', 'labels passages')], max_length=20)),
-                ('options', models.JSONField(default=dict)),
-                ('fingerprint', models.CharField(max_length=64, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("backend", models.CharField(max_length=40)),
+                ("llm", models.CharField(max_length=200)),
+                ("prompt_class", models.CharField(max_length=200)),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[
+                            ("rate", "rates"),
+                            ("extract", "extracts answers"),
+                            ("verify", "verifies answers"),
+                            ("direct", "labels passages"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("options", models.JSONField(default=dict)),
+                ("fingerprint", models.CharField(max_length=64, unique=True)),
             ],
             options={
-                'ordering': ('llm', 'prompt_class', 'pk'),
+                "ordering": ("llm", "prompt_class", "pk"),
             },
         ),
         migrations.CreateModel(
-            name='GradingJob',
+            name="GradingJob",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.CharField(max_length=200)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=20)),
-                ('total', models.PositiveIntegerField()),
-                ('error', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='jobs', to='corpus.collection')),
-                ('config', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='jobs', to='grades.graderconfig')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("scope", models.CharField(max_length=200)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("total", models.PositiveIntegerField()),
+                ("error", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="jobs",
+                        to="corpus.collection",
+                    ),
+                ),
+                (
+                    "config",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="jobs",
+                        to="grades.graderconfig",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-pk',),
+                "ordering": ("-pk",),
             },
         ),
         migrations.CreateModel(
-            name='Grade',
+            name="Grade",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('rating', models.SmallIntegerField(null=True)),
-                ('outcome', models.CharField(choices=[('numeric', "the model's rating"), ('unanswerable', 'said unanswerable: 0'), ('defaulted', 'unparsable: default'), ('extracted', 'extracted answer'), ('failed', 'failed')], max_length=20)),
-                ('answer', models.TextField(blank=True)),
-                ('reply', models.TextField(blank=True)),
-                ('confidence', models.FloatField(null=True)),
-                ('context_chars', models.PositiveIntegerField(null=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('passage', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='grades', to='corpus.passage')),
-                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='grades', to='banks.itemrevision')),
-                ('topic', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='grades', to='corpus.topic')),
-                ('config', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='grades', to='grades.graderconfig')),
-                ('job', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='grades', to='grades.gradingjob')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("rating", models.SmallIntegerField(null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("numeric", "the model's rating"),
+                            ("unanswerable", "said unanswerable: 0"),
+                            ("defaulted", "unparsable: default"),
+                            ("extracted", "extracted answer"),
+                            ("failed", "failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("answer", models.TextField(blank=True)),
+                ("reply", models.TextField(blank=True)),
+                ("confidence", models.FloatField(null=True)),
+                ("context_chars", models.PositiveIntegerField(null=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "passage",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="grades",
+                        to="corpus.passage",
+                    ),
+                ),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="grades",
+                        to="banks.itemrevision",
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="grades",
+                        to="corpus.topic",
+                    ),
+                ),
+                (
+                    "config",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="grades",
+                        to="grades.graderconfig",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="grades",
+                        to="grades.gradingjob",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['config', 'topic'], name='grades_by_config_and_topic')],
-                'constraints': [models.UniqueConstraint(fields=('config', 'revision', 'passage'), name='grade_unique_per_config'), models.CheckConstraint(condition=models.Q(('rating__isnull', True), models.Q(('rating__gte', 0), ('rating__lte', 5)), _connector='OR'), name='rating_within_scale'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'failed'), _negated=True), ('rating__isnull', True), _connector='OR'), name='failed_grade_has_no_rating')],
+                "indexes": [models.Index(fields=["config", "topic"], name="grades_by_config_and_topic")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("config", "revision", "passage"), name="grade_unique_per_config"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rating__isnull", True),
+                            models.Q(("rating__gte", 0), ("rating__lte", 5)),
+                            _connector="OR",
+                        ),
+                        name="rating_within_scale",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("outcome", "failed"), _negated=True),
+                            ("rating__isnull", True),
+                            _connector="OR",
+                        ),
+                        name="failed_grade_has_no_rating",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='JobChunk',
+            name="JobChunk",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('cells', models.JSONField()),
-                ('size', models.PositiveIntegerField()),
-                ('done', models.PositiveIntegerField(default=0)),
-                ('failed', models.PositiveIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('leased', 'Leased'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=20)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('worker', models.CharField(blank=True, max_length=120)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('seconds', models.FloatField(default=0)),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='grades.gradingjob')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("cells", models.JSONField()),
+                ("size", models.PositiveIntegerField()),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("leased", "Leased"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("worker", models.CharField(blank=True, max_length=120)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("seconds", models.FloatField(default=0)),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chunks",
+                        to="grades.gradingjob",
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.topic"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('number',),
-                'indexes': [models.Index(fields=['state', 'lease_until'], name='chunks_by_state')],
-                'constraints': [models.UniqueConstraint(fields=('job', 'number'), name='chunk_number_once_a_job'), models.CheckConstraint(condition=models.Q(('done__lte', models.F('size'))), name='chunk_done_within_size')],
+                "ordering": ("number",),
+                "indexes": [models.Index(fields=["state", "lease_until"], name="chunks_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "number"), name="chunk_number_once_a_job"),
+                    models.CheckConstraint(
+                        condition=models.Q(("done__lte", models.F("size"))), name="chunk_done_within_size"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MatrixStamp',
+            name="MatrixStamp",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveBigIntegerField(default=1)),
-                ('grades', models.PositiveIntegerField(default=0)),
-                ('config', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='stamps', to='grades.graderconfig')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='stamps', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveBigIntegerField(default=1)),
+                ("grades", models.PositiveIntegerField(default=0)),
+                (
+                    "config",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="stamps",
+                        to="grades.graderconfig",
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="stamps", to="corpus.topic"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('config', 'topic'), name='one_stamp_per_config_and_topic')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("config", "topic"), name="one_stamp_per_config_and_topic")
+                ],
             },
         ),
     ]

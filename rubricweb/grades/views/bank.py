@@ -19,10 +19,10 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.views import editor_url, items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import impact
-from rubricweb.grades.editor_forms import FiguresForm
-from rubricweb.grades.impact import WhatIf
-from rubricweb.grades.item_figures import FiguredRow, editor_sheet, item_figures, rating_graders
+from rubricweb.grades.editor import impact
+from rubricweb.grades.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
+from rubricweb.grades.editor.forms import FiguresForm
+from rubricweb.grades.editor.impact import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Measure
 

@@ -11,8 +11,8 @@ from rubricweb.banks import access
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
-from rubricweb.grades import impact as impacts
-from rubricweb.grades.editor_forms import DraftForm
+from rubricweb.grades.editor import impact as impacts
+from rubricweb.grades.editor.forms import DraftForm
 
 
 @require_POST

@@ -13,8 +13,9 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import access, actions, monitor
-from rubricweb.grades.monitor import Scope
+from rubricweb.grades import access, actions
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.monitor import Scope
 
 JOBS = "grades/jobs.html"
 MISSING = "grades/missing.html"

@@ -47,6 +47,7 @@ def test_an_outsider_hears_nothing(outsider, collection):
 
 def test_without_redis_a_change_still_succeeds(redis_server, caplog):
     redis_server.stop()
+    caplog.set_level("DEBUG", "rubricweb.core.events")
     events.publish("rubricweb:collection:1", "items")
     redis_server.start()
     assert "was not sent" in caplog.text

@@ -12,7 +12,7 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions, configs, jobs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.missing import left_to_start, missing_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from tests.factories import gradable, grade, lexical_config
 

@@ -10,7 +10,7 @@ from grading.measures import influence, rubric_cover
 from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import impact
+from rubricweb.grades.editor import impact
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Measure

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from rubricweb.grades import importers
+from rubricweb.grades.importers import grades as importers
 from tests.rubricweb.import_files import (
     FALL,
     RED,

@@ -8,8 +8,9 @@ from django.db.models import Sum
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import GradeFailure, Outcome
-from rubricweb.grades import actions, dispatch, jobs, leases, store, working
+from rubricweb.grades import actions, jobs, store
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.engine import dispatch, leases, working
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted

@@ -10,7 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from rubricweb.core import queue
-from rubricweb.grades import actions, dispatch, endings, leases, reaper
+from rubricweb.grades import actions
+from rubricweb.grades.engine import dispatch, endings, leases, reaper
 from rubricweb.grades.models import GradingJob, JobChunk
 from tests.factories import gradable
 

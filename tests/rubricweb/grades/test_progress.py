@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from rubricweb.grades import actions, progress
+from rubricweb.grades import actions
+from rubricweb.grades.engine import progress
+from rubricweb.grades.engine.progress import in_words, job_progress, job_rows, measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.grades.progress import in_words, job_progress, job_rows, measured_rate
 from tests.factories import gradable, lexical_config
 
 

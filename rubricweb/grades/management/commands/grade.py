@@ -14,9 +14,10 @@ from grading.graders import registry
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import actions, progress
+from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.missing import missing_cells
+from rubricweb.grades.engine import progress
+from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import GraderConfig, GradingJob
 
 POLL_SECONDS = 0.5

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from grading.errors import BadFormat
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.imports import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
+from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
 
 FILES = {
     "--queries": "JSON dictionary of query id and text, or TSV",

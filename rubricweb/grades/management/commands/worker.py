@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from rubricweb.core import queue
 from rubricweb.core.worker import Duties, Runner
-from rubricweb.grades import leases, reaper, working
+from rubricweb.grades.engine import leases, reaper, working
 
 BEATS_A_LEASE = 3
 

@@ -26,7 +26,7 @@ from rubricweb.corpus.importers import (
     import_official,
 )
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import GradedCells, GradeImporter
+from rubricweb.grades.importers.grades import GradedCells, GradeImporter
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rubricweb.grades import leases
-from rubricweb.grades.leases import Lease
+from rubricweb.grades.engine import leases
+from rubricweb.grades.engine.leases import Lease
 
 
 @dataclass

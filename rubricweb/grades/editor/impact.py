@@ -15,9 +15,9 @@ from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.progress import measured_rate
 from rubricweb.grades.scoring import Measure, Scores, Uids, score_table, topic_labels
 from rubricweb.grades.selectors import graded_items
 

@@ -12,10 +12,11 @@ from grading import types
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import convert, leases, store
+from rubricweb.grades import convert, store
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.leases import Lease, LeaseLost
-from rubricweb.grades.missing import Cell, TopicGap
+from rubricweb.grades.engine import leases
+from rubricweb.grades.engine.leases import Lease, LeaseLost
+from rubricweb.grades.engine.missing import Cell, TopicGap
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
 
 Result = types.Grade | types.GradeFailure

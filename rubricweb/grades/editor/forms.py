@@ -12,8 +12,8 @@ from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.impact import Draft
-from rubricweb.grades.item_figures import GraderByKind, grader_by_kind
+from rubricweb.grades.editor.figures import GraderByKind, grader_by_kind
+from rubricweb.grades.editor.impact import Draft
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Measure
 

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from rubricweb.grades import dispatch
-from rubricweb.grades.leases import MAX_ATTEMPTS, Lease, LeaseLost
+from rubricweb.grades.engine import dispatch
+from rubricweb.grades.engine.leases import MAX_ATTEMPTS, Lease, LeaseLost
 from rubricweb.grades.models import GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from datetime import timedelta
 from django.db.models.functions import Now
 
 from rubricweb.core import queue
-from rubricweb.grades import dispatch, endings
-from rubricweb.grades.leases import Lease
+from rubricweb.grades.engine import dispatch, endings
+from rubricweb.grades.engine.leases import Lease
 from rubricweb.grades.models import JobChunk
 
 logger = logging.getLogger(__name__)

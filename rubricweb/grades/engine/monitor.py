@@ -11,11 +11,11 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import progress
 from rubricweb.grades.configs import active_configs
-from rubricweb.grades.missing import left_to_start, missing_cells
+from rubricweb.grades.engine import progress
+from rubricweb.grades.engine.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.progress import JobRow
 
 START_A_WORKER = "python manage.py worker"
 

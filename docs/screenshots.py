@@ -1,0 +1,107 @@
+"""Make the pictures of the README from the running demo: `make screenshots`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import chromium  # noqa: E402
+
+PICTURES = ROOT / "docs" / "img"
+SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
+START_SECONDS = 120
+
+
+@contextmanager
+def demo() -> Iterator[str]:
+    """The address of a demo with fresh data, stopped at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        env = os.environ | {"RUBRIC_DATA_DIR": folder}
+        command = [sys.executable, "manage.py", "demo", "--port", str(port)]
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
+        try:
+            yield _answering(f"http://127.0.0.1:{port}")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
+
+
+def _answering(url: str) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url + "/healthz", timeout=2):
+                return url
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"The demo did not answer at {url}.")
+
+
+def sign_in(page: Page, url: str) -> None:
+    page.goto(url + "/accounts/sign-in/")
+    page.get_by_label("Username").fill("organizer")
+    page.get_by_label("Password").fill("rubric-demo")
+    page.get_by_role("button", name="Sign in").click()
+
+
+def visit(page: Page, url: str) -> Iterator[str]:
+    """Open each screen of the README in turn and give its name."""
+    page.goto(url + "/")
+    yield "home"
+    page.goto(url + "/collections/demo/")
+    yield "collection"
+    page.locator("main table a").first.wait_for()
+    editor = page.locator('main a[href*="/banks/"]').first.get_attribute("href")
+    grid = page.locator('main a[href*="/grid/"]').first.get_attribute("href")
+    page.goto(url + str(grid).split("?")[0])
+    yield "grid"
+    page.goto(url + str(editor))
+    yield "bank"
+    page.goto(url + "/leaderboards/demo/")
+    page.locator(".plotly .main-svg").first.wait_for()
+    yield "leaderboard"
+    page.goto(url + "/grades/demo/jobs/")
+    yield "jobs"
+    page.goto(url + "/exports/demo/")
+    yield "exports"
+
+
+def main() -> None:
+    """`screenshots.py [FOLDER]`: the README's into docs/img, or every size and colour scheme into FOLDER."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
+    everything = len(sys.argv) > 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with demo() as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**chromium.launch_args())
+        for size, (width, height) in SIZES.items() if everything else [("wide", (1280, 800))]:
+            for scheme in ("light", "dark") if everything else ("light",):
+                page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+                sign_in(page, url)
+                for name in visit(page, url):
+                    page.wait_for_load_state("load")
+                    page.wait_for_timeout(600)
+                    suffix = f"-{size}-{scheme}" if everything else ""
+                    page.screenshot(path=folder / f"{name}{suffix}.png", full_page=everything)
+                page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
