@@ -18,7 +18,7 @@ Context = Mapping[str, Any]  # what a template takes: rows of any type
 
 class HtmxRequest(HttpRequest):
     htmx: HtmxDetails
-    user: User  # type: ignore[assignment]  # LoginRequiredMiddleware lets nobody else in
+    user: User  # LoginRequiredMiddleware lets nobody else in
 
 
 def _vary(response: HttpResponse) -> HttpResponse:
