@@ -68,7 +68,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.goto(url + "/collections/demo/")
     yield "collection"
     page.locator("main table a").first.wait_for()
-    editor = page.locator('main a[href*="/banks/"]').first.get_attribute("href")
+    editor = page.locator('main a[href^="/banks/"]').first.get_attribute("href")
     grid = page.locator('main a[href*="/grid/"]').first.get_attribute("href")
     page.goto(url + str(grid).split("?")[0])
     yield "grid"
