@@ -23,7 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("--load-only", action="store_true", help="load the collection and stop")
 
     def handle(self, *, port: int, load_only: bool, **options: object) -> None:
-        signal.signal(signal.SIGTERM, _interrupt)
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, _interrupt)
         try:
             if not load_only:
                 check_port(port)

@@ -1,0 +1,84 @@
+"""`manage.py demo` as a new user runs it: it loads, serves, grades and stops."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from rubricweb.accounts.models import User
+from rubricweb.corpus.models import Collection
+from rubricweb.demo.loading import ACCOUNTS, PASSWORD, load_demo
+from rubricweb.grades.models import Grade, GradingJob
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.django_db
+def test_loading_grades_every_cell(redis_server):
+    collection = load_demo()
+    job = GradingJob.objects.get(collection=collection)
+    assert job.state == "done"
+    assert Grade.objects.filter(job=job).count() == job.total == 146 * 12
+    assert collection.runs.count() == 10
+    assert User.objects.get(username="viewer").check_password(PASSWORD)
+    assert collection.memberships.count() == len(ACCOUNTS)
+
+
+@pytest.mark.django_db
+def test_an_interrupted_load_leaves_nothing(redis_server, monkeypatch):
+    def power_cut(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rubricweb.demo.loading.start_grading", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        load_demo()
+    assert not Collection.objects.exists()
+
+
+def _start(folder: Path, port: int) -> subprocess.Popen[str]:
+    known = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
+    command = [sys.executable, "manage.py", "demo", "--port", str(port)]
+    env = known | {"RUBRIC_DATA_DIR": str(folder)}
+    return subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def _healthy(port: int, process: subprocess.Popen[str]) -> str:
+    """What /healthz says once a worker beats."""
+    deadline, said = time.monotonic() + 60, ""
+    while time.monotonic() < deadline and process.poll() is None and '"status": "ok"' not in said:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:
+                said = answer.read().decode()
+        except OSError:
+            time.sleep(0.1)
+    return said
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = _start(tmp_path, port)
+    assert '"status": "ok"' in _healthy(port, process)
+    busy = _start(tmp_path / "other", port)
+    assert busy.wait(30) == 1
+    assert f"Port {port} is taken" in busy.communicate()[1]
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert f"http://127.0.0.1:{port}/" in output
+    assert all(name in output for name in ACCOUNTS)
+    assert _is_free(port)
+    assert (tmp_path / "rubricweb.sqlite3").exists()
