@@ -1,0 +1,34 @@
+"""`manage.py set_role SLUG USERNAME ROLE`: let an account into a collection."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.core.management import BaseCommand, CommandError
+
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.models import Collection
+
+
+class Command(BaseCommand):
+    help = "Make an account a member of a collection, or change its role."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("username")
+        parser.add_argument("role", choices=Role.values)
+
+    def handle(self, *, slug: str, username: str, role: str, **options: object) -> None:
+        collection = Collection.objects.filter(slug=slug).first()
+        if collection is None:
+            known = ", ".join(Collection.objects.values_list("slug", flat=True)) or "none yet"
+            raise CommandError(f"There is no collection {slug!r}; there are: {known}.")
+        user = User.objects.filter(username=username).first()
+        if user is None:
+            raise CommandError(
+                f"There is no account {username!r}; make one at /admin/ or by createsuperuser."
+            )
+        set_role(user, collection, role=Role(role), by=None)
+        self.stderr.write(f"{username} is now {Role(role).label} of {slug}.")
