@@ -68,6 +68,8 @@ class Command(BaseCommand):
         except BadFormat as error:
             raise CommandError(" ".join(str(error).split("\n"))) from error
         self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
+        if not summary.collection.memberships.exists():
+            self.stderr.write(f"Nobody is a member yet: manage.py set_role {slug} USERNAME organizer")
 
 
 def _check(slug: str, files: ImportFiles) -> None:
