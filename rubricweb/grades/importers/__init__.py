@@ -1,5 +1,10 @@
 """Whole collections from files, in one transaction: `collection` conducts corpus, banks and grades."""
 
-from rubricweb.grades.importers.collection import ImportFiles, ImportSummary, import_collection
+from rubricweb.grades.importers.collection import (
+    DEFAULT_BANK,
+    ImportFiles,
+    ImportSummary,
+    import_collection,
+)
 
-__all__ = ["ImportFiles", "ImportSummary", "import_collection"]
+__all__ = ["DEFAULT_BANK", "ImportFiles", "ImportSummary", "import_collection"]

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import chain
-
-from django.db import connection
-from django.utils import timezone
 
 from grading.errors import BadFormat
 from grading.formats.workbench import GradedPassage, ImportedGrade
@@ -17,21 +12,16 @@ from rubricweb.corpus.importers import Place, Tally, fitting
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.store import GradeRow
 
 NAME_LIMIT = 200
-INSERTED_ROWS = 100
 REPLACED_ROWS = 200
-
-CELL_FIELDS = ("revision", "passage", "rating", "outcome", "answer", "reply")
-"""What differs from row to row: those of Cell, then those of Value."""
-CELL_COLUMNS = ("revision_id", "passage_id", *CELL_FIELDS[2:])
 
 Cell = tuple[int, int]
 """(revision, passage)."""
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply), as a row has them."""
 Cells = dict[Cell, Value]
-SqlValue = int | str | datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,49 +110,18 @@ def _values(config: GraderConfig, topic: Topic) -> dict[Cell, Value]:
 
 
 def _insert(config: GraderConfig, topic: Topic, cells: Cells) -> None:
-    """Insert new grades without making a Grade of each, which would take most of the time of an import."""
-    stamps = store.locked_stamps(config, [topic.pk])
-    same = _same_in_every_row(config, topic)
-    columns = [*same, *CELL_COLUMNS]
-    first = tuple(same.values())
-    rows = [(*first, *cell, *value) for cell, value in cells.items()]
-    size = min(INSERTED_ROWS, connection.ops.bulk_batch_size(columns, rows))
-    whole = len(rows) // size * size
-    with connection.cursor() as cursor:
-        for some, count in ((rows[:whole], size), (rows[whole:], len(rows) - whole)):
-            if some:
-                flat = [tuple(chain(*some[n : n + count])) for n in range(0, len(some), count)]
-                cursor.executemany(_insertion(columns, count), flat)
-    store.move_stamps(stamps)
-
-
-def _insertion(columns: list[str], count: int) -> str:
-    """The statement that inserts `count` rows."""
-    quote = connection.ops.quote_name
-    table, names = quote(Grade._meta.db_table), ", ".join(map(quote, columns))
-    row = f"({', '.join(['%s'] * len(columns))})"
-    return f"INSERT INTO {table} ({names}) VALUES {', '.join([row] * count)}"  # noqa: S608 - our own names
-
-
-def _same_in_every_row(config: GraderConfig, topic: Topic) -> dict[str, SqlValue]:
-    """By column: the rest of a grade that is not null, as the database takes it."""
-    blank = Grade(config=config, topic=topic, at=timezone.now())
-    fields = [field for field in Grade._meta.concrete_fields if field.name not in CELL_FIELDS]
-    values = {
-        field.attname: field.get_db_prep_save(getattr(blank, field.attname), connection) for field in fields
-    }
-    return {column: value for column, value in values.items() if value is not None}
+    rows = (GradeRow(topic.pk, *cell, *value) for cell, value in cells.items())
+    store.save_grades(config, rows)
 
 
 def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:
-    stamps = store.locked_stamps(config, [topic.pk])
+    store.recount(config, topic.pk)
     rows = [
         row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells
     ]
     for row in rows:
         row.rating, row.outcome, row.answer, row.reply = cells[row.revision_id, row.passage_id]
     Grade.objects.bulk_update(rows, ["rating", "outcome", "answer", "reply"], batch_size=REPLACED_ROWS)
-    store.move_stamps(stamps)
 
 
 def _contradiction(line: GradedCells, cell: Cell, here: Value, before: Value) -> BadFormat:
