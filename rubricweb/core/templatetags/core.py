@@ -43,6 +43,29 @@ def duration(seconds: float | None) -> str:
     return f"about {floatformat(seconds / 3600, 1)} h"
 
 
+@register.inclusion_tag("core/_live.html")
+def live(
+    address: str,
+    target: str,
+    *events: str,
+    every: str = "1s",
+    include: str = "",
+    sync: str = "closest div:queue last",
+) -> dict[str, object]:
+    """Fetch `target` (an id with its #) from `address` when the page's stream opens and on each of `events`.
+
+    `include` names fields to send along; `sync` says with what a fetch takes turns.
+    """
+    return {
+        "address": address,
+        "target": target,
+        "events": events,
+        "every": every,
+        "include": include,
+        "sync": sync,
+    }
+
+
 @register.simple_tag
 def grade_chip(value: int | None) -> SafeString:
     """A rating as digit on its colour; -1 or None missing, -2 failed: neither is ever shown as 0."""
