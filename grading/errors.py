@@ -4,6 +4,8 @@ GradingError
 ├── BadFormat           a file is not what it should be: names file, line and what was expected
 ├── UnknownMeasure      no measure of that name
 ├── UnknownPrompt       no prompt class of that name
+├── BadPrompt           a prompt that somebody wrote cannot be asked: says what to correct
+│   └── UnknownPlaceholder  its text names a placeholder that does not exist
 ├── UnknownGrader       no grader back-end of that name
 ├── GraderUnavailable   the back-end cannot run here (library, weights or server missing)
 └── ParseFailure        a raw reply that holds no rating
@@ -31,6 +33,14 @@ class UnknownMeasure(GradingError):
 
 class UnknownPrompt(GradingError):
     """No prompt class of that name."""
+
+
+class BadPrompt(GradingError):
+    """A prompt that somebody wrote cannot be asked; the message says what to correct."""
+
+
+class UnknownPlaceholder(BadPrompt):
+    """A prompt's text names a placeholder that does not exist; the message names it and those that do."""
 
 
 class UnknownGrader(GradingError):

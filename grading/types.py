@@ -64,6 +64,8 @@ class Item:
     item_id: str
     kind: ItemKind
     text: str
+    answers: tuple[str, ...] = ()
+    """Its answer key: each of these is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Pair:
     item: Item
     passage: Passage
     topic: Topic
+    answer: str | None = None
+    """What was extracted before, for a prompt that asks whether it is right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,18 @@
-"""Raw model text to a rating, or to an honest statement that it holds none."""
+"""Raw model text to a rating or a label, or to an honest statement that it holds none."""
 
-from grading.parsing.parsed import ParsedRating
-from grading.parsing.rating import parse_rating
+from grading.parsing.final_score import parse_final_score
+from grading.parsing.labels import parse_label
+from grading.parsing.parsed import Parsed, ParsedRating
+from grading.parsing.rating import OnUnparsable, parse_rating
 from grading.parsing.words import is_unanswerable, parse_yes_no
 
-__all__ = ["ParsedRating", "is_unanswerable", "parse_rating", "parse_yes_no"]
+__all__ = [
+    "OnUnparsable",
+    "Parsed",
+    "ParsedRating",
+    "is_unanswerable",
+    "parse_final_score",
+    "parse_label",
+    "parse_rating",
+    "parse_yes_no",
+]

@@ -20,6 +20,7 @@ from grading.parsing.words import bare, is_unanswerable, plain
 from grading.types import MAX_RATING, MIN_RATING, Outcome
 
 Scale = tuple[int, int]
+OnUnparsable = Literal["default", "fail"]
 
 _SHORT = 48
 """Replies up to this many characters are remembered: models give the same few over and over."""
@@ -46,7 +47,7 @@ def parse_rating(
     reply: str,
     *,
     scale: Scale = (MIN_RATING, MAX_RATING),
-    on_unparsable: Literal["default", "fail"] = "default",
+    on_unparsable: OnUnparsable = "default",
 ) -> ParsedRating:
     """Read a raw reply as a rating in `scale` (both ends included), and say how it was found.
 
@@ -118,7 +119,7 @@ def _in_scale(found: re.Match[str], scale: Scale) -> int | None:
 
 def _in_json(text: str, scale: Scale) -> int | None:
     """The first JSON object that has a grade, rating or score decides."""
-    for entry in _json_objects(text):
+    for entry in json_objects(text):
         by_key = {key.lower(): value for key, value in entry.items()}
         for key in _JSON_KEYS:
             if key in by_key:
@@ -126,7 +127,8 @@ def _in_json(text: str, scale: Scale) -> int | None:
     return None
 
 
-def _json_objects(text: str) -> Iterator[dict[str, object]]:
+def json_objects(text: str) -> Iterator[dict[str, object]]:
+    """Every JSON object in the text, whatever stands around it; after some tries it gives up."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     for _ in range(_MAX_BRACES):

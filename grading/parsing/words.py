@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Literal
 
+from grading.errors import ParseFailure
 from grading.parsing.parsed import ParsedRating
 from grading.types import Outcome
 
@@ -63,15 +65,18 @@ def is_unanswerable(reply: str) -> bool:
     return not words or words in UNANSWERABLE
 
 
-def parse_yes_no(reply: str) -> ParsedRating:
+def parse_yes_no(reply: str, *, on_unparsable: Literal["default", "fail"] = "default") -> ParsedRating:
     """1 where the first word is yes, correct or true; 0 where it is no, incorrect, wrong or false.
 
-    Any other reply is 0 by default (outcome DEFAULTED). Yes and no that the model said are NUMERIC.
+    Any other reply is 0 by default (outcome DEFAULTED), or raises ParseFailure with on_unparsable="fail".
+    Yes and no that the model said are NUMERIC.
     """
     first = _FIRST_WORD.search(bare(plain(reply)))
     word = first[0].lower() if first and first.start() == 0 else ""
     if word in _YES or word in _NO:
         return ParsedRating(int(word in _YES), Outcome.NUMERIC)
+    if on_unparsable == "fail":
+        raise ParseFailure("the reply says neither yes nor no")
     return ParsedRating(0, Outcome.DEFAULTED)
 
 

@@ -1,18 +1,24 @@
-"""A prompt: what a model is asked about one item and one passage."""
+"""A prompt: what a model is asked about one item and one passage, and how its reply is read."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grading.parsing import OnUnparsable, Parsed
+from grading.prompts.reading import read
+from grading.prompts.rules import ParseRule
 from grading.types import ItemKind, Pair, Purpose
 
-_PLACEHOLDER = re.compile(r"\{(question|nugget|query|context)\}")
+PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
+_PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
+_SINGLE_DIGIT = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Text with the placeholders {question} or {nugget}, {query} and {context}; fixed once it has graded."""
+    """Text with placeholders in braces (PLACEHOLDERS); fixed once it has graded."""
 
     prompt_class: str
     version: str
@@ -24,21 +30,78 @@ class Prompt:
     template: str
     source: str
     """The paper and table that it is taken from."""
+    rule: ParseRule = ParseRule.RATING
+    system: str = ""
+    """What a chat model is told before; other models read it above the template."""
+    labels: tuple[tuple[str, int], ...] = ()
+    """What rule LABEL reads, with the rating of each; the first one of a rating is its name."""
 
     @property
     def prompt_id(self) -> str:
         """`CLASS@version`, which names these exact words for ever."""
         return f"{self.prompt_class}@{self.version}"
 
-    def render(self, pair: Pair, context: str | None = None) -> str:
-        """The words for the model. `context` replaces the passage's text where that had to be cut.
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """Those that the text has."""
+        return frozenset(_PLACEHOLDER.findall(self.system + self.template))
 
-        Only the template's own placeholders are filled: braces in items, topics and passages stay.
+    @property
+    def needs_key(self) -> bool:
+        """Is the item's answer key needed, in the text or to read the reply?"""
+        return self.rule is ParseRule.ANSWER_KEY or "answer_key" in self.placeholders
+
+    @property
+    def needs_answer(self) -> bool:
+        """Does it ask about an answer that was extracted before?"""
+        return "answer" in self.placeholders
+
+    @property
+    def first_tokens(self) -> Mapping[str, int]:
+        """Whole replies that the first tokens decide, with the rating of each; empty where none do.
+
+        Each is read by `parse` as that rating; a back-end may score them instead of generating.
+        """
+        if self.rule is ParseRule.YES_NO:
+            return {"Yes": 1, "yes": 1, "No": 0, "no": 0}
+        if self.rule is ParseRule.RATING and self.scale and self.scale[1] <= _SINGLE_DIGIT:
+            return {str(rating): rating for rating in range(self.scale[0], self.scale[1] + 1)}
+        return {}
+
+    def messages(self, pair: Pair, context: str | None = None) -> list[tuple[str, str]]:
+        """(role, text) for a chat model: "system" where the prompt has such a text, then "user".
+
+        `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
+        filled: braces in items, topics and passages stay.
         """
         words = {
             "question": pair.item.text,
             "nugget": pair.item.text,
             "query": pair.topic.text,
             "context": pair.passage.text if context is None else context,
+            "answer_key": '" or "'.join(pair.item.answers),
+            "answer": pair.answer or "",
         }
-        return _PLACEHOLDER.sub(lambda match: words[match[1]], self.template)
+        return [
+            (role, _PLACEHOLDER.sub(lambda match: words[match[1]], text))
+            for role, text in (("system", self.system), ("user", self.template))
+            if text
+        ]
+
+    def render(self, pair: Pair, context: str | None = None) -> str:
+        """The same words in one text, for a model without roles."""
+        return "\n".join(text for _, text in self.messages(pair, context))
+
+    def parse(
+        self, reply: str, pair: Pair | None = None, *, on_unparsable: OnUnparsable = "default"
+    ) -> Parsed:
+        """Read a raw reply by the prompt's rule. `pair` is what was asked about; rule ANSWER_KEY needs it.
+
+        Raises ParseFailure where no published rule says what such a reply counts as, and, with
+        on_unparsable="fail", for every reply that does not say what was asked for.
+        """
+        return read(self, reply, pair, on_unparsable)
+
+    def label_of(self, rating: int) -> str:
+        """The name of a rating, or the number where it has none."""
+        return next((label for label, value in self.labels if value == rating), str(rating))

@@ -1,0 +1,141 @@
+"""People's own prompts: checked before they are asked, and named by a digest of all that they say.
+
+Such a prompt travels with its grader config, as the option `prompt` (`as_options`, `from_options`), and never
+replaces a published one: its class is another, and its version is the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from grading.errors import BadPrompt
+from grading.prompts.checks import check
+from grading.prompts.prompt import Prompt
+from grading.prompts.rules import ParseRule
+from grading.types import ItemKind, Purpose
+
+if TYPE_CHECKING:
+    from grading.graders.base import JSON
+
+Scale = tuple[int, int]
+Choice = TypeVar("Choice", ItemKind, ParseRule)
+
+_DIGEST = 12
+"""Hex digits of the digest in a prompt id: a clash within one installation is out of the question."""
+_BINARY = (ParseRule.YES_NO, ParseRule.ANSWER_KEY)
+_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels")
+
+
+def from_template(
+    prompt_class: str,
+    template: str,
+    kinds: Collection[ItemKind],
+    scale: Scale | None = None,
+    *,
+    system: str = "",
+    rule: ParseRule | None = None,
+    labels: Mapping[str, int] | None = None,
+) -> Prompt:
+    """A prompt in somebody's own words, with an id that no other words, scale or rule can have.
+
+    Without a rule it reads a label where there are labels, a number where there is a scale, else text.
+    Raises BadPrompt or UnknownPlaceholder, which say what to correct.
+    """
+    rule = rule or (ParseRule.LABEL if labels else ParseRule.RATING if scale else ParseRule.TEXT)
+    if rule is ParseRule.LABEL and labels and scale is None:
+        scale = (min(labels.values()), max(labels.values()))
+    elif rule in _BINARY:
+        scale = scale or (0, 1)
+    prompt = Prompt(
+        prompt_class=prompt_class,
+        version="",
+        purpose=Purpose.RATE,
+        kinds=frozenset(kinds),
+        scale=scale,
+        template=template.strip(),
+        source="written for this collection",
+        rule=rule,
+        system=system.strip(),
+        labels=tuple((labels or {}).items()),
+    )
+    check(prompt)
+    return replace(prompt, purpose=_purpose(prompt), version=_digest(prompt))
+
+
+def as_options(prompt: Prompt) -> dict[str, JSON]:
+    """What a grader config keeps of a prompt of one's own, under the option `prompt`."""
+    return {
+        "template": prompt.template,
+        "system": prompt.system,
+        "kinds": [kind.value for kind in sorted(prompt.kinds)],
+        "scale": list(prompt.scale) if prompt.scale else None,
+        "parse": prompt.rule.value,
+        "labels": [[name, rating] for name, rating in prompt.labels],
+    }
+
+
+def from_options(prompt_class: str, options: JSON) -> Prompt:
+    """The prompt that `as_options` wrote down, the same id again. Raises BadPrompt for anything else."""
+    if not isinstance(options, Mapping) or not isinstance(options.get("template"), str):
+        raise BadPrompt(f"the prompt of {prompt_class} must be an object with a template")
+    if unknown := sorted(set(options) - set(_OPTIONS)):
+        raise BadPrompt(f"a prompt has no {', '.join(unknown)}; it has {', '.join(_OPTIONS)}")
+    system, parse = options.get("system") or "", options.get("parse")
+    if not isinstance(system, str):
+        raise BadPrompt("the system text of a prompt must be text")
+    return from_template(
+        prompt_class,
+        cast("str", options["template"]),
+        _kinds(options.get("kinds")),
+        _scale(options.get("scale")),
+        system=system,
+        rule=_one_of(ParseRule, parse, "parse") if parse else None,
+        labels=_labels(options.get("labels") or []),
+    )
+
+
+def _purpose(prompt: Prompt) -> Purpose:
+    if prompt.rule is ParseRule.ANSWER_KEY or "answer" in prompt.placeholders:
+        return Purpose.VERIFY
+    if ItemKind.DIRECT in prompt.kinds:
+        return Purpose.DIRECT
+    return Purpose.RATE if prompt.scale else Purpose.EXTRACT
+
+
+def _digest(prompt: Prompt) -> str:
+    canonical = json.dumps(as_options(prompt), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:_DIGEST]
+
+
+def _kinds(value: JSON) -> list[ItemKind]:
+    if not isinstance(value, list):
+        raise BadPrompt("the kinds of a prompt must be a list, of question and nugget or of direct")
+    return [_one_of(ItemKind, kind, "kinds") for kind in value]
+
+
+def _scale(value: JSON) -> Scale | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or any(type(end) is not int for end in value):
+        raise BadPrompt("the scale of a prompt must be its lowest and its highest rating, two whole numbers")
+    return cast("int", value[0]), cast("int", value[1])
+
+
+def _labels(value: JSON) -> dict[str, int]:
+    """From pairs: a list keeps their order in every database, and the first name of a rating is its name."""
+    pairs = value if isinstance(value, list) else []
+    is_right = all(isinstance(p, list) and list(map(type, p)) == [str, int] for p in pairs)
+    if not is_right or (value and not pairs):
+        raise BadPrompt("the labels of a prompt must be pairs of a name and a whole number")
+    return dict(cast("list[tuple[str, int]]", pairs))
+
+
+def _one_of(choices: type[Choice], value: JSON, name: str) -> Choice:
+    try:
+        return choices(str(value))
+    except ValueError:
+        raise BadPrompt(f"{value!r} is no {name} of a prompt; known are {', '.join(choices)}") from None

@@ -1,0 +1,53 @@
+"""The reply to a prompt, read by the prompt's rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.errors import ParseFailure
+from grading.parsing import (
+    OnUnparsable,
+    Parsed,
+    ParsedRating,
+    is_unanswerable,
+    parse_final_score,
+    parse_label,
+    parse_rating,
+    parse_yes_no,
+)
+from grading.prompts.rules import ParseRule
+from grading.types import MAX_RATING, MIN_RATING, Outcome, Pair
+from grading.verify import verify
+
+if TYPE_CHECKING:
+    from grading.prompts.prompt import Prompt
+
+
+def read(prompt: Prompt, reply: str, pair: Pair | None, on_unparsable: OnUnparsable) -> Parsed:
+    """As `Prompt.parse`."""
+    if prompt.rule is ParseRule.TEXT:
+        return Parsed(None, Outcome.EXTRACTED, reply)
+    if prompt.rule is ParseRule.ANSWER_KEY:
+        return checked(reply, pair)
+    rating, outcome = _rating(prompt, reply, on_unparsable)
+    return Parsed(rating, outcome, (pair.answer or "") if pair else "")
+
+
+def checked(answer: str, pair: Pair | None) -> Parsed:
+    """1 where the answer is in the item's key, else 0; ParseFailure where there is no key."""
+    if pair is None or not pair.item.answers:
+        raise ParseFailure("the item has no answer key")
+    is_correct = verify(answer, pair.item.answers).correct
+    is_denial = not is_correct and is_unanswerable(answer)
+    return Parsed(int(is_correct), Outcome.UNANSWERABLE if is_denial else Outcome.NUMERIC, answer)
+
+
+def _rating(prompt: Prompt, reply: str, on_unparsable: OnUnparsable) -> ParsedRating:
+    scale = prompt.scale or (MIN_RATING, MAX_RATING)
+    if prompt.rule is ParseRule.YES_NO:
+        return parse_yes_no(reply, on_unparsable=on_unparsable)
+    if prompt.rule is ParseRule.LABEL:
+        return parse_label(reply, dict(prompt.labels))
+    if prompt.rule is ParseRule.FINAL_SCORE:
+        return parse_final_score(reply, scale=scale, on_unparsable=on_unparsable)
+    return parse_rating(reply, scale=scale, on_unparsable=on_unparsable)

@@ -1,0 +1,91 @@
+"""Is an extracted answer right? Compared with each answer of the key (Farzi and Dietz 2024, EXAM++ 4.2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+from grading.parsing import is_unanswerable
+from grading.parsing.words import bare
+from grading.verify.normal import normal
+
+SHORTEST_FUZZY = 4
+"""Characters; shorter answers must be equal: "five" may have a typing error, "cat" and "bat" differ."""
+FUZZY_PERCENT = 20
+"""Edits must be fewer than this share of the longer string."""
+
+_TRUTH = dict.fromkeys(("true", "yes", "correct", "right"), True) | dict.fromkeys(
+    ("false", "no", "incorrect", "wrong"), False
+)
+_FIRST_WORD = re.compile(r"\W*([a-z]+)(?:\W*$|\s*[.,;:!)*\u2013\u2014]|\s+-)", re.IGNORECASE)
+_CHOICES = r"\s+of\s+(?:the\s+above|these|those|them|the\s+(?:choices|answers|options))\W*"
+_ALL_OF = re.compile(r"\W*(?:all|both)" + _CHOICES, re.IGNORECASE)
+_NONE_OF = re.compile(r"\W*(?:none|neither)" + _CHOICES, re.IGNORECASE)
+
+
+class Verdict(NamedTuple):
+    """`matched_key` is the accepted answer that decided, as it stands in the key; None where it is wrong."""
+
+    correct: bool
+    matched_key: str | None
+
+
+_WRONG = Verdict(correct=False, matched_key=None)
+
+
+def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> Verdict:
+    """Compare an answer with a key of one or several accepted answers.
+
+    "All of the above" in a key also accepts an answer that names every one of the question's other `choices`,
+    "none of the above" one that names them all after "none" or "neither".
+
+    >>> verify("Rising!", ["falls", "rises"])
+    Verdict(correct=True, matched_key='rises')
+    >>> verify("The water table will be rising.", ["falls", "rises"])
+    Verdict(correct=False, matched_key=None)
+    """
+    for key in keys:
+        if _says(answer, key, choices):
+            return Verdict(correct=True, matched_key=key)
+    return _WRONG
+
+
+def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
+    is_true = _TRUTH.get(bare(key).lower())
+    if is_true is not None:
+        return _truth(answer) is is_true
+    if is_unanswerable(answer):
+        return False
+    return _is_close(normal(answer), normal(key)) or _says_choices(answer, key, choices)
+
+
+def _truth(answer: str) -> bool | None:
+    """What a word for true or false says that is the whole answer or set off from it ("Yes, it does")."""
+    found = _FIRST_WORD.match(answer)
+    return _TRUTH.get(found[1].lower()) if found else None
+
+
+def _is_close(answer: str, key: str) -> bool:
+    if answer == key or min(len(answer), len(key)) < SHORTEST_FUZZY:
+        return bool(key) and answer == key
+    longer = max(len(answer), len(key))
+    return Levenshtein.distance(answer, key) * 100 < FUZZY_PERCENT * longer
+
+
+def _says_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
+    """ "All of these" for "all of the above", or each of the choices by its words; the same for none."""
+    named = [choice for choice in choices if not (_ALL_OF.fullmatch(choice) or _NONE_OF.fullmatch(choice))]
+    if _ALL_OF.fullmatch(key):
+        return bool(_ALL_OF.fullmatch(answer)) or _names_each(answer, named)
+    if _NONE_OF.fullmatch(key):
+        is_denial = re.match(r"\W*(?:none|neither|no)\b", answer, re.IGNORECASE)
+        return bool(_NONE_OF.fullmatch(answer)) or (bool(is_denial) and _names_each(answer, named))
+    return False
+
+
+def _names_each(answer: str, choices: Sequence[str]) -> bool:
+    words = f" {normal(answer)} "
+    return bool(choices) and all(f" {normal(choice)} " in words for choice in choices)
