@@ -10,10 +10,15 @@ from typing import Protocol, TypeAlias
 
 from grading import prompts
 from grading.errors import GraderUnavailable
+from grading.parsing import is_unanswerable
 from grading.prompts import Prompt
-from grading.types import Grade, GradeFailure, Pair
+from grading.types import Grade, GradeFailure, Outcome, Pair
+from grading.verify import verify
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+
+PROMPT = "prompt"
+"""The option that holds a prompt of one's own, as `prompts.as_options` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,19 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end; what is left out has the back-end's default."""
+    """Settings of the back-end, and under PROMPT a prompt of one's own; what is left out has its default."""
 
     @property
     def prompt(self) -> Prompt:
-        """Raises UnknownPrompt."""
+        """The published prompt, or the one that travels in the options. Raises UnknownPrompt or BadPrompt."""
+        if PROMPT in self.options:
+            return prompts.from_options(self.prompt_class, self.options[PROMPT])
         return prompts.get(self.prompt_class)
+
+    @property
+    def settings(self) -> dict[str, JSON]:
+        """The options that are the back-end's own."""
+        return {name: value for name, value in self.options.items() if name != PROMPT}
 
     @property
     def fingerprint(self) -> str:
@@ -67,20 +79,37 @@ class Grader(Protocol):
 
 
 def misfit(prompt: Prompt, pair: Pair) -> GradeFailure | None:
-    """A failure that says so where the prompt is not worded for this kind of item."""
-    if pair.item.kind in prompt.kinds:
+    """A failure that says so where the prompt cannot be asked about this pair."""
+    problem = _problem(prompt, pair)
+    return GradeFailure(pair.item.item_id, pair.passage.passage_id, problem) if problem else None
+
+
+def unasked(prompt: Prompt, pair: Pair) -> Grade | GradeFailure | None:
+    """What needs no model: a misfit, or 0 where the answer to verify is a denial ("unanswerable")."""
+    failure = misfit(prompt, pair)
+    if failure or not prompt.needs_answer or pair.answer is None:
+        return failure
+    # To a true/false key "no" is an answer.
+    if not is_unanswerable(pair.answer) or verify(pair.answer, pair.item.answers).correct:
         return None
-    kinds = " or ".join(sorted(prompt.kinds))
-    return GradeFailure(
-        pair.item.item_id,
-        pair.passage.passage_id,
-        f"{prompt.prompt_class} is worded for a {kinds}, not for a {pair.item.kind} item",
-    )
+    rating = prompt.scale[0] if prompt.scale else None
+    return Grade(pair.item.item_id, pair.passage.passage_id, rating, Outcome.UNANSWERABLE, pair.answer)
+
+
+def _problem(prompt: Prompt, pair: Pair) -> str:
+    if pair.item.kind not in prompt.kinds:
+        kinds = " or ".join(sorted(prompt.kinds))
+        return f"{prompt.prompt_class} is worded for a {kinds}, not for a {pair.item.kind} item"
+    if prompt.needs_key and not pair.item.answers:
+        return f"{prompt.prompt_class} compares with an answer key, and the item has none"
+    if prompt.needs_answer and pair.answer is None:
+        return f"{prompt.prompt_class} verifies an answer, and none was extracted"
+    return ""
 
 
 def refuse_unknown_options(spec: GraderSpec, known: Iterable[str]) -> None:
     """Raise GraderUnavailable for an option that the back-end does not have: a typing error must not pass."""
-    unknown = sorted(set(spec.options) - set(known))
+    unknown = sorted(set(spec.settings) - set(known))
     if unknown:
         takes = ", ".join(sorted(known)) or "none"
         raise GraderUnavailable(f"{spec.backend} has no option {', '.join(unknown)}; it takes {takes}")

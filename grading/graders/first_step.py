@@ -1,13 +1,14 @@
-"""Rates from the first decoder step: which digit would the model say, and how sure is it?
+"""Ratings from the first decoder steps: which digit, or yes or no, would the model say, and how sure is it?
 
 A self-rating is one digit, so one pass of the encoder and a few one-token steps of the decoder say it: no
 generation loop. A tokenizer may write a digit as two tokens, as T5's does with 0: then the step after the
-first of them is scored too. A digit counts only where the model would stop after it: "3 years" and "1/8"
-begin with one and are no ratings.
+first of them is scored too. A reply counts only where the model would stop after it: "3 years" and "1/8"
+begin with a digit and are no ratings.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,55 +21,59 @@ Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SaidDigit:
-    """What greedy generation would reply, with its probability among the digits of the scale (0..1)."""
+class Said:
+    """What greedy generation would reply, and the probability of its rating among all of the scale (0..1)."""
 
-    digit: int
+    reply: str
+    rating: int
     confidence: float
 
 
-class DigitScorer:
-    """Scores the digits of a scale for a batch of encoded prompts."""
+class ReplyScorer:
+    """Scores the short replies of a prompt (`Prompt.first_tokens`) for a batch of encoded prompts."""
 
-    def __init__(self, loaded: LoadedModel, scale: tuple[int, int]) -> None:
+    def __init__(self, loaded: LoadedModel, ratings: Mapping[str, int]) -> None:
         self._model = loaded.model
-        self._digits = _digit_tokens(loaded.tokenizer, scale)
-        starts = {tokens[:length] for tokens in self._digits.values() for length in range(len(tokens))}
+        self._ratings = ratings
+        self._replies = _reply_tokens(loaded.tokenizer, ratings)
+        starts = {tokens[:length] for tokens in self._replies.values() for length in range(len(tokens))}
         self._prefixes = sorted(starts, key=lambda prefix: (len(prefix), prefix))
         self._ends = _end_tokens(self._model)
 
-    def score(self, encoded: Any, mask: torch.Tensor) -> list[SaidDigit | None]:
-        """For each prompt the digit that is the model's whole reply; None where it would say anything else.
+    def score(self, encoded: Any, mask: torch.Tensor) -> list[Said | None]:
+        """For each prompt the short reply that the model would make; None where it would say anything else.
 
         `encoded` is the encoder's output for the batch, `mask` its attention mask.
         """
         import torch
 
-        if not self._digits:
+        if not self._replies:
             return [None] * mask.shape[0]
         decoder = _Decoder(self._model, encoded, mask)
         after = {prefix: decoder.after(prefix) for prefix in self._prefixes}
         scores = torch.stack(
             [
                 torch.stack([after[tokens[:i]][:, token] for i, token in enumerate(tokens)]).sum(0)
-                for tokens in self._digits.values()
+                for tokens in self._replies.values()
             ],
             dim=1,
         )
-        confidences = scores.softmax(dim=1).tolist()
-        digits = list(self._digits)
+        shares = scores.softmax(dim=1).tolist()
         said = self._greedy({prefix: step.argmax(dim=1).tolist() for prefix, step in after.items()})
         stops = self._stops(decoder, said)
         return [
-            SaidDigit(digit, confidences[row][digits.index(digit)])
-            if digit is not None and stops[row]
-            else None
-            for row, digit in enumerate(said)
+            self._said(reply, shares[row]) if reply is not None and stops[row] else None
+            for row, reply in enumerate(said)
         ]
 
-    def _greedy(self, best_after: dict[Tokens, list[int]]) -> list[int | None]:
-        """For each prompt the digit that the likeliest tokens spell, one after the other."""
-        by_tokens = {tokens: digit for digit, tokens in self._digits.items()}
+    def _said(self, reply: str, shares: list[float]) -> Said:
+        rating = self._ratings[reply]
+        alike = [self._ratings[other] == rating for other in self._replies]
+        return Said(reply, rating, sum(share for share, same in zip(shares, alike, strict=True) if same))
+
+    def _greedy(self, best_after: dict[Tokens, list[int]]) -> list[str | None]:
+        """For each prompt the reply that the likeliest tokens spell, one after the other."""
+        by_tokens = {tokens: reply for reply, tokens in self._replies.items()}
         said = []
         for row in range(len(best_after[()])):
             spelt: Tokens = ()
@@ -77,9 +82,9 @@ class DigitScorer:
             said.append(by_tokens.get(spelt))
         return said
 
-    def _stops(self, decoder: _Decoder, said: list[int | None]) -> list[bool]:
-        """For each prompt: is the end the likeliest token after the digit?"""
-        spelt = [self._digits.get(digit, ()) if digit is not None else () for digit in said]
+    def _stops(self, decoder: _Decoder, said: list[str | None]) -> list[bool]:
+        """For each prompt: is the end the likeliest token after the reply?"""
+        spelt = [self._replies.get(reply, ()) if reply is not None else () for reply in said]
         stops = [False] * len(said)
         if not any(spelt):
             return stops
@@ -124,13 +129,14 @@ class _Decoder:
         return output.logits, output.past_key_values
 
 
-def _digit_tokens(tokenizer: Any, scale: tuple[int, int]) -> dict[int, Tokens]:
-    """How the tokenizer writes each digit; one that it cannot write is left out."""
-    written = {
-        digit: tuple(tokenizer(str(digit), add_special_tokens=False)["input_ids"])
-        for digit in range(scale[0], scale[1] + 1)
-    }
-    return {d: tokens for d, tokens in written.items() if tokens and tokenizer.unk_token_id not in tokens}
+def _reply_tokens(tokenizer: Any, replies: Iterable[str]) -> dict[str, Tokens]:
+    """How the tokenizer writes each reply; left out is what it cannot write, or writes as another one."""
+    written: dict[Tokens, str] = {}
+    for reply in replies:
+        tokens = tuple(tokenizer(reply, add_special_tokens=False)["input_ids"])
+        if tokens and tokenizer.unk_token_id not in tokens:
+            written.setdefault(tokens, reply)
+    return {reply: tokens for tokens, reply in written.items()}
 
 
 def _start_token(model: Any) -> int:

@@ -1,8 +1,8 @@
 """Grades with a sequence-to-sequence model of the FLAN-T5 family through transformers.
 
-Ratings come from the first decoder step (first_step.py), and from greedy generation only where that step does
-not say a digit; answers are generated greedily. Prompts of similar length share a batch. A passage that does
-not fit is cut between sentences, and the trace says how much of it the model saw.
+Ratings come from the first decoder steps (first_step.py), and from greedy generation only where those do not
+say a digit, or yes or no; answers are generated greedily. Prompts of similar length share a batch. A passage
+that does not fit is cut between sentences, and the trace says how much of it the model saw.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from grading.errors import GraderUnavailable, ParseFailure
-from grading.graders.base import GraderSpec, misfit, refuse_unknown_options
-from grading.graders.first_step import DigitScorer, SaidDigit
+from grading.graders.base import GraderSpec, refuse_unknown_options, unasked
+from grading.graders.first_step import ReplyScorer, Said
 from grading.graders.hf_model import DTYPES, load
 from grading.graders.text import longest_start
-from grading.parsing import parse_rating
-from grading.types import MAX_RATING, MIN_RATING, Grade, GradeFailure, Outcome, Pair, Trace
+from grading.parsing import OnUnparsable
+from grading.types import Grade, GradeFailure, Outcome, Pair, Trace
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +53,7 @@ class Options:
     def of(cls, spec: GraderSpec) -> Options:
         """Raises GraderUnavailable for an option that does not exist or a value that it cannot have."""
         refuse_unknown_options(spec, [field.name for field in fields(cls)])
-        options = cls(**cast("dict[str, Any]", dict(spec.options)))  # checked below
+        options = cls(**cast("dict[str, Any]", spec.settings))  # checked below
         allowed = {"dtype": DTYPES, "on_unparsable": ("default", "fail")}
         for name, values in allowed.items():
             if getattr(options, name) not in values:
@@ -83,7 +83,8 @@ class Seq2SeqGrader:
         self._prompt = spec.prompt
         self._options = Options.of(spec)
         self._loaded = load(spec.llm, dtype=self._options.dtype, device=self._options.device)
-        self._scorer = DigitScorer(self._loaded, self._prompt.scale) if self._prompt.scale else None
+        short = self._prompt.first_tokens
+        self._scorer = ReplyScorer(self._loaded, short) if short else None
         is_cpu = self._loaded.device.type == "cpu"
         self._batch_tokens = self._options.batch_tokens or (CPU_BATCH_TOKENS if is_cpu else CUDA_BATCH_TOKENS)
 
@@ -104,10 +105,10 @@ class Seq2SeqGrader:
             for batch in _batches(asked, self._batch_tokens):
                 yield from self._grade_batch(batch)
 
-    def _ask(self, window: Sequence[Pair]) -> Iterator[_Asked | GradeFailure]:
-        unfit = [misfit(self._prompt, pair) for pair in window]
-        yield from (failure for failure in unfit if failure)
-        pairs = [pair for pair, failure in zip(window, unfit, strict=True) if not failure]
+    def _ask(self, window: Sequence[Pair]) -> Iterator[_Asked | Grade | GradeFailure]:
+        settled = [unasked(self._prompt, pair) for pair in window]
+        yield from filter(None, settled)
+        pairs = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
         prompts = [self._prompt.render(pair) for pair in pairs]
         for pair, prompt, tokens in zip(pairs, prompts, self._tokens(prompts), strict=True):
             if len(tokens) <= self._options.max_input_tokens:
@@ -156,14 +157,14 @@ class Seq2SeqGrader:
             ids, mask = self._padded(batch)
             encoded = self._loaded.model.get_encoder()(input_ids=ids, attention_mask=mask)
             if self._scorer is None:
-                return [_extracted(*said) for said in zip(batch, self._replies(encoded, mask), strict=True)]
-            digits = self._scorer.score(encoded, mask)
-            open_rows = [row for row, digit in enumerate(digits) if digit is None]
+                return [self._parsed(*said) for said in zip(batch, self._replies(encoded, mask), strict=True)]
+            scored = self._scorer.score(encoded, mask)
+            open_rows = [row for row, said in enumerate(scored) if said is None]
             replies = self._replies(encoded, mask, open_rows)
         worded = dict(zip(open_rows, replies, strict=True))
         return [
-            _rated(asked, digit) if digit else self._parsed(asked, worded[row])
-            for row, (asked, digit) in enumerate(zip(batch, digits, strict=True))
+            _rated(asked, said) if said else self._parsed(asked, worded[row])
+            for row, (asked, said) in enumerate(zip(batch, scored, strict=True))
         ]
 
     def _padded(self, batch: Sequence[_Asked]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -197,14 +198,13 @@ class Seq2SeqGrader:
 
     def _parsed(self, asked: _Asked, reply: str) -> Grade | GradeFailure:
         trace = Trace(asked.prompt, reply, asked.context_chars)
-        scale = self._prompt.scale or (MIN_RATING, MAX_RATING)
-        on_unparsable = cast("Literal['default', 'fail']", self._options.on_unparsable)
-        try:
-            rating, outcome = parse_rating(reply, scale=scale, on_unparsable=on_unparsable)
-        except ParseFailure as error:
-            return _failure(asked.pair, str(error), trace)
+        on_unparsable = cast("OnUnparsable", self._options.on_unparsable)
         pair = asked.pair
-        return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, trace=trace)
+        try:
+            rating, outcome, answer = self._prompt.parse(reply, pair, on_unparsable=on_unparsable)
+        except ParseFailure as error:
+            return _failure(pair, str(error), trace)
+        return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
 
     def _free_memory(self) -> None:
         import torch
@@ -223,25 +223,15 @@ def _batches(asked: list[_Asked], batch_tokens: int) -> Iterator[list[_Asked]]:
         start += size
 
 
-def _rated(asked: _Asked, said: SaidDigit) -> Grade:
+def _rated(asked: _Asked, said: Said) -> Grade:
     return Grade(
         asked.pair.item.item_id,
         asked.pair.passage.passage_id,
-        said.digit,
+        said.rating,
         Outcome.NUMERIC,
+        answer=asked.pair.answer or "",
         confidence=said.confidence,
-        trace=Trace(asked.prompt, str(said.digit), asked.context_chars),
-    )
-
-
-def _extracted(asked: _Asked, reply: str) -> Grade:
-    return Grade(
-        asked.pair.item.item_id,
-        asked.pair.passage.passage_id,
-        None,
-        Outcome.EXTRACTED,
-        answer=reply,
-        trace=Trace(asked.prompt, reply, asked.context_chars),
+        trace=Trace(asked.prompt, said.reply, asked.context_chars),
     )
 
 

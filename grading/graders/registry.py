@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders.base import Grader, GraderSpec
+from grading.prompts import Prompt
 
 IMPORTED = "imported"
 """The back-end of grades that came from a file: nothing here can grade more of them."""
@@ -25,8 +25,16 @@ class Backend:
     target: str
     """`module:Class`, imported when it is first built; the class is called with the GraderSpec."""
     prompt_classes: tuple[str, ...]
+    """What it asks where nothing else is said."""
     needs_model: bool
     default_llm: str
+    asks_any: bool = False
+    """Can it ask any prompt, people's own too?"""
+
+    def asks(self, prompt: Prompt) -> bool:
+        """Can it ask this prompt? The baseline's is none that a model could be asked."""
+        is_askable = prompt.placeholders and self.asks_any
+        return bool(is_askable) or prompt.prompt_class in self.prompt_classes
 
 
 BACKENDS: dict[str, Backend] = {
@@ -52,6 +60,7 @@ BACKENDS: dict[str, Backend] = {
             ),
             needs_model=True,
             default_llm="google/flan-t5-large",
+            asks_any=True,
         ),
     )
 }
@@ -73,6 +82,7 @@ def build(spec: GraderSpec) -> Grader:
     """Make the grader ready to grade, its model loaded.
 
     Raises UnknownGrader, UnknownPrompt, or GraderUnavailable with what to install, to fetch or to correct.
+    A prompt of one's own that cannot be asked raises BadPrompt.
     """
     if spec.backend == IMPORTED:
         raise GraderUnavailable(
@@ -81,15 +91,14 @@ def build(spec: GraderSpec) -> Grader:
     backend = BACKENDS.get(spec.backend)
     if backend is None:
         raise UnknownGrader(f"no grader {spec.backend!r}; known are {', '.join(BACKENDS)}")
-    _check_prompt(backend, spec.prompt_class)
+    _check_prompt(backend, spec)
     return _load(backend)(spec)
 
 
-def _check_prompt(backend: Backend, prompt_class: str) -> None:
-    prompts.get(prompt_class)
-    if prompt_class not in backend.prompt_classes:
+def _check_prompt(backend: Backend, spec: GraderSpec) -> None:
+    if not backend.asks(spec.prompt):
         raise UnknownPrompt(
-            f"{backend.name} does not ask {prompt_class}; it asks {', '.join(backend.prompt_classes)}"
+            f"{backend.name} does not ask {spec.prompt_class}; it asks {', '.join(backend.prompt_classes)}"
         )
 
 

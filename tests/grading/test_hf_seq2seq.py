@@ -11,7 +11,7 @@ import pytest
 from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, GraderSpec, build
-from grading.parsing import parse_rating
+from grading.parsing import parse_rating, parse_yes_no
 from grading.types import Grade, GradeFailure, ItemKind, Outcome, Pair, Passage
 
 torch = pytest.importorskip("torch")
@@ -92,6 +92,20 @@ def test_rates_as_the_model_was_taught(tiny: Path, prompt_class: str, kind: Item
         assert (grade.trace.reply, grade.trace.context_chars) == (said, None)
         assert grade.trace.prompt == prompts.get(prompt_class).render(pair)
         assert (grade.confidence is not None) == said.isdigit()
+
+
+def test_yes_and_no_come_from_the_first_step_too(tiny: Path) -> None:
+    made = grader(tiny, "FagB")
+    pairs = tiny_t5.pairs(ItemKind.DIRECT)
+    graded = by_passage(made.grade(pairs))
+    for pair in pairs:
+        grade = graded[pair.passage.passage_id]
+        said = greedy(made, pair)
+        assert grade.trace is not None
+        assert grade.trace.reply == said
+        assert (grade.rating, grade.outcome) == parse_yes_no(said)
+        assert (grade.confidence is not None) == (said in {"Yes", "No"})
+    assert {grade.rating for grade in graded.values() if grade.confidence is not None} == {0, 1}
 
 
 def test_the_first_step_says_what_greedy_generation_says(tiny: Path) -> None:

@@ -97,16 +97,28 @@ def test_the_baseline_says_what_it_is() -> None:
 def test_every_prompt_has_a_source_and_an_id_with_its_version() -> None:
     known = prompts.known()
     assert [prompt.prompt_class for prompt in known] == [
+        "FagB",
+        "FagB_few",
+        "HELM",
         "LexicalBaseline",
+        "NuggetAssignment",
         "NuggetExtractionPrompt",
         "NuggetSelfRatedPrompt",
+        "QuestionCompleteConcisePromptWithAnswerKey2",
+        "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2",
         "QuestionCompleteConciseUnanswerablePromptWithChoices",
+        "QuestionSelfRatedPrompt",
+        "QuestionSelfRatedPromptWithReminder",
         "QuestionSelfRatedUnanswerablePromptWithChoices",
+        "Sun",
+        "Sun_few",
+        "Thomas",
+        "UmbrelaStyle",
     ]
     assert all(prompt.source for prompt in known)
-    assert known[1].prompt_id == "NuggetExtractionPrompt@1"
+    assert known[5].prompt_id == "NuggetExtractionPrompt@1"
 
 
 def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownPrompt, match=r"'FagZ'; known are LexicalBaseline, NuggetExtractionPrompt"):
+    with pytest.raises(UnknownPrompt, match=r"'FagZ'; known are FagB, FagB_few, HELM, LexicalBaseline"):
         prompts.get("FagZ")

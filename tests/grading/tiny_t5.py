@@ -12,6 +12,7 @@ import torch
 from transformers import T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from grading import prompts
+from grading.graders import BACKENDS
 from grading.types import Item, ItemKind, Pair, Passage, Purpose, Topic
 
 REPLIES = {
@@ -28,12 +29,17 @@ REPLIES = {
 """First word of the passage -> what the model says when it is asked to rate."""
 ANSWERS = {word: f"{word} of the river" for word in REPLIES}
 """The same for extraction."""
+YES_NO = {word: "Yes" if reply in "345" else "No" for word, reply in REPLIES.items()} | {"Heron": "Maybe"}
+"""The same for direct grading."""
+PROMPT_CLASSES = (*BACKENDS["hf_seq2seq"].prompt_classes, "FagB")
+"""What it is taught."""
 
 SENTENCES = ["It rains.", "The river is long and wide.", "Rocks roll down the hill.", "Nobody knows why.", ""]
 TOPIC = Topic("q1", "rivers")
 ITEMS = {
     ItemKind.QUESTION: Item("q1/aa", ItemKind.QUESTION, "Where does the river end?"),
     ItemKind.NUGGET: Item("q1/bb", ItemKind.NUGGET, "river ends in the sea"),
+    ItemKind.DIRECT: Item("direct", ItemKind.DIRECT, "rivers"),
 }
 STEPS = 160
 BATCH = 16
@@ -62,13 +68,12 @@ def build(folder: Path) -> None:
 
 def _examples() -> tuple[list[str], list[str]]:
     asked, replies = [], []
-    for prompt in prompts.known():
-        if prompt.prompt_class != "LexicalBaseline":
-            said = REPLIES if prompt.purpose is Purpose.RATE else ANSWERS
-            for kind in prompt.kinds:
-                for pair in pairs(kind):
-                    asked.append(prompt.render(pair))
-                    replies.append(said[pair.passage.passage_id.partition("-")[0]])
+    said = {Purpose.RATE: REPLIES, Purpose.EXTRACT: ANSWERS, Purpose.DIRECT: YES_NO}
+    for prompt in map(prompts.get, PROMPT_CLASSES):
+        for kind in prompt.kinds:
+            for pair in pairs(kind):
+                asked.append(prompt.render(pair))
+                replies.append(said[prompt.purpose][pair.passage.passage_id.partition("-")[0]])
     return asked, replies
 
 
