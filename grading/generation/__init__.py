@@ -1,0 +1,24 @@
+"""First drafts of a bank by a language model, for people to accept, edit or reject."""
+
+from grading.generation.drafting import DraftRequest, Drafts, TextModel, draft
+from grading.generation.importance import Importance, Importances, weigh
+from grading.generation.parsing import parse_drafts
+from grading.generation.prompts import DraftPrompt, get, known
+from grading.generation.similarity import THRESHOLD, NearDuplicate, near_duplicates
+
+__all__ = [
+    "THRESHOLD",
+    "DraftPrompt",
+    "DraftRequest",
+    "Drafts",
+    "Importance",
+    "Importances",
+    "NearDuplicate",
+    "TextModel",
+    "draft",
+    "get",
+    "known",
+    "near_duplicates",
+    "parse_drafts",
+    "weigh",
+]

@@ -1,0 +1,81 @@
+"""Drafts questions or nuggets for a topic."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from grading.errors import ParseFailure
+from grading.generation import prompts
+from grading.generation.parsing import parse_drafts
+from grading.generation.prompts import DraftPrompt
+from grading.types import ItemKind, Topic
+
+logger = logging.getLogger(__name__)
+
+TRIES = 3
+"""Calls of the model before it is given up."""
+_SHOWN = 120
+"""Characters of the last reply that an error quotes."""
+
+
+class TextModel(Protocol):
+    """Whatever completes a chat: (role, text) messages to the reply's text."""
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """What to draft: for a topic, or for a subtopic of it."""
+
+    topic: Topic
+    kind: ItemKind
+    subtopic: str = ""
+    prompt_class: str = ""
+    """Left out: the TREC CAR prompt for a subtopic, else the TREC DL one."""
+
+    @property
+    def prompt(self) -> DraftPrompt:
+        """Raises UnknownPrompt, also where the class is worded for the other kind."""
+        style = "TrecCar" if self.subtopic else "TrecDl"
+        what = "Questions" if self.kind is ItemKind.QUESTION else "Nuggets"
+        return prompts.get(self.prompt_class or f"{style}{what}")
+
+    @property
+    def messages(self) -> list[tuple[str, str]]:
+        """What the model is asked."""
+        words = {
+            "query_text": self.topic.text,
+            "query_title": self.topic.text,
+            "query_subtopic": self.subtopic or self.topic.text,
+        }
+        return [("user", self.prompt.render(words))]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """What came back, with what an item's provenance needs."""
+
+    texts: tuple[str, ...]
+    raw: str
+    """The reply that the texts are from, word for word."""
+    prompt_id: str
+    tries: int
+
+
+def draft(llm: TextModel, request: DraftRequest) -> Drafts:
+    """Ask until a reply lists something, TRIES times at most.
+
+    Raises ParseFailure, which quotes the last reply, and whatever the model raises where it cannot be asked.
+    """
+    messages = request.messages
+    raw = ""
+    for tries in range(1, TRIES + 1):
+        raw = llm.complete(messages)
+        if texts := parse_drafts(raw):
+            return Drafts(tuple(texts), raw, request.prompt.prompt_id, tries)
+        logger.info("draft %d of %d for topic %s listed nothing", tries, TRIES, request.topic.query_id)
+    raise ParseFailure(f"no {request.kind} in {TRIES} replies; the last one begins: {raw[:_SHOWN]!r}")

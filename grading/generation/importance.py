@@ -1,0 +1,65 @@
+"""Which nuggets are vital or okay to a good answer, by the query alone (AutoNuggetizer, arXiv 2411.09607)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grading.generation import prompts
+from grading.generation.drafting import TRIES, TextModel
+from grading.types import Topic
+
+WINDOW = 10
+"""Nuggets that are asked about at once."""
+
+
+class Importance(StrEnum):
+    VITAL = "vital"
+    OKAY = "okay"
+
+
+_LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Importances:
+    """One label a nugget, in their order."""
+
+    labels: tuple[Importance, ...]
+    defaulted: int
+    """How many are OKAY because no reply gave a label to each nugget of their window."""
+    prompt_id: str
+
+
+def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
+    """Ask window by window, TRIES times at most; one without an answer is OKAY, as in the published tool."""
+    labels: list[Importance] = []
+    defaulted = 0
+    for start in range(0, len(nuggets), WINDOW):
+        window = nuggets[start : start + WINDOW]
+        found = _weigh_window(llm, topic, window)
+        defaulted += 0 if found else len(window)
+        labels += found or [Importance.OKAY] * len(window)
+    return Importances(tuple(labels), defaulted, prompts.get("NuggetImportance").prompt_id)
+
+
+def parse_importances(reply: str, count: int) -> list[Importance]:
+    """The labels that a reply lists; empty unless it lists exactly `count`."""
+    last_list = reply[reply.rfind("[") + 1 :] if "[" in reply else reply
+    labels = [Importance(found.lower()) for found in _LABEL.findall(last_list)]
+    return labels if len(labels) == count else []
+
+
+def _weigh_window(llm: TextModel, topic: Topic, window: Sequence[str]) -> list[Importance]:
+    words = {
+        "query_text": topic.text,
+        "nuggets": "\n".join(f"[{number}] {nugget}" for number, nugget in enumerate(window, 1)),
+        "count": str(len(window)),
+    }
+    messages = [("user", prompts.get("NuggetImportance").render(words))]
+    for _ in range(TRIES):
+        if labels := parse_importances(llm.complete(messages), len(window)):
+            return labels
+    return []

@@ -1,0 +1,119 @@
+"""A model's reply to a list of drafted texts, whatever the reply is wrapped in."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+
+from grading.parsing.rating import json_objects
+
+LONGEST = 400
+"""Characters; a longer text is prose around the drafts, not one of them."""
+
+_LONGEST_LITERAL = 20_000
+_KEYS = ("questions", "nuggets", "question_set", "nugget_set", "key_facts", "facts", "items")
+_TEXT_KEYS = ("text", "question", "nugget", "question_text", "nugget_text", "key_fact", "fact")
+_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)+)"\s*(?=[,\]\n]|$)')
+_MARK = r"(?:[(\[]?\d{1,3}[.):\]]|(?:[QqNn]|Question\s+|Nugget\s+|Fact\s+)\d{1,3}[.):]|[-*\u2022\u2013])"
+_MARKED = re.compile(rf"^\s*\**{_MARK}\**\s*(\S.*)$", re.MULTILINE)
+_QUOTED_LINE = re.compile(rf'^\s*(?:{_MARK})?\s*"([^"\n]+)"', re.MULTILINE)
+_NUMBER = re.compile(rf"^\**{_MARK}\**\s+")
+_AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
+
+
+def parse_drafts(reply: str) -> list[str]:
+    """The texts that a reply lists, each once, in their order; empty where it lists none.
+
+    Read are a JSON object with a list, a JSON or Python list, a list that was cut off (without its last,
+    unfinished text), lines that begin with quotes, numbered or bulleted lines, and lines that end with "?".
+    """
+    for reading in (
+        _in_object,
+        _in_list,
+        _in_broken_list,
+        _in_quoted_lines,
+        _in_marked_lines,
+        _in_question_lines,
+    ):
+        if texts := _clean(reading(reply)):
+            return texts
+    return []
+
+
+def _in_object(reply: str) -> Iterator[str]:
+    for entry in json_objects(reply):
+        by_key = {key.lower(): value for key, value in entry.items()}
+        lists = [value for value in by_key.values() if isinstance(value, list)]
+        for found in [by_key[key] for key in _KEYS if key in by_key] or lists[:1]:
+            yield from _texts(found)
+            return
+
+
+def _texts(found: object) -> Iterator[str]:
+    """The texts of a list of strings or of objects; a single string is read line by line."""
+    if isinstance(found, str):
+        yield from _in_marked_lines(found) if _MARKED.search(found) else found.splitlines()
+    elif isinstance(found, dict):
+        yield from (value for value in found.values() if isinstance(value, str))
+    elif isinstance(found, list):
+        for entry in found:
+            if isinstance(entry, str):
+                yield entry
+            elif isinstance(entry, dict):
+                named = (entry[key] for key in _TEXT_KEYS if isinstance(entry.get(key), str))
+                yield from (text for text in list(named)[:1])
+
+
+def _in_list(reply: str) -> Iterator[str]:
+    start = reply.find("[")
+    if start < 0:
+        return
+    try:
+        found, _ = json.JSONDecoder().raw_decode(reply, start)
+    except (ValueError, RecursionError):
+        found = _python_list(reply[start : reply.rfind("]") + 1])
+    yield from _texts(found)
+
+
+def _python_list(text: str) -> object:
+    if "\\" in text or len(text) > _LONGEST_LITERAL:  # an unknown escape would warn
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return None
+
+
+def _in_broken_list(reply: str) -> Iterator[str]:
+    """The strings in quotes after the first bracket, each up to its closing quote."""
+    start = reply.find("[")
+    if start >= 0:
+        for found in _QUOTED.finditer(reply, start):
+            try:
+                yield json.loads(f'"{found[1]}"')
+            except ValueError:
+                yield found[1]
+
+
+def _in_quoted_lines(reply: str) -> Iterator[str]:
+    yield from (found[1] for found in _QUOTED_LINE.finditer(reply))
+
+
+def _in_marked_lines(reply: str) -> Iterator[str]:
+    yield from (found[1] for found in _MARKED.finditer(reply))
+
+
+def _in_question_lines(reply: str) -> Iterator[str]:
+    yield from (line for line in reply.splitlines() if line.rstrip(_AROUND).endswith("?"))
+
+
+def _clean(texts: Iterator[str]) -> list[str]:
+    """Without numbers, quotes and commas around them; without repeats, single characters and prose."""
+    kept: dict[str, str] = {}
+    for found in texts:
+        text = " ".join(_NUMBER.sub("", found.strip(_AROUND)).strip(_AROUND).split())
+        if 1 < len(text) <= LONGEST and any(map(str.isalnum, text)):
+            kept.setdefault(text.casefold(), text)
+    return list(kept.values())

@@ -1,0 +1,70 @@
+"""The prompts of prompts.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from grading.errors import UnknownPrompt
+from grading.types import ItemKind
+
+_PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|count)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPrompt:
+    """Text about a topic, without a passage."""
+
+    prompt_class: str
+    version: str
+    kind: ItemKind
+    template: str
+    source: str
+    """The paper and table that it is taken from."""
+
+    @property
+    def prompt_id(self) -> str:
+        """`CLASS@version`, which names these exact words for ever."""
+        return f"{self.prompt_class}@{self.version}"
+
+    @property
+    def needs_subtopic(self) -> bool:
+        return "{query_subtopic}" in self.template
+
+    def render(self, words: Mapping[str, str]) -> str:
+        """The words for the model; only the template's own placeholders are filled."""
+        return _PLACEHOLDER.sub(lambda match: words[match[1]], self.template)
+
+
+def get(prompt_class: str) -> DraftPrompt:
+    """The prompt of a class. Raises UnknownPrompt, which lists the known ones."""
+    try:
+        return _by_class()[prompt_class]
+    except KeyError:
+        raise UnknownPrompt(
+            f"no drafting prompt {prompt_class!r}; known are {', '.join(sorted(_by_class()))}"
+        ) from None
+
+
+def known() -> tuple[DraftPrompt, ...]:
+    """Every prompt, in the order of the file."""
+    return tuple(_by_class().values())
+
+
+@cache
+def _by_class() -> dict[str, DraftPrompt]:
+    file = tomllib.loads((resources.files(__package__) / "prompts.toml").read_text(encoding="utf-8"))
+    return {
+        entry["prompt_class"]: DraftPrompt(
+            prompt_class=entry["prompt_class"],
+            version=entry["version"],
+            kind=ItemKind(entry["kind"]),
+            template=entry["template"].replace("{instruction}", file["instruction"][entry["kind"]]),
+            source=entry["source"],
+        )
+        for entry in file["prompt"]
+    }
