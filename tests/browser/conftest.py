@@ -9,18 +9,38 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
 
-from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import PASSWORD, load_demo
+from rubricweb.accounts.models import User
+from rubricweb.banks.actions import revise_item
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.demo.loading import load_demo
 from tests.browser import chromium
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30
+WAIT_MS = 15_000
+"""Long, because the machine may be busy."""
+HARMLESS = (
+    # Browsers log refusals that our pages show in words: a 404, a 409 on a conflict, a 422 on a bad form.
+    "Failed to load resource: the server responded with a status of 4",
+    # htmx logs every request that gives way to a newer one, which is what `hx-sync="...:replace"` asks for.
+    "htmx:sendAbort",
+    "htmx:afterRequest",  # also logged beside htmx:sendError and htmx:timeout, which are not harmless
+)
+
+expect.set_options(timeout=WAIT_MS)
 
 # Playwright keeps an event loop in this thread, which Django would take for asynchronous code.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -80,8 +100,8 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def worker(_environment: dict[str, str], redis_server) -> Iterator[subprocess.Popen[bytes]]:
-    """A living worker."""
+def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subprocess.Popen[bytes]]:
+    """A living worker, gone before the database is emptied."""
     process = subprocess.Popen([sys.executable, "manage.py", "worker"], cwd=ROOT, env=_environment)
     yield process
     process.terminate()
@@ -89,34 +109,100 @@ def worker(_environment: dict[str, str], redis_server) -> Iterator[subprocess.Po
 
 
 @pytest.fixture
-def demo(transactional_db: None, redis_server) -> Collection:
-    """The demo collection, imported and graded by the lexical baseline."""
+def demo(transactional_db: None, redis_server, monkeypatch) -> Collection:
+    """The demo collection, imported and graded by the lexical baseline; its passwords hash quickly."""
+    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 1_000)
     return load_demo()
 
 
+@dataclass(frozen=True)
+class Places:
+    """Addresses of the demo, and the rows behind them."""
+
+    collection: Collection
+
+    @cached_property
+    def topic(self) -> Topic:
+        return self.collection.topics.get(query_id="t1")
+
+    @cached_property
+    def bank(self) -> Bank:
+        return self.collection.banks.get()
+
+    @cached_property
+    def item(self) -> Item:
+        """The topic's first question."""
+        return self.bank.items.filter(topic=self.topic, kind="question").order_by("position").first()
+
+    @property
+    def editor(self) -> str:
+        return reverse("banks:topic", args=[self.bank.pk, self.topic.pk])
+
+    @property
+    def grid(self) -> str:
+        return reverse("review:grid", args=[self.bank.pk, self.topic.pk])
+
+    @property
+    def board(self) -> str:
+        return reverse("leaderboards:board", args=[self.collection.slug])
+
+    def cell(self, doc_id: str) -> str:
+        passage = self.collection.passages.get(doc_id=doc_id)
+        return reverse("review:cell", args=[self.bank.pk, self.topic.pk, passage.pk, self.item.pk])
+
+    def reword(self, text: str) -> None:
+        """The developer's change to the item, as if from another browser."""
+        developer = User.objects.get(username="developer")
+        revise_item(self.item, text=text, seen=self.item.version, by=developer)
+
+    def of_collection(self, name: str) -> str:
+        return reverse(name, args=[self.collection.slug])
+
+
+@pytest.fixture
+def places(demo: Collection) -> Places:
+    return Places(demo)
+
+
 class People:
+    """Browser contexts of members of the demo, and what their browsers complained of."""
+
     def __init__(self, browser: Browser, url: str) -> None:
         self.browser, self.url = browser, url
         self.contexts: list[BrowserContext] = []
-        self.console: list[str] = []
-        """What browsers complained of: script errors and refusals by the content policy."""
+        self.complaints: list[str] = []
+
+    def visit(self, **options: object) -> Page:
+        """A page in a context of its own, not signed in."""
+        context = self.browser.new_context(base_url=self.url, **options)
+        context.set_default_timeout(WAIT_MS)
+        context.on("weberror", lambda found: self.complaints.append(str(found.error)))
+        context.on("console", self._on_console)
+        context.on("response", self._on_response)
+        context.on("dialog", self._on_dialog)
+        self.contexts.append(context)
+        return context.new_page()
 
     def sign_in(self, username: str, **options: object) -> Page:
-        context = self.browser.new_context(base_url=self.url, **options)
-        self.contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: self.console.append(str(error)))
-        page.on("console", self._listen)
-        page.goto("/accounts/sign-in/")
-        page.get_by_label("Username").fill(username)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(self.url + "/")
+        """A page of a member's own context; `test_without_javascript` signs in by the form."""
+        page = self.visit(**options)
+        client = Client()
+        client.force_login(User.objects.get(username=username), "django.contrib.auth.backends.ModelBackend")
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.url}])
         return page
 
-    def _listen(self, message) -> None:
-        if message.type == "error" and "favicon" not in message.text:
-            self.console.append(message.text)
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(HARMLESS):
+            self.complaints.append(message.text)
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 500:
+            self.complaints.append(f"{response.status} {response.url}")
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def leave(self) -> None:
         for context in self.contexts:
@@ -124,8 +210,12 @@ class People:
 
 
 @pytest.fixture
-def people(browser: Browser, server_url: str) -> Iterator[People]:
-    """`people.sign_in("developer")`: a page of one's own browser context, signed in."""
+def people(browser: Browser, server_url: str, demo: Collection) -> Iterator[People]:
+    """`people.sign_in("developer")`: a page of one's own; no browser may complain of anything.
+
+    They leave before the database is emptied.
+    """
     cast = People(browser, server_url)
     yield cast
     cast.leave()
+    assert cast.complaints == []

@@ -1,0 +1,87 @@
+"""The grid by keyboard alone, also while grades arrive."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rubricweb.core import events
+
+ROWS, COLUMNS = 29, 12
+"""Passages and items of the demo's first topic."""
+
+
+@pytest.fixture
+def grid(people, places) -> Page:
+    """The grid with its one stop for Tab focused, the cell of the first passage and item."""
+    page = people.sign_in("viewer", viewport={"width": 1440, "height": 900})
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    stops = page.locator('#grid [tabindex="0"]')
+    expect(stops).to_have_count(1)
+    stops.focus()
+    expect_place(page, 1, 1)
+    return page
+
+
+def expect_place(page: Page, row: int, column: int) -> None:
+    """Where the focus is, as `aria-rowindex` and `aria-colindex` count: heads are 0 here."""
+    cell = f'#grid [aria-rowindex="{row + 1}"] [aria-colindex="{column + 1}"]'
+    expect(page.locator(f"{cell}:focus, {cell} :focus")).to_have_attribute("tabindex", "0")
+
+
+def press(page: Page, keys: str) -> None:
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def test_keys_move_the_focus(grid):
+    for keys, row, column in [
+        ("ArrowDown ArrowRight ArrowRight", 2, 3),
+        ("ArrowUp ArrowLeft", 1, 2),
+        ("End", 1, COLUMNS),
+        ("ArrowRight", 1, COLUMNS),
+        ("Home", 1, 0),
+        ("ArrowLeft ArrowUp", 0, 0),
+        ("ArrowRight PageDown", 10, 1),
+        ("PageDown", 20, 1),
+        ("PageDown PageDown", ROWS, 1),
+        ("PageUp", ROWS - 10, 1),
+        ("Control+End", ROWS, COLUMNS),
+        ("Control+Home", 0, 0),
+    ]:
+        press(grid, keys)
+        expect_place(grid, row, column)
+
+
+def test_tab_leaves_the_grid_and_comes_back_to_its_cell(grid):
+    press(grid, "ArrowDown ArrowRight Tab")
+    expect(grid.locator("#grid :focus")).to_have_count(0)
+    press(grid, "Shift+Tab")
+    expect_place(grid, 2, 2)
+
+
+def test_enter_opens_the_panel_and_escape_comes_back(grid):
+    press(grid, "ArrowDown ArrowRight Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    cell = grid.locator("#grid a[aria-current]")
+    expect(cell).to_have_count(1)
+    press(grid, "Escape")
+    expect(cell).to_be_focused()
+    expect_place(grid, 2, 2)
+
+
+def test_focus_survives_a_live_refresh(grid, places):
+    press(grid, "ArrowDown ArrowRight Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    press(grid, "Escape")
+    for n in range(3):
+        mark = f"before {n}"
+        grid.locator("#grid").evaluate("(grid, mark) => (grid.dataset.mark = mark)", mark)
+        events.publish(places.collection.channel, "grades")
+        expect(grid.locator(f'#grid[data-mark="{mark}"]')).to_have_count(0)
+        grid.locator("#grid[data-ready]").wait_for()
+        expect_place(grid, 2, 2)
+        expect(grid.locator("#grid a[aria-current]")).to_be_focused()
+    press(grid, "ArrowDown")
+    expect_place(grid, 3, 2)
