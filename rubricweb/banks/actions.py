@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from django.db import IntegrityError, transaction
@@ -12,12 +12,23 @@ from django.utils import timezone
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.errors import AlreadyAsked, Conflict, EmptyWording, WrongText
-from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
+from rubricweb.banks.errors import (
+    AlreadyAsked,
+    Conflict,
+    EmptyWording,
+    NoAnswerKey,
+    UnfitAnswerKey,
+    WrongText,
+)
+from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
 
 Verb = ItemChange.Verb
+
+MOST_KEYS = 20
+KEY_CHARS = 300
+"""Accepted answers of one wording, and characters of each."""
 
 
 def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
@@ -92,6 +103,43 @@ def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
         audit.record("text supplied", revision, by=by)
         events.publish_on_commit(item.bank.collection.channel, "items")
     return revision
+
+
+@transaction.atomic
+def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> Item:
+    """Let exactly these answers be right for the words of `item`, where `seen` is its version.
+
+    They belong to the words: every item that asks the same moves with it. Stored answers are checked again by
+    `grades.verification.change_answer_key`, which people should call.
+    """
+    wanted = accepted_answers(texts)
+    if item.kind != ItemKind.QUESTION or not item.revision.text:
+        raise NoAnswerKey("Only a question whose words are known can have an answer key.")
+    ItemRevision.objects.select_for_update().get(
+        pk=item.revision_id
+    )  # a worker's verdicts wait, or we for it
+    keys = item.revision.answer_keys
+    present = set(keys.values_list("text", flat=True))
+    if present == set(wanted):
+        return item
+    _write(item, seen, Verb.KEYED, by)
+    keys.exclude(text__in=wanted).delete()
+    fresh = [text for text in wanted if text not in present]
+    AnswerKey.objects.bulk_create(AnswerKey(revision=item.revision, text=text, by=by) for text in fresh)
+    for twin in Item.objects.filter(revision=item.revision_id, kind=item.kind).exclude(pk=item.pk):
+        _write(twin, twin.version, Verb.KEYED, by)
+    return item
+
+
+def accepted_answers(texts: Iterable[str]) -> list[str]:
+    """Without empty ones, each once. Raises UnfitAnswerKey for too many, or one that is too long."""
+    found = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
+    if len(found) > MOST_KEYS:
+        raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(found)}.")
+    for text in found:
+        if len(text) > KEY_CHARS:
+            raise UnfitAnswerKey(f"Keep each answer under {KEY_CHARS} characters: \u201c{text[:60]}…\u201d.")
+    return found
 
 
 @transaction.atomic

@@ -16,6 +16,14 @@ class EmptyWording(BankError):
     """An item without words."""
 
 
+class NoAnswerKey(BankError):
+    """An item that answers cannot be compared with: a nugget, or a question whose words are unknown."""
+
+
+class UnfitAnswerKey(BankError):
+    """Too many accepted answers, or one that is too long."""
+
+
 class AlreadyAsked(BankError):
     """The bank already holds an active item with these words."""
 

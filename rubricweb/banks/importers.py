@@ -10,7 +10,8 @@ from pathlib import Path
 from grading.formats.workbench import BankLine, md5_of_id, read_bank
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
+from rubricweb.banks.actions import KEY_CHARS
+from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, Item, ItemChange, ItemRevision
 from rubricweb.corpus.importers import Place, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
@@ -30,6 +31,8 @@ class Asked:
     facet_id: str
     text: str
     at: Place
+    answers: tuple[str, ...] = ()
+    """Accepted answers, where the file has an answer key."""
 
 
 class BankImporter:
@@ -46,6 +49,8 @@ class BankImporter:
         self._by_wording: dict[int, set[int]] = defaultdict(set)  # revision -> items that ever had it
         self._end: dict[tuple[int, int], int] = {}  # (bank, topic) -> the next position
         self._seen: set[int] = set()
+        self.keyed: set[int] = set()
+        """Wordings whose answer key this import has changed."""
         for item in Item.objects.filter(bank__collection=collection):
             self._hold(item)
         changes = ItemChange.objects.filter(item__bank__collection=collection)
@@ -56,6 +61,7 @@ class BankImporter:
         """Bring the items of the file to the bank of that name, except what it has or ever had."""
         asked = [item for line in read_bank(path) for item in self._asked_of(line, path)]
         revisions = self._wordings(asked)
+        self._add_keys(asked, revisions)
         bank = self._bank(bank_name)
         fresh: dict[tuple[int, ItemKind], Item] = {}
         for item, revision in zip(asked, revisions, strict=True):
@@ -103,7 +109,8 @@ class BankImporter:
         for item in line.items:
             if item.facet_id and item.facet_id != line.facet_id:
                 self._topics.require_subtopic(topic, item.facet_id, at=at)
-            yield Asked(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at)
+            answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
+            yield Asked(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at, answers)
 
     def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: Place) -> Asked:
         facet_id = facet_of(topic.query_id, uid)
@@ -131,6 +138,27 @@ class BankImporter:
             self._revisions[revision.topic_id, revision.uid] = revision
         self._tally.of("revisions").new += len(fresh)
         return [self._revisions[item.topic.pk, item.uid] for item in asked]
+
+    def _add_keys(self, asked: list[Asked], revisions: list[ItemRevision]) -> None:
+        """Accepted answers that are new; a key that people have changed stays as they left it."""
+        named = {
+            (revision.pk, fitting(words, what="an accepted answer", at=item.at, limit=KEY_CHARS)): None
+            for item, revision in zip(asked, revisions, strict=True)
+            for text in item.answers
+            if (words := " ".join(text.split()))
+        }
+        if not named:
+            return
+        here = AnswerKey.objects.filter(revision__topic__collection=self._collection)
+        known = set(here.values_list("revision_id", "text"))
+        changes = ItemChange.objects.filter(item__bank__collection=self._collection)
+        edited = set(changes.filter(verb=ItemChange.Verb.KEYED).values_list("revision_id", flat=True))
+        fresh = [key for key in named if key not in known and key[0] not in edited]
+        AnswerKey.objects.bulk_create(AnswerKey(revision_id=pk, text=text, by=self._by) for pk, text in fresh)
+        self.keyed.update(pk for pk, _ in fresh)
+        counts = self._tally.of("answer_keys")
+        counts.new += len(fresh)
+        counts.unchanged += len(named) - len(fresh)
 
     def _supply(self, revision: ItemRevision, text: str) -> None:
         revision.text = text

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
 
+import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
 from grading.types import ItemKind
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
@@ -49,6 +50,24 @@ class ItemRevision(models.Model):
 
     def __str__(self) -> str:
         return self.text or self.uid
+
+
+class AnswerKey(models.Model):
+    """An accepted answer to a question's wording: whoever asks the same words expects the same answers."""
+
+    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="answer_keys")
+    text = models.CharField(max_length=300)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("revision", "text"), name="answer_key_once_a_wording"),
+        )
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Item(models.Model):
@@ -99,6 +118,7 @@ class ItemChange(models.Model):
         REWORDED = "reworded"
         RETIRED = "retired"
         RESTORED = "restored"
+        KEYED = "keyed", "answer key changed"
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="changes")
     number = models.PositiveIntegerField()

@@ -28,5 +28,9 @@ class ItemQuerySet(models.QuerySet[Any]):
         """The active items that are listed together with `item`: same topic, kind and subtopic."""
         return self.active().filter(topic=item.topic_id, kind=item.kind, facet_id=item.facet_id)
 
+    def with_answer_key(self) -> ItemQuerySet:
+        """Those whose present wording has at least one accepted answer."""
+        return self.filter(revision__answer_keys__isnull=False).distinct()
+
     def of_kinds(self, kinds: Iterable[ItemKind]) -> ItemQuerySet:
         return self.filter(kind__in=[str(kind) for kind in kinds])

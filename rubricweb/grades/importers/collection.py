@@ -41,7 +41,7 @@ CORPUS = (
     "rankings",
     "official_scores",
 )
-BANKS = ("banks", "items", "revisions")
+BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
 DEFAULT_BANK = "main"
 
