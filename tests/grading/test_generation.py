@@ -90,9 +90,7 @@ def test_every_drafting_prompt_has_an_id_and_a_source() -> None:
         "NuggetImportance@1",
     ]
     assert all(prompt.source for prompt in generation.known())
-    with pytest.raises(
-        UnknownPrompt, match="no drafting prompt 'Haiku'; known are NuggetImportance, TrecCar"
-    ):
+    with pytest.raises(UnknownPrompt, match=r"no drafting prompt 'Haiku'; known are NuggetImportance"):
         generation.get("Haiku")
 
 
@@ -161,7 +159,7 @@ def test_a_reply_without_drafts_is_asked_again_twice() -> None:
     drafts = draft(Scripted("Hm.", "No.", '["early 1950s"]'), DraftRequest(TOPIC, ItemKind.NUGGET))
     assert (drafts.texts, drafts.tries) == (("early 1950s",), 3)
     llm = Scripted("Hm.", "No.", "I am sorry.", '["early 1950s"]')
-    with pytest.raises(ParseFailure, match="no nugget in 3 replies; the last one begins: 'I am sorry.'"):
+    with pytest.raises(ParseFailure, match=r"no nugget in 3 replies; the last one begins: 'I am sorry\.'"):
         draft(llm, DraftRequest(TOPIC, ItemKind.NUGGET))
     assert len(llm.asked) == 3
 

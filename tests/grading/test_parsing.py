@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grading.errors import ParseFailure
-from grading.parsing import ParsedRating, is_unanswerable, parse_rating, parse_yes_no
+from grading.parsing import (
+    ParsedRating,
+    is_unanswerable,
+    parse_final_score,
+    parse_label,
+    parse_rating,
+    parse_yes_no,
+)
 from grading.types import Outcome
 
 NUMERIC = {
@@ -113,6 +120,84 @@ def test_yes_and_no(reply: str, expected: ParsedRating) -> None:
     assert parse_yes_no(reply) == expected
 
 
+@pytest.mark.parametrize("reply", ["Maybe", "", "Relevant", "The passage says yes"])
+def test_neither_yes_nor_no_fails_on_request(reply: str) -> None:
+    with pytest.raises(ParseFailure, match="says neither yes nor no"):
+        parse_yes_no(reply, on_unparsable="fail")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("##final score: 2", ParsedRating(2, Outcome.NUMERIC)),
+        ("M: 3\nT: 1\nO: 2\n##final score: 1", ParsedRating(1, Outcome.NUMERIC)),
+        ("##final score: 1\nOn reflection:\n##final score: 3", ParsedRating(3, Outcome.NUMERIC)),
+        ("**Final Score:** 0", ParsedRating(0, Outcome.NUMERIC)),
+        ("The final score is 2.", ParsedRating(2, Outcome.NUMERIC)),
+        ("final_score = 2/3", ParsedRating(2, Outcome.NUMERIC)),
+        ("final score (0-3): 3", ParsedRating(3, Outcome.NUMERIC)),
+        ('{"M": 3, "T": 2, "O": 1}', ParsedRating(1, Outcome.NUMERIC)),
+        ('```json\n{"M": 3, "T": 2, "O": "2"}\n```', ParsedRating(2, Outcome.NUMERIC)),
+        # no final score: the rules of any rating
+        ("2", ParsedRating(2, Outcome.NUMERIC)),
+        ("Score: 3", ParsedRating(3, Outcome.NUMERIC)),
+        ("", ParsedRating(0, Outcome.UNANSWERABLE)),
+        # out of the scale, even after one within it
+        ("##final score: 4", ParsedRating(1, Outcome.DEFAULTED)),
+        ("##final score: 2\n##final score: 10", ParsedRating(1, Outcome.DEFAULTED)),
+        ("##final score: 2.5", ParsedRating(1, Outcome.DEFAULTED)),
+        ("##final score: high", ParsedRating(1, Outcome.DEFAULTED)),
+        ('{"O": 2.5}', ParsedRating(1, Outcome.DEFAULTED)),
+    ],
+)
+def test_the_last_final_score_decides(reply: str, expected: ParsedRating) -> None:
+    assert parse_final_score(reply, scale=(0, 3)) == expected
+
+
+@pytest.mark.parametrize("reply", ["##final score: 4", "the passage is good", '{"O": null}'])
+def test_a_reply_without_a_final_score_fails_on_request(reply: str) -> None:
+    with pytest.raises(ParseFailure, match="0 to 3"):
+        parse_final_score(reply, scale=(0, 3), on_unparsable="fail")
+
+
+LABELS = {"support": 2, "supported": 2, "partial_support": 1, "partially_supported": 1, "not_support": 0}
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("support", 2), ("Support.", 2), ("**supported**", 2), (" SUPPORT\n", 2),
+        ("partial_support", 1), ("Partial support", 1), ("partial-support!", 1), ("`partial_support`", 1),
+        ("not_support", 0), ("Not support", 0), ("not-support", 0), ("- not_support", 0),
+        ("Label: partial_support", 1), ("The label is not_support.", 0), ("2. support", 2),
+        ('{"label": "not_support"}', 0), ('```json\n{"assignment": "Partial Support"}\n```', 1),
+        ("['support']", 2), ('["partial_support"]', 1),
+        ("support: the passage states all of it", 2),
+        ("The nugget is partially supported by the passage.", 1),
+        # a lead-in decides between several
+        ("It could be support or partial_support. Answer: partial_support", 1),
+        ("Label: support\nIt does not lack anything.", 2),
+    ],
+)  # fmt: skip
+def test_reads_the_label_that_a_reply_names(reply: str, rating: int) -> None:
+    assert parse_label(reply, LABELS) == ParsedRating(rating, Outcome.NUMERIC)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "", "2", "yes", "unsure", "supportive", "support or partial_support",
+        "Label: support. Label: not_support",
+        # what is denied is no label, and nothing says what it is instead
+        "The passage does not fully support the nugget", "It doesn't support it", "no support",
+        '{"label": "maybe"}', '{"label": 2}',
+    ],
+)  # fmt: skip
+def test_a_reply_without_one_label_fails(reply: str) -> None:
+    with pytest.raises(ParseFailure, match="names no single label of support, supported, partial_support"):
+        parse_label(reply, LABELS)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.text() | st.text(alphabet='0123456789/.,-:(){}"* \nratinggradeoutof5'))
 def test_every_reply_is_read_as_something_in_the_scale(reply: str) -> None:
@@ -120,7 +205,17 @@ def test_every_reply_is_read_as_something_in_the_scale(reply: str) -> None:
     assert 0 <= parsed.rating <= 5
     assert 0 <= parse_rating(reply, scale=(0, 3)).rating <= 3
     assert parse_yes_no(reply).rating in (0, 1)
+    assert 0 <= parse_final_score(reply, scale=(0, 3)).rating <= 3
     assert (parsed.outcome is Outcome.UNANSWERABLE) <= is_unanswerable(reply)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text() | st.text(alphabet='suportalni_- :{}"*\n') | st.sampled_from(["support", "not_support"]))
+def test_a_label_is_found_or_a_parse_failure_raised(reply: str) -> None:
+    try:
+        assert parse_label(reply, LABELS).rating in (0, 1, 2)
+    except ParseFailure:
+        assert reply not in LABELS
 
 
 @pytest.mark.parametrize(
@@ -136,3 +231,6 @@ def test_every_reply_is_read_as_something_in_the_scale(reply: str) -> None:
 )
 def test_long_and_hostile_replies_are_read_in_reasonable_time(reply: str) -> None:
     assert 0 <= parse_rating(reply).rating <= 5
+    assert 0 <= parse_final_score(reply).rating <= 5
+    with pytest.raises(ParseFailure):
+        parse_label(reply, LABELS)

@@ -3,10 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grading import prompts
-from grading.errors import UnknownPrompt
-from grading.types import Item, ItemKind, Pair, Passage, Purpose, Topic
+from grading.errors import ParseFailure, UnknownPrompt
+from grading.parsing import Parsed
+from grading.prompts import ParseRule, Prompt
+from grading.types import Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
 
 QUESTION = Item("q1/aa", ItemKind.QUESTION, "Who wrote {context} and {question}?")
 NUGGET = Item("q1/bb", ItemKind.NUGGET, "Bill Haley")
@@ -65,6 +69,127 @@ def test_nugget_extraction_is_the_papers_text() -> None:
         "Context: {context}"
     )
     assert (prompt.purpose, prompt.kinds, prompt.scale) == (Purpose.EXTRACT, {ItemKind.NUGGET}, None)
+
+
+SCALE = (
+    "- 5: The answer is highly relevant, complete, and accurate.\n"
+    "- 4: The answer is mostly relevant and complete but may have minor gaps or inaccuracies.\n"
+    "- 3: The answer is partially relevant and complete, with noticeable gaps or inaccuracies.\n"
+    "- 2: The answer has limited relevance and completeness, with significant gaps or inaccuracies.\n"
+    "- 1: The answer is minimally relevant or complete, with substantial shortcomings.\n"
+    "- 0: The answer is not relevant or complete at all.\n"
+)
+
+
+def test_the_reminder_for_llama_is_the_papers_text() -> None:
+    prompt = prompts.get("QuestionSelfRatedPromptWithReminder")
+    assert prompt.template == (
+        "Can the question be answered based on the available context? choose one:\n"
+        f"{SCALE}"
+        "Question: {question}\n"
+        "Context: {context}\n"
+        "Rate how well the passage answers the question by responding with a code between 0 and 5.\n"
+        "Answer:"
+    )
+
+
+def test_the_chat_prompt_has_the_scale_as_its_system_message() -> None:
+    prompt = prompts.get("QuestionSelfRatedPrompt")
+    system = (
+        "Can the question be answered based on the available context? choose one:\n"
+        f"{SCALE}"
+        "You must only respond with the numerical grade, no further explanation."
+    )
+    user = f"Question: {QUESTION.text}\nContext: {PASSAGE.text}"
+    assert prompt.messages(Pair(QUESTION, PASSAGE, TOPIC)) == [("system", system), ("user", user)]
+    assert prompt.render(Pair(QUESTION, PASSAGE, TOPIC)) == f"{system}\n{user}"
+    assert prompt.messages(Pair(QUESTION, PASSAGE, TOPIC), "Cut.")[1][1].endswith("\nContext: Cut.")
+
+
+def test_a_prompt_without_system_text_is_one_message() -> None:
+    pair = Pair(NUGGET, PASSAGE, TOPIC)
+    prompt = prompts.get("NuggetSelfRatedPrompt")
+    assert prompt.messages(pair) == [("user", prompt.render(pair))]
+
+
+def test_nugget_assignment_names_its_labels() -> None:
+    prompt = prompts.get("NuggetAssignment")
+    assert [prompt.label_of(rating) for rating in (2, 1, 0)] == ["support", "partial_support", "not_support"]
+    assert all(f"- {prompt.label_of(rating)}: " in prompt.template for rating in (2, 1, 0))
+    assert (prompt.scale, prompt.kinds, prompt.first_tokens) == ((0, 2), {ItemKind.NUGGET}, {})
+    assert prompt.parse("Partial support.") == Parsed(1, Outcome.NUMERIC)
+    with pytest.raises(ParseFailure):
+        prompt.parse("4")
+    assert prompts.get("Thomas").label_of(2) == "2"
+
+
+def test_answers_are_extracted_by_the_same_words_and_compared_with_the_key() -> None:
+    prompt = prompts.get("QuestionCompleteConcisePromptWithAnswerKey2")
+    extraction = prompts.get("QuestionCompleteConciseUnanswerablePromptWithChoices")
+    assert prompt.template == extraction.template
+    assert (prompt.purpose, prompt.scale) == (Purpose.VERIFY, (0, 1))
+    pair = Pair(replace(QUESTION, answers=("falls", "rise")), PASSAGE, TOPIC)
+    assert prompt.parse("It rises.", pair) == Parsed(1, Outcome.NUMERIC, "It rises.")
+    assert prompt.parse("It stays.", pair) == Parsed(0, Outcome.NUMERIC, "It stays.")
+    assert prompt.parse("unanswerable", pair) == Parsed(0, Outcome.UNANSWERABLE, "unanswerable")
+    for without_key in (None, Pair(QUESTION, PASSAGE, TOPIC)):
+        with pytest.raises(ParseFailure, match="the item has no answer key"):
+            prompt.parse("It rises.", without_key)
+
+
+def test_the_verifying_prompt_is_the_published_text() -> None:
+    prompt = prompts.get("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2")
+    item = Item(
+        "L_0016/NDQ_000615", ItemKind.QUESTION, "During very wet times, the water table will...", ("rise",)
+    )
+    pair = Pair(item, PASSAGE, TOPIC, answer="increase {context}")
+    assert prompt.render(pair) == (
+        'For the question "During very wet times, the water table will..." the correct answer is "rise". '
+        'Is "increase {context}" an equally correct response to this question? Answer yes or no.'
+    )
+    several = replace(pair, item=replace(item, answers=("rise", "go up")))
+    assert 'the correct answer is "rise" or "go up". Is' in prompt.render(several)
+    assert prompt.parse("Yes.", pair) == Parsed(1, Outcome.NUMERIC, "increase {context}")
+    assert prompt.parse("no", pair) == Parsed(0, Outcome.NUMERIC, "increase {context}")
+
+
+@pytest.mark.parametrize(
+    ("prompt_class", "tokens"),
+    [
+        ("NuggetSelfRatedPrompt", {"0": 0, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5}),
+        ("Thomas", {"0": 0, "1": 1, "2": 2}),
+        ("HELM", {"Yes": 1, "yes": 1, "No": 0, "no": 0}),
+        ("UmbrelaStyle", {}),
+        ("NuggetAssignment", {}),
+        ("NuggetExtractionPrompt", {}),
+        ("QuestionCompleteConcisePromptWithAnswerKey2", {}),
+    ],
+)
+def test_what_the_first_tokens_can_decide(prompt_class: str, tokens: dict[str, int]) -> None:
+    prompt = prompts.get(prompt_class)
+    assert prompt.first_tokens == tokens
+    for reply, rating in tokens.items():
+        assert prompt.parse(reply, on_unparsable="fail") == Parsed(rating, Outcome.NUMERIC)
+
+
+def test_extracted_text_is_kept_as_it_is() -> None:
+    prompt = prompts.get("NuggetExtractionPrompt")
+    assert prompt.parse(" Bill Haley \n") == Parsed(None, Outcome.EXTRACTED, " Bill Haley \n")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=60), st.sampled_from(prompts.known()))
+def test_every_reply_to_every_prompt_is_parsed_or_a_parse_failure(reply: str, prompt: Prompt) -> None:
+    pair = Pair(replace(QUESTION, answers=("rock",)), PASSAGE, TOPIC)
+    try:
+        parsed = prompt.parse(reply, pair)
+    except ParseFailure:
+        assert prompt.rule is ParseRule.LABEL
+        return
+    if prompt.scale:
+        assert parsed.rating in range(prompt.scale[0], prompt.scale[1] + 1)
+    else:
+        assert (parsed.rating, parsed.answer) == (None, reply)
 
 
 def test_rendering_fills_the_templates_own_placeholders_only() -> None:
