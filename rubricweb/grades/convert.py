@@ -6,11 +6,15 @@ from grading import types
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.store import GradeRow
+
+FAILED = types.Outcome.FAILED.value
 
 
 def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
-    return types.Item(revision.uid, kind, revision.text)
+    """With the accepted answers; whoever makes many prefetches `answer_keys`."""
+    answers = tuple(key.text for key in revision.answer_keys.all())
+    return types.Item(revision.uid, kind, revision.text, answers)
 
 
 def pair(topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind) -> types.Pair:
@@ -18,20 +22,21 @@ def pair(topic: Topic, revision: ItemRevision, passage: Passage, kind: types.Ite
 
 
 def grade_row(
-    result: types.Grade | types.GradeFailure,
-    *,
-    config: GraderConfig,
-    revision: ItemRevision,
-    passage_id: int,
-    job: GradingJob | None,
-) -> Grade:
-    """The row of a result; a failure keeps its reason and has no rating."""
-    row = Grade(config=config, topic_id=revision.topic_id, revision=revision, passage_id=passage_id, job=job)
-    row.context_chars = result.trace.context_chars if result.trace else None
+    result: types.Grade | types.GradeFailure, *, topic_id: int, revision_id: int, passage_id: int
+) -> GradeRow:
+    """The row of a result; a failure has no rating, and keeps its reason, its class and the raw reply."""
+    trace = result.trace
+    reply = trace.reply if trace else ""
+    cut = trace.context_chars if trace else None
+    cell = (topic_id, revision_id, passage_id)
     if isinstance(result, types.GradeFailure):
-        row.outcome, row.reply = types.Outcome.FAILED, result.reason
-        return row
-    row.rating, row.outcome = result.rating, result.outcome
-    row.answer, row.confidence = result.answer, result.confidence
-    row.reply = result.trace.reply if result.trace else ""
-    return row
+        return GradeRow(*cell, None, FAILED, reply, result.reason, error_class(result), context_chars=cut)
+    found = (result.rating, result.outcome.value, result.answer, reply)
+    return GradeRow(*cell, *found, "", result.confidence, getattr(result, "expectation", None), cut)
+
+
+def error_class(result: types.Grade | types.GradeFailure) -> str:
+    """Empty for a grade."""
+    if isinstance(result, types.Grade):
+        return ""
+    return str(getattr(result, "error_class", "") or "other")

@@ -41,10 +41,20 @@ class GradingJob(models.Model):
     class State(models.TextChoices):
         QUEUED = "queued"
         RUNNING = "running"
+        PAUSED = "paused"
+        CANCELLING = "cancelling"
         DONE = "done"
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    class Priority(models.TextChoices):
+        """The queues, in the order in which workers look into them."""
+
+        HIGH = "high", "a person waits"
+        DEFAULT = "default", "in turn"
+
+    WORKED_ON = (State.QUEUED, State.RUNNING)
+    """Only in these states may a worker take a chunk."""
     ENDED = (State.DONE, State.FAILED, State.CANCELLED)
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
@@ -52,10 +62,17 @@ class GradingJob(models.Model):
     scope = models.CharField(max_length=200)
     """In words, for people: "5 items of 2 topics"."""
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
+    priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
+    is_retry = models.BooleanField(default=False)
+    """Its cells have failed grades, which new ones replace."""
     total = models.PositiveIntegerField()
     """Cells to grade; how many are done is counted from the chunks."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     error = models.TextField(blank=True)
+    pause_reason = models.TextField(blank=True)
+    """Why the job paused itself; empty where a person paused it."""
+    failures = models.JSONField(default=dict, blank=True)
+    """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -69,6 +86,14 @@ class GradingJob(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.state in self.ENDED
+
+    @property
+    def is_paused(self) -> bool:
+        return self.state == self.State.PAUSED
+
+    @property
+    def is_cancelling(self) -> bool:
+        return self.state == self.State.CANCELLING
 
 
 class JobChunk(models.Model):
@@ -129,9 +154,16 @@ class Grade(models.Model):
     rating = models.SmallIntegerField(null=True)
     outcome = models.CharField(max_length=20, choices=How)
     answer = models.TextField(blank=True)
+    """The extracted answer, or for a failed grade the raw reply."""
     reply = models.TextField(blank=True)
     """The raw reply, or for a failed grade the reason."""
+    error_class = models.CharField(max_length=20, blank=True)
+    """For a failed grade: a `grading.types.ErrorClass`, where known."""
+    attempts = models.PositiveSmallIntegerField(default=1)
+    """How often the cell was graded until this grade: a failed one can be retried."""
     confidence = models.FloatField(null=True)
+    expectation = models.FloatField(null=True)
+    """The mean of the grader's distribution over the ratings, where the back-end has one."""
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
     job = models.ForeignKey(
@@ -153,7 +185,14 @@ class Grade(models.Model):
                 name="failed_grade_has_no_rating",
             ),
         )
-        indexes = (models.Index(fields=("config", "topic"), name="grades_by_config_and_topic"),)
+        indexes = (
+            models.Index(fields=("config", "topic"), name="grades_by_config_and_topic"),
+            models.Index(
+                fields=("job", "error_class"),
+                condition=Q(outcome=Outcome.FAILED.value),
+                name="failed_grades_by_job",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.outcome} {self.rating}"
