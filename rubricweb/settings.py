@@ -95,9 +95,10 @@ if "sqlite3" in DATABASES["default"]["ENGINE"]:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
-RQ_QUEUES = {"default": {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 3600}}
+RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 3600} for name in ("high", "default")}
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
-CHUNK_CELLS = rubric.int("CHUNK_CELLS", 256)
+CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
+PRICES = rubric.json("PRICES", {})
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [

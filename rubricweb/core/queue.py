@@ -1,18 +1,19 @@
-"""The only door to RQ: enqueue on commit, look into the queue, and the heartbeat of workers."""
+"""The only door to RQ: enqueue, look into the queue, and the heartbeat of workers."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import django_rq
 import redis
 from django.conf import settings
-from django.db import transaction
+from rq import Queue
 
+NAMES = ("high", "default")
+"""In the order in which workers look into them."""
 BEAT_PREFIX = "rubricweb:worker:"
 BEAT_SECONDS = 5
 BEAT_EXPIRES_SECONDS = 20
@@ -26,39 +27,52 @@ class WorkerBeat:
     at: float
     doing: str
     device: str
+    model: str = ""
+    """What it has loaded."""
+    memory: str = ""
+    cannot: tuple[int, ...] = ()
+    """What it cannot work on; the app that has the work says what the numbers mean."""
 
 
 def connection() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL)
 
 
-def enqueue(entry_point: Callable[..., Any], *args: object, job_id: str) -> None:
-    """Hand a job of ids to a worker once the surrounding transaction has committed."""
-    transaction.on_commit(lambda: enqueue_now(entry_point, *args, job_id=job_id))
+def enqueue_many_now(
+    entry_point: str, jobs: Iterable[tuple[str, tuple[int, ...]]], *, queue_name: str = "default"
+) -> None:
+    """Many jobs (id, arguments) of one entry point in one round trip. Raises redis.RedisError.
 
-
-def enqueue_now(entry_point: Callable[..., Any], *args: object, job_id: str) -> None:
-    """Results are not kept (the database has them), failures for a day."""
-    django_rq.get_queue("default").enqueue(
-        entry_point, *args, job_id=job_id, result_ttl=0, failure_ttl=86_400, description=job_id
-    )
-
-
-def enqueue_many_now(entry_point: str, jobs: Iterable[tuple[str, tuple[int, ...]]]) -> None:
-    """Many jobs (id, arguments) of one entry point in one round trip. Raises redis.RedisError."""
-    queue = django_rq.get_queue("default")
-    kept = {"result_ttl": 0, "failure_ttl": 86_400}
+    Results are not kept (the database has them), failures for a day.
+    """
+    queue = get_queue(queue_name)
     queue.enqueue_many(
         [
-            queue.prepare_data(entry_point, args=args, job_id=name, description=name, **kept)
+            queue.prepare_data(
+                entry_point, args=args, job_id=name, description=name, result_ttl=0, failure_ttl=86_400
+            )
             for name, args in jobs
         ]
     )
 
 
+def get_queue(name: str) -> Queue:
+    """Any name: a queue is made when something is put into it."""
+    default = django_rq.get_queue(NAMES[-1])
+    return Queue(name, connection=default.connection, default_timeout=default._default_timeout)
+
+
+def known_names() -> list[str]:
+    """The queues that anything was ever put into. Raises redis.RedisError."""
+    with connection() as client:
+        return sorted(name.decode().removeprefix("rq:queue:") for name in client.smembers("rq:queues"))
+
+
 def waiting_ids() -> set[str]:
-    """Ids of the jobs that wait in Redis now."""
-    return set(django_rq.get_queue("default").get_job_ids())
+    """Ids of the jobs that wait in Redis now. Raises redis.RedisError."""
+    names = {*NAMES, *known_names()}
+    with connection() as client:
+        return {job_id.decode() for name in names for job_id in client.lrange(f"rq:queue:{name}", 0, -1)}
 
 
 def beat(worker: WorkerBeat) -> None:
@@ -71,7 +85,12 @@ def living_workers() -> list[WorkerBeat]:
     with connection() as client:
         keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
         beats = client.mget(keys) if keys else []
-    return [WorkerBeat(**json.loads(text)) for text in beats if text]
+    return [_heard(text) for text in beats if text]
+
+
+def _heard(text: bytes) -> WorkerBeat:
+    said = json.loads(text)
+    return WorkerBeat(**{**said, "cannot": tuple(said.get("cannot", ()))})
 
 
 def seconds_since(worker: WorkerBeat) -> float:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-import django_rq
 import redis
 from django.db import DatabaseError, connections
 from rq import Queue, SimpleWorker
@@ -37,8 +36,9 @@ class Duties:
     """What a worker does besides its jobs; the grades app says it, since core knows nothing of grading."""
 
     name: str
-    doing: Callable[[], str]
-    device: Callable[[], str]
+    beat: Callable[[], queue.WorkerBeat]
+    more_queues: Callable[[], list[str]]
+    """Queues to look into besides those that every worker serves."""
     every_beat: tuple[Callable[[], object], ...]
     """Called one after the other with each beat; one that fails is tried again with the next."""
     stop: Callable[[], None]
@@ -70,12 +70,13 @@ class Beat(threading.Thread):
                 logger.warning("a beat of worker %s failed: %s", duties.name, error)
 
     def _say(self) -> None:
-        duties = self.duties
-        queue.beat(queue.WorkerBeat(duties.name, time.time(), duties.doing(), duties.device()))
+        queue.beat(self.duties.beat())
 
 
 class PatientWorker(SimpleWorker):
     """Runs jobs in its own process, so that a loaded model stays loaded, and looks up every second."""
+
+    more_queues: Callable[[], list[str]]
 
     def subscribe(self) -> None:
         """Without RQ's remote commands, whose thread does not survive a Redis that restarts."""
@@ -106,9 +107,11 @@ class PatientWorker(SimpleWorker):
         return None
 
     def _next_job(self) -> tuple[Job, Queue] | None:
+        first, *rest = queue.NAMES
+        names = (first, *self.more_queues(), *rest)
         with contextlib.suppress(DequeueTimeout):
             found = self.queue_class.dequeue_any(
-                self._ordered_queues,
+                [queue.get_queue(name) for name in names],
                 IDLE_SECONDS,
                 connection=self.connection,
                 job_class=self.job_class,
@@ -157,8 +160,9 @@ class Runner:
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
-        rq_queue = django_rq.get_queue("default")
-        self.worker = PatientWorker([rq_queue], connection=rq_queue.connection, worker_ttl=WORKER_TTL)
+        queues = [queue.get_queue(name) for name in queue.NAMES]
+        self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
+        self.worker.more_queues = self.duties.more_queues
         if not self.is_stopping:
             self.worker.work(logging_level="ERROR")
 
