@@ -8,7 +8,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.access import collection_for
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.models import Grade, GradingJob
 
 
 def job_for(user: User, slug: str, job_id: int, *, needed: Role = roles.TO_VIEW) -> GradingJob:
@@ -17,3 +17,12 @@ def job_for(user: User, slug: str, job_id: int, *, needed: Role = roles.TO_VIEW)
         collection.jobs.select_related("collection", "config", "by"), pk=job_id
     )
     return job
+
+
+def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_VIEW) -> Grade:
+    collection = collection_for(user, slug, needed=needed)
+    grades = Grade.objects.filter(topic__collection=collection)
+    grade: Grade = get_object_or_404(
+        grades.select_related("topic__collection", "job__collection", "config"), pk=grade_id
+    )
+    return grade

@@ -1,27 +1,32 @@
-"""Start and cancel grading jobs."""
+"""Start, retry, pause, resume and cancel grading jobs."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
 
-from django.conf import settings
 from django.db import transaction
 
-from grading.types import ItemKind
+from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.engine import chunks, dispatch, endings
-from rubricweb.grades.engine.missing import Missing, left_to_start, missing_cells
-from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine import chunks, dispatch, endings, pauses
+from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start, missing_cells
+from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.querysets import GradeQuerySet
 
 logger = logging.getLogger(__name__)
 
 CHUNKS_A_QUERY = 200
+CELLS_TO_WAIT_FOR = 2_000
+"""A person who starts a job of up to so many cells is taken to wait for it."""
 
 
 def start_grading(
@@ -39,41 +44,125 @@ def start_grading(
     """
     chosen = active_configs(collection) if configs is None else list(configs)
     within = None if topics is None else list(topics)
-    missing_cells(collection, chosen, topics=within, items=items)  # loads the matrices before the lock
+    find = partial(missing_cells, collection, chosen, topics=within, items=items)
+    find()  # loads the matrices before the lock
     with transaction.atomic():
-        Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+        _lock(collection)
         if any(ItemKind.DIRECT in kinds_of(config) for config in chosen):
             _make_direct_wordings(collection)
-        missing = missing_cells(collection, chosen, topics=within, items=items)
-        left = left_to_start(collection, missing)
-        return [_start(collection, found, by) for found in left if found.gaps]
+        return _start_what_is_left(collection, find(), by, is_retry=False)
+
+
+def retry_failed(
+    collection: Collection,
+    *,
+    by: User | None,
+    topics: Iterable[Topic] | None = None,
+    items: ItemQuerySet | None = None,
+    configs: Iterable[GraderConfig] | None = None,
+) -> list[GradingJob]:
+    """A job for each config with failed grades, of items that are asked now, that no live job retries.
+
+    A failed grade stays until the new one is there.
+    """
+    chosen = active_configs(collection) if configs is None else list(configs)
+    within = None if topics is None else list(topics)
+    with transaction.atomic():
+        _lock(collection)
+        found = failed_cells(collection, chosen, topics=within, items=items)
+        return _start_what_is_left(collection, found, by, is_retry=True)
+
+
+def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
+    """One job for the failed grades that `job` made; none if nothing of it is failed any more."""
+    return _retry(job.collection, job.grades.filter(outcome=Outcome.FAILED), by)
+
+
+def retry_cell(collection: Collection, grade: Grade, *, by: User | None) -> list[GradingJob]:
+    """Grade one cell again whose grade failed; a cell that is known is never paid for twice."""
+    return _retry(collection, Grade.objects.filter(pk=grade.pk, outcome=Outcome.FAILED), by)
+
+
+def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
+    """Let workers save what they are at, and take no more of the job. Nothing happens if it has ended."""
+    return _steered(job, pauses.pause, "grading paused", by)
+
+
+def resume_job(job: GradingJob, *, by: User | None) -> GradingJob:
+    """Go on with a paused job."""
+    return _steered(job, pauses.resume, "grading resumed", by)
 
 
 def cancel_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Stop the job; the grades that it has made stay. Nothing happens if it has ended."""
-    with transaction.atomic():
-        locked = endings.lock(job.pk)
-        if not locked.has_ended:
-            locked = endings.cancel_chunks(job.pk)
-            audit.record("grading cancelled", locked, by=by, detail=locked.scope)
-    return locked
+    """Stop the job now; the grades that are saved stay. Nothing happens if it has ended."""
+    return _steered(job, endings.cancel_chunks, "grading cancelled", by)
 
 
-def _start(collection: Collection, missing: Missing, by: User | None) -> GradingJob:
+def cancel_job_after_batch(job: GradingJob, *, by: User | None) -> GradingJob:
+    """Stop the job, but let workers save what they are at, which may have been paid for."""
+    return _steered(job, endings.cancel_waiting, "grading cancelled", by)
+
+
+@transaction.atomic
+def _steered(job: GradingJob, steer: Callable[[int], GradingJob], verb: str, by: User | None) -> GradingJob:
+    before = endings.lock(job.pk)
+    if before.has_ended:
+        return before
+    after = steer(job.pk)
+    if after.state != before.state:
+        audit.record(verb, after, by=by, detail=after.scope)
+        events.publish_on_commit(after.collection.channel, "progress")
+    return after
+
+
+def _lock(collection: Collection) -> None:
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+
+
+@transaction.atomic
+def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> list[GradingJob]:
+    _lock(collection)
+    cells: dict[GraderConfig, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
+        cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
+    found = [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]
+    return _start_what_is_left(collection, found, by, is_retry=True)
+
+
+def _start_what_is_left(
+    collection: Collection, found: list[Missing], by: User | None, *, is_retry: bool
+) -> list[GradingJob]:
+    left = left_to_start(collection, found)
+    return [_start(collection, one, by, is_retry=is_retry) for one in left if one.gaps]
+
+
+def _start(collection: Collection, missing: Missing, by: User | None, *, is_retry: bool) -> GradingJob:
+    is_awaited = by is not None and missing.cells <= CELLS_TO_WAIT_FOR
     job = GradingJob.objects.create(
-        collection=collection, config=missing.config, scope=missing.scope, total=missing.cells, by=by
+        collection=collection,
+        config=missing.config,
+        scope=f"failed grades of {missing.scope}" if is_retry else missing.scope,
+        total=missing.cells,
+        by=by,
+        is_retry=is_retry,
+        priority=GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT,
     )
-    cut = [(gap.topic_id, cells) for gap in missing.gaps for cells in chunks.cut(gap, settings.CHUNK_CELLS)]
-    rows = [
-        JobChunk(job=job, number=number, topic_id=topic_id, cells=cells, size=len(cells))
-        for number, (topic_id, cells) in enumerate(cut)
-    ]
+    rows = _chunk_rows(job, missing)
     JobChunk.objects.bulk_create(rows, batch_size=CHUNKS_A_QUERY)
-    dispatch.enqueue((row.pk, 0) for row in rows)
+    dispatch.enqueue([(row.pk, 0) for row in rows], job.priority)
     audit.record("grading started", job, by=by, detail=job.scope)
     events.publish_on_commit(collection.channel, "progress")
     logger.info("started job %s: %d cells in %d chunks", job.pk, job.total, len(rows))
     return job
+
+
+def _chunk_rows(job: GradingJob, missing: Missing) -> list[JobChunk]:
+    size = chunks.size_for(measured_rate(missing.config))
+    cut = [(gap.topic_id, cells) for gap in missing.gaps for cells in chunks.cut(gap, size)]
+    return [
+        JobChunk(job=job, number=number, topic_id=topic_id, cells=cells, size=len(cells))
+        for number, (topic_id, cells) in enumerate(cut)
+    ]
 
 
 def _make_direct_wordings(collection: Collection) -> None:

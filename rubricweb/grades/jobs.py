@@ -7,25 +7,34 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+import redis
+from django.db import InterfaceError, OperationalError
+
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, GraderSpec, registry
+from rubricweb.core.worker import close_dead_connections
+from rubricweb.grades import convert
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine import chunks, dispatch, endings, leases, working
+from rubricweb.grades.engine import able, chunks, dispatch, endings, leases, working
+from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.engine.leases import Lease, LeaseLost
+from rubricweb.grades.models import GraderConfig, GradingJob
 
 logger = logging.getLogger(__name__)
 
-BATCH_RESULTS = 256
+BATCH_RESULTS = 1_000
 BATCH_SECONDS = 1.0
 """A batch is saved when it is this large or this old: slow graders show each grade, fast ones save time."""
 LOADED_GRADERS = 4
+SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
+"""Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
 
 
 class Stopping(Exception):
-    """The worker was asked to stop."""
+    """The worker was asked to stop, or the job was paused or is being cancelled."""
 
 
 class Unanswered(Exception):
@@ -44,12 +53,12 @@ def grade_chunk(chunk_id: int) -> None:
     except LeaseLost:
         logger.info("lost chunk %s of job %s", lease.chunk_id, lease.job_id)
     except Stopping:
-        leases.give_back(lease)
+        endings.give_back(lease)
     except CANNOT_RUN as error:
-        logger.error("job %s cannot be graded here: %s", lease.job_id, error)
-        endings.fail_job(lease, error=str(error))
+        able.refuse(lease, GraderConfig.objects.get(jobs=lease.job_id), str(error))
     except Exception as error:
         logger.warning("chunk %s of job %s failed", lease.chunk_id, lease.job_id, exc_info=True)
+        close_dead_connections()
         endings.retry_chunk(lease, error=f"{type(error).__name__}: {error}")
     finally:
         working.now.lease = None
@@ -58,11 +67,12 @@ def grade_chunk(chunk_id: int) -> None:
 def _grade(lease: Lease) -> None:
     started = time.monotonic()
     work = chunks.work_of(lease)
+    if work.chunk.job.state not in GradingJob.WORKED_ON:
+        raise Stopping
     dispatch.announce(work.chunk.job)
     rest = 0.0
     if work.left:
-        grader = loaded(spec_of(work.chunk.job.config))
-        working.now.device = grader.device
+        grader = _grader(work.chunk.job.config)
         rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
         raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
@@ -71,6 +81,27 @@ def _grade(lease: Lease) -> None:
     logger.info(
         "graded chunk %s of job %s: %d cells in %.2f s", lease.chunk_id, lease.job_id, len(work.left), seconds
     )
+
+
+def _grader(config: GraderConfig) -> Grader:
+    """Raises GraderUnavailable at once where this worker failed lately and another may do better."""
+    why_not = working.now.why_not(config)
+    if why_not and _others_can(config):
+        raise GraderUnavailable(why_not)
+    working.now.loading = str(config)
+    try:
+        grader = loaded(spec_of(config))
+    finally:
+        working.now.loading = ""
+    working.now.device, working.now.model = grader.device, str(config)
+    return grader
+
+
+def _others_can(config: GraderConfig) -> bool:
+    try:
+        return able.others_can(config)
+    except redis.RedisError:
+        return False
 
 
 @lru_cache(maxsize=LOADED_GRADERS)
@@ -82,21 +113,43 @@ def loaded(spec: GraderSpec) -> Grader:
 def _save_all(lease: Lease, work: Work, results: Iterable[Result]) -> float:
     """Returns the seconds that no batch counts: those that it took to save the last one."""
     counted = time.monotonic()
-    for batch in _batches(results):
+    for batch in _batches(results, work.breaker()):
         seconds, counted = time.monotonic() - counted, time.monotonic()
-        chunks.save(lease, work, batch, seconds)
+        _save(lease, work, batch, seconds)
         dispatch.announce(work.chunk.job)
-        if working.now.is_stopping and work.unanswered:
+        if work.unanswered and _shall_stop(lease):
             raise Stopping
     return time.monotonic() - counted
 
 
-def _batches(results: Iterable[Result]) -> Iterator[list[Result]]:
+def _save(lease: Lease, work: Work, batch: list[Result], seconds: float) -> None:
+    """Again after a connection was lost."""
+    for wait in SAVE_AGAIN_AFTER:
+        try:
+            chunks.save(lease, work, batch, seconds)
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("a batch of job %s was not saved yet: %s", lease.job_id, error)
+            time.sleep(wait)
+            close_dead_connections()
+        else:
+            return
+    chunks.save(lease, work, batch, seconds)
+
+
+def _shall_stop(lease: Lease) -> bool:
+    wanted = GradingJob.objects.filter(pk=lease.job_id, state__in=GradingJob.WORKED_ON)
+    return working.now.is_stopping or not wanted.exists()
+
+
+def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
+    """A result that breaks the circuit is saved at once, so that no more is asked for in vain."""
     batch: list[Result] = []
     began = time.monotonic()
     for result in results:
         batch.append(result)
-        if len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS:
+        breaker.add(convert.error_class(result))
+        is_full = len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS
+        if is_full or breaker.tripped:
             yield batch
             batch, began = [], time.monotonic()
     if batch:

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 
 from grading import types
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import convert, store
+from rubricweb.grades import convert, store, verification
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine import leases
+from rubricweb.grades.engine import leases, pauses
+from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.engine.missing import Cell, TopicGap
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+from rubricweb.grades.store import GradeRow
 
 Result = types.Grade | types.GradeFailure
+
+CHUNK_SECONDS = 10.0
+"""So long a chunk takes about: a person who waits for a small job waits for one chunk of a large one."""
+LEAST_CELLS, FIRST_CELLS = 16, 256
+
+
+def size_for(rate: float | None) -> int:
+    """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
+    wished = FIRST_CELLS if rate is None else max(LEAST_CELLS, round(rate * CHUNK_SECONDS))
+    return min(settings.CHUNK_CELLS, wished)
 
 
 def cut(gap: TopicGap, size: int) -> Iterator[list[Cell]]:
@@ -34,7 +46,7 @@ def cut(gap: TopicGap, size: int) -> Iterator[list[Cell]]:
         yield cells
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Work:
     """What is left of a chunk: its rows by the ids that graders speak of."""
 
@@ -45,20 +57,31 @@ class Work:
     kinds: dict[int, ItemKind]
     """By revision pk."""
     unanswered: dict[tuple[str, str], Cell]
-    """By item id and passage id: the cells that the grader has not answered yet."""
+    """By item id and passage id: the cells that no saved batch has answered yet."""
+    failed: int
+    """Cells of the chunk whose grade is a failed one, as far as they are saved."""
+    seconds: float
+    """Time spent on the chunk, until the last saved batch."""
 
     def pairs(self) -> Iterator[types.Pair]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
             yield convert.pair(self.chunk.topic, revision, passage, self.kinds[revision_pk])
 
-    def row(self, result: Result) -> Grade:
-        """The grade row of a result; each pair is answered once, so a second answer is a KeyError."""
-        revision_pk, passage_pk = self.unanswered.pop((result.item_id, result.passage_id))
-        job = self.chunk.job
-        return convert.grade_row(
-            result, config=job.config, revision=self.revisions[revision_pk], passage_id=passage_pk, job=job
-        )
+    def rows(self, results: list[Result]) -> list[GradeRow]:
+        """The grades of a batch. Each pair is answered once: a second answer is a KeyError."""
+        topic_id = self.chunk.topic_id
+        rows: dict[Cell, GradeRow] = {}
+        for result in results:
+            cell = self.unanswered[result.item_id, result.passage_id]
+            if cell in rows:
+                raise KeyError(cell)
+            rows[cell] = convert.grade_row(result, topic_id=topic_id, revision_id=cell[0], passage_id=cell[1])
+        return list(rows.values())
+
+    def breaker(self) -> Breaker:
+        """As it was when the chunk was claimed."""
+        return Breaker.of(self.chunk.job.failures)
 
 
 def work_of(lease: Lease) -> Work:
@@ -66,45 +89,56 @@ def work_of(lease: Lease) -> Work:
     related = ("job__config", "job__collection", "topic")
     chunk = JobChunk.objects.select_related(*related).get(pk=lease.chunk_id)
     cells = [(revision, passage) for revision, passage in chunk.cells]
-    revisions = ItemRevision.objects.in_bulk({revision for revision, _ in cells})
+    revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk({cell[0] for cell in cells})
     graded = _graded(chunk, set(cells))
     left = [cell for cell in cells if cell not in graded]
     passages = Passage.objects.in_bulk({passage for _, passage in left})
     unanswered = {(revisions[cell[0]].uid, passages[cell[1]].doc_id): cell for cell in left}
-    _count_graded(lease, [graded[cell] for cell in cells if cell in graded])
-    return Work(chunk, left, revisions, passages, _kinds(chunk.job.config, revisions), unanswered)
+    failed = sum(graded[cell] == Outcome.FAILED for cell in cells if cell in graded)
+    counts = {"done": len(cells) - len(left), "failed": failed}
+    if (chunk.done, chunk.failed) != tuple(counts.values()) and not lease.held().update(**counts):
+        raise LeaseLost
+    kinds = _kinds(chunk.job.config, revisions)
+    return Work(chunk, left, revisions, passages, kinds, unanswered, failed, chunk.seconds)
 
 
 def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> None:
-    """Write grades, counts and a longer lease in one transaction. Raises LeaseLost: nothing is written."""
-    rows = [work.row(result) for result in results]
-    failed = sum(row.outcome == Outcome.FAILED for row in rows)
+    """Write grades, counts and a longer lease in one transaction. Raises LeaseLost: nothing is written.
+
+    The counts are absolute, so that to save a batch again, after a commit of which nobody knows whether it
+    succeeded, does no harm.
+    """
+    rows = work.rows(results)
+    failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
+    spent = work.seconds + seconds
+    counts = {"done": work.chunk.size - len(work.unanswered) + len(rows), "failed": failed, "seconds": spent}
+    job = work.chunk.job
     with transaction.atomic():
-        counts = {
-            "done": F("done") + len(rows),
-            "failed": F("failed") + failed,
-            "seconds": F("seconds") + seconds,
-        }
+        if failed > work.failed or job.failures.get("row"):
+            pauses.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=leases.expiry()):
             raise LeaseLost
-        store.save_grades(work.chunk.job.config, rows)
+        rows = verification.with_present_keys(job.config, rows)
+        write = store.replace_failed if job.is_retry else store.save_grades
+        write(job.config, rows, job=job)
+    work.failed, work.seconds = failed, spent
+    for result in results:
+        del work.unanswered[result.item_id, result.passage_id]
 
 
 def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
-    """By cell: the outcome of the grade that it has already."""
+    """By cell: the outcome of the grade that needs no other; to a retry, failed ones of other jobs do."""
     rows = Grade.objects.by(chunk.job.config).filter(
         topic=chunk.topic_id,
         revision__in={revision for revision, _ in cells},
         passage__in={passage for _, passage in cells},
     )
-    found = rows.values_list("revision_id", "passage_id", "outcome")
-    return {(revision, passage): outcome for revision, passage, outcome in found}
-
-
-def _count_graded(lease: Lease, outcomes: list[str]) -> None:
-    failed = sum(outcome == Outcome.FAILED for outcome in outcomes)
-    if not lease.held().update(done=len(outcomes), failed=failed):
-        raise LeaseLost
+    found = rows.values_list("revision_id", "passage_id", "outcome", "job_id")
+    return {
+        (revision, passage): outcome
+        for revision, passage, outcome, job_id in found
+        if not (chunk.job.is_retry and outcome == Outcome.FAILED and job_id != chunk.job_id)
+    }
 
 
 def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int, ItemKind]:

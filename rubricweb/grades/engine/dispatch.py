@@ -29,15 +29,16 @@ def queue_id(chunk_id: int, attempts: int) -> str:
     return f"chunk-{chunk_id}-{attempts}"
 
 
-def enqueue(chunks: Iterable[ChunkAttempt]) -> None:
+def enqueue(chunks: Iterable[ChunkAttempt], queue_name: str) -> None:
     """Once the surrounding transaction has committed."""
-    transaction.on_commit(partial(enqueue_now, list(chunks)))
+    transaction.on_commit(partial(enqueue_now, list(chunks), queue_name))
 
 
-def enqueue_now(chunks: list[ChunkAttempt]) -> None:
+def enqueue_now(chunks: list[ChunkAttempt], queue_name: str) -> None:
     """A missing Redis loses nothing: the chunks wait in the database until a worker's reaper finds them."""
+    calls = [(queue_id(*chunk), (chunk[0],)) for chunk in chunks]
     try:
-        queue.enqueue_many_now(ENTRY_POINT, [(queue_id(*chunk), (chunk[0],)) for chunk in chunks])
+        queue.enqueue_many_now(ENTRY_POINT, calls, queue_name=queue_name)
     except redis.RedisError as error:
         logger.warning("%d chunks were not enqueued yet: %s", len(chunks), error)
 

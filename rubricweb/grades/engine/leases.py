@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -56,7 +56,8 @@ def claim(chunk_id: int) -> Lease | None:
     """Take a chunk that waits, or whose worker is gone; None if it is not to be had."""
     worker = worker_name()
     is_free = Q(state=JobChunk.State.QUEUED) | Q(state=JobChunk.State.LEASED, lease_until__lt=Now())
-    free = JobChunk.objects.filter(is_free, pk=chunk_id, attempts__lt=MAX_ATTEMPTS)
+    is_wanted = Exists(GradingJob.objects.filter(pk=OuterRef("job_id"), state__in=GradingJob.WORKED_ON))
+    free = JobChunk.objects.filter(is_free, is_wanted, pk=chunk_id, attempts__lt=MAX_ATTEMPTS)
     attempts = F("attempts") + 1
     if not free.update(state=JobChunk.State.LEASED, worker=worker, attempts=attempts, lease_until=expiry()):
         return None
@@ -70,10 +71,3 @@ def claim(chunk_id: int) -> Lease | None:
 def renew(lease: Lease) -> bool:
     """Stay the owner for another while; False if the lease is lost."""
     return bool(lease.held().update(lease_until=expiry()))
-
-
-def give_back(lease: Lease) -> None:
-    """A stopping worker lets others have its chunk, which counts as no attempt; a reaper enqueues it."""
-    back = {"state": JobChunk.State.QUEUED, "worker": "", "lease_until": None}
-    if lease.held().update(**back, attempts=F("attempts") - 1):
-        logger.info("gave chunk %s of job %s back", lease.chunk_id, lease.job_id)

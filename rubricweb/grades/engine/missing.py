@@ -1,4 +1,4 @@
-"""Which cells of a collection have no grade yet: arrays, not a query a cell."""
+"""Which cells of a collection have no grade yet, or only a failed one: arrays, not a query a cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MISSING, ItemKind, Purpose
+from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
@@ -21,7 +21,7 @@ from rubricweb.grades.models import Grade, GraderConfig, JobChunk
 Cell = tuple[int, int]
 """(revision pk, passage pk)."""
 Mask = NDArray[np.bool_]
-"""Shape (passages, revisions): True where a grade is wanted and missing."""
+"""Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,32 @@ def missing_cells(
 
     `topics` and `items` narrow it; a direct config has one wording a topic, whatever the items are.
     """
+    return _sought(collection, configs, (topics, items), value=MISSING)
+
+
+def failed_cells(
+    collection: Collection,
+    configs: Iterable[GraderConfig],
+    *,
+    topics: Iterable[Topic] | None = None,
+    items: ItemQuerySet | None = None,
+) -> list[Missing]:
+    """The same for cells whose grade is a failed one."""
+    return _sought(collection, configs, (topics, items), value=FAILED)
+
+
+def _sought(
+    collection: Collection,
+    configs: Iterable[GraderConfig],
+    scope: tuple[Iterable[Topic] | None, ItemQuerySet | None],
+    *,
+    value: int,
+) -> list[Missing]:
+    topics, items = scope
     pool = collection_pool(collection)
     topic_ids = set(pool.by_topic) if topics is None else {topic.pk for topic in topics}
     asked = Item.objects.filter(bank__collection=collection) if items is None else items
-    return [_missing(config, pool, _wanted(config, asked, topic_ids)) for config in configs]
+    return [_missing(config, pool, _wanted(config, asked, topic_ids), value) for config in configs]
 
 
 def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missing]:
@@ -137,6 +159,8 @@ def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> d
     if ItemKind.DIRECT in kinds:
         return _wanted_directly(topic_ids)
     asked = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
+    if config.purpose == Purpose.VERIFY:  # without accepted answers there is nothing to compare with
+        asked = asked.with_answer_key()
     rows = asked.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
     for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
         if topic_id in wanted:
@@ -155,11 +179,14 @@ def _wanted_directly(topic_ids: set[int]) -> dict[int, list[Wanted]]:
     }
 
 
-def _missing(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> Missing:
+def _missing(
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+) -> Missing:
     wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
     worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
-    masks = _unrated(config, part, worded) if config.purpose in RATED else _unread(config, part, worded)
+    look = _in_matrices if config.purpose in RATED else _in_rows
+    masks = look(config, part, worded, value)
     gaps = [
         TopicGap(
             topic.topic_id, tuple(one.revision_pk for one in worded[topic.topic_id]), topic.passage_pks, mask
@@ -173,23 +200,41 @@ RATED = (Purpose.RATE, Purpose.DIRECT)
 """The purposes whose grades are all in the matrix; extracted answers have no rating and are not."""
 
 
-def _unrated(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+def _in_matrices(
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+) -> list[Mask]:
     grades = matrices(config, pool)
     uids = {topic.topic_id: tuple(one.uid for one in wanted[topic.topic_id]) for topic in pool.topics}
-    return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == MISSING for t in pool.topics]
+    return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == value for t in pool.topics]
 
 
-def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+def _in_rows(
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+) -> list[Mask]:
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
-    read: dict[int, list[Cell]] = defaultdict(list)
+    if value == FAILED:
+        rows = rows.filter(outcome=Outcome.FAILED)
+    found: dict[int, set[Cell]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
         10_000
     ):
-        read[topic_id].append((revision, passage))
-    return [_mask(topic, wanted[topic.topic_id], read[topic.topic_id]) for topic in pool.topics]
+        found[topic_id].add((revision, passage))
+    absent = [_without(topic, wanted[topic.topic_id], found[topic.topic_id]) for topic in pool.topics]
+    return [~mask for mask in absent] if value == FAILED else absent
 
 
-def _mask(topic: TopicPool, wanted: list[Wanted], read: list[Cell]) -> Mask:
+def _without(topic: TopicPool, wanted: list[Wanted], read: set[Cell]) -> Mask:
     revision_pks = tuple(one.revision_pk for one in wanted)
     mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
-    return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(set(read)).mask
+    return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(read).mask
+
+
+def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:
+    """By topic id: exactly these cells."""
+    gaps = []
+    for topic_id, wanted in cells.items():
+        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*wanted, strict=True))
+        mask = np.ones((len(passages), len(revisions)), dtype=np.bool_)
+        every = TopicGap(topic_id, revisions, passages, mask)
+        gaps.append(replace(every, mask=mask & ~every.without(set(wanted)).mask))
+    return tuple(gaps)

@@ -13,7 +13,8 @@ from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.missing import failed_cells, left_to_start, missing_cells
+from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.models import GraderConfig
 
@@ -44,6 +45,14 @@ class WorkerRow:
     heard_seconds_ago: int
     doing: str
     device: str
+    model: str
+    memory: str
+    cannot: str
+    """The graders that it cannot run, in words."""
+
+    @property
+    def is_idle(self) -> bool:
+        return self.doing == "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,8 @@ class Workers:
 
     rows: tuple[WorkerRow, ...]
     has_redis: bool
+    waiting: int = 0
+    """Chunks in the queues, of all collections."""
 
     @property
     def start_command(self) -> str:
@@ -71,38 +82,60 @@ class Gap:
     cells: int
     by_config: tuple[ConfigGap, ...]
     """Only where there is more than one config with missing cells."""
+    price: Price | None
+    """Of the missing cells, if there are any."""
+    failed: int
+    """Cells with a failed grade that no live job retries."""
     wordless: int
     live: tuple[JobRow, ...]
     workers: Workers | None
-    """Told only while a job waits for one."""
+    """Told while a job waits for one, or could be started."""
 
     @property
     def is_stuck(self) -> bool:
-        return self.workers is not None and not self.workers.rows
+        return bool(self.live) and self.workers is not None and not self.workers.rows
 
 
 def workers() -> Workers:
+    """Every worker, whatever it works for: they are shared by all collections."""
     try:
-        beats = queue.living_workers()
+        beats, waiting = queue.living_workers(), len(queue.waiting_ids())
     except redis.RedisError:
         return Workers((), has_redis=False)
-    return Workers(tuple(_worker_row(beat) for beat in beats), has_redis=True)
+    refused = {pk for beat in beats for pk in beat.cannot}
+    names = (
+        {config.pk: str(config) for config in GraderConfig.objects.filter(pk__in=refused)} if refused else {}
+    )
+    return Workers(tuple(_worker_row(beat, names) for beat in beats), has_redis=True, waiting=waiting)
 
 
 def gap(collection: Collection, scope: Scope) -> Gap:
     """Of the collection's own graders."""
-    found = missing_cells(collection, active_configs(collection), topics=scope.topics, items=scope.items)
+    configs = active_configs(collection)
+    found = missing_cells(collection, configs, topics=scope.topics, items=scope.items)
     left = left_to_start(collection, found)
+    failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
     each = tuple(ConfigGap(one.config, one.cells) for one in left if one.cells)
     live = tuple(progress.live_rows(collection))
+    living = workers() if live or each else None
     return Gap(
         cells=sum(one.cells for one in each),
         by_config=each if len(each) > 1 else (),
+        price=price(collection, left, workers=len(living.rows)) if each and living else None,
+        failed=sum(one.cells for one in left_to_start(collection, failed)),
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found))),
         live=live,
-        workers=workers() if live else None,
+        workers=living,
     )
 
 
-def _worker_row(beat: WorkerBeat) -> WorkerRow:
-    return WorkerRow(beat.name, round(queue.seconds_since(beat)), beat.doing, beat.device)
+def _worker_row(beat: WorkerBeat, names: dict[int, str]) -> WorkerRow:
+    return WorkerRow(
+        name=beat.name,
+        heard_seconds_ago=round(queue.seconds_since(beat)),
+        doing=beat.doing,
+        device=beat.device,
+        model=beat.model,
+        memory=beat.memory,
+        cannot=", ".join(names[pk] for pk in beat.cannot if pk in names),
+    )

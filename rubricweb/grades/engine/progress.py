@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 
+from grading.types import Outcome
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine import breaker
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 
 LISTED_JOBS = 50
 RATED_CHUNKS = 20
@@ -20,6 +22,23 @@ UNSURE = (0.7, 1.5)
 ENOUGH_CHUNKS = 4
 
 Range = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Failed grades of one class."""
+
+    error_class: str
+    count: int
+    example: str
+
+    @property
+    def words(self) -> str:
+        return breaker.words(self.error_class)
+
+    @property
+    def remedy(self) -> str:
+        return breaker.remedy(self.error_class)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,8 @@ class JobRow:
     """Cells a second, all workers together; None while nothing is known."""
     remaining: Range | None
     """Seconds, at least and at most."""
+    errors: tuple[Errors, ...] = ()
+    """Failed grades that the job made and that no retry has replaced, by class, most first."""
 
     @property
     def total(self) -> int:
@@ -44,6 +65,10 @@ class JobRow:
     @property
     def is_live(self) -> bool:
         return not self.job.has_ended
+
+    @property
+    def to_retry(self) -> int:
+        return sum(each.count for each in self.errors)
 
     @property
     def remaining_words(self) -> str:
@@ -87,13 +112,14 @@ def _rows(jobs: Iterable[GradingJob]) -> list[JobRow]:
     found = list(jobs)
     counts = _counts([job.pk for job in found])
     speeds = _speeds([job.pk for job in found if not job.has_ended])
-    return [_row(job, counts[job.pk], speeds[job.pk]) for job in found]
+    errors = _errors([job.pk for job in found if counts[job.pk][1]])
+    return [replace(_row(job, counts[job.pk], speeds[job.pk]), errors=tuple(errors[job.pk])) for job in found]
 
 
 def _row(job: GradingJob, counts: tuple[int, int, int], speeds: list[Range]) -> JobRow:
     done, failed, working = counts
-    if job.has_ended:
-        return JobRow(job, done, failed, 0, _whole_rate(job, done), None)
+    if job.has_ended or job.is_paused:
+        return JobRow(job, done, failed, working, _whole_rate(job, done), None)
     speed = _speed(speeds) or measured_rate(job.config)
     rate = speed * max(1, working) if speed else None
     remaining = _remaining(job.total - done, rate, speeds) if rate else None
@@ -106,6 +132,19 @@ def _counts(job_ids: list[int]) -> dict[int, tuple[int, int, int]]:
     summed = rows.annotate(graded=Sum("done"), failures=Sum("failed"), working=leased)
     counts = {row["job"]: (row["graded"], row["failures"], row["working"]) for row in summed}
     return defaultdict(lambda: (0, 0, 0), counts)
+
+
+def _errors(job_ids: list[int]) -> dict[int, list[Errors]]:
+    """By job, with the latest reason as the example."""
+    errors: dict[int, list[Errors]] = defaultdict(list)
+    if not job_ids:
+        return errors
+    failed = Grade.objects.filter(job__in=job_ids, outcome=Outcome.FAILED).order_by()
+    rows = list(failed.values("job", "error_class").annotate(n=Count("pk"), last=Max("pk")).order_by("-n"))
+    reasons = dict(Grade.objects.filter(pk__in=[row["last"] for row in rows]).values_list("pk", "reply"))
+    for row in rows:
+        errors[row["job"]].append(Errors(row["error_class"], row["n"], reasons.get(row["last"], "")))
+    return errors
 
 
 def _speeds(job_ids: list[int]) -> dict[int, list[Range]]:

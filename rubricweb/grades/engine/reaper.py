@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from datetime import timedelta
 
 from django.db.models.functions import Now
 
 from rubricweb.core import queue
 from rubricweb.grades.engine import dispatch, endings
+from rubricweb.grades.engine.dispatch import ChunkAttempt
 from rubricweb.grades.engine.leases import Lease
-from rubricweb.grades.models import JobChunk
+from rubricweb.grades.models import GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +43,12 @@ def _take(lease: Lease) -> bool:
 def _enqueue_lost(waiting: set[str]) -> int:
     """Chunks that wait in the database and not in Redis. One that is enqueued twice is still graded once."""
     old = JobChunk.objects.filter(state=JobChunk.State.QUEUED, job__created_at__lt=Now() - ENQUEUED_WITHIN)
-    queued = old.order_by("pk").values_list("pk", "attempts")
-    lost = [chunk for chunk in queued if dispatch.queue_id(*chunk) not in waiting]
-    if lost:
-        dispatch.enqueue_now(lost)
-        logger.warning("enqueued %d chunks that the queue had lost", len(lost))
-    return len(lost)
+    wanted = old.filter(job__state__in=GradingJob.WORKED_ON).order_by("pk")
+    lost: dict[str, list[ChunkAttempt]] = defaultdict(list)
+    for *chunk, priority in wanted.values_list("pk", "attempts", "job__priority"):
+        if dispatch.queue_id(*chunk) not in waiting:
+            lost[priority].append((chunk[0], chunk[1]))
+    for priority, chunks in lost.items():
+        dispatch.enqueue_now(chunks, priority)
+        logger.warning("enqueued %d chunks that the queue had lost", len(chunks))
+    return sum(map(len, lost.values()))

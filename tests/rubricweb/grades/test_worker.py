@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import signal
+import time
 
 import pytest
 import redis
 
 from rubricweb.core import queue
+from rubricweb.core.queue import WorkerBeat
 from rubricweb.core.worker import Beat, Duties
 from rubricweb.grades import actions
 from rubricweb.grades.models import Grade, GradingJob
@@ -70,7 +72,10 @@ def test_a_duty_that_fails_does_not_end_the_beat(redis_server, caplog):
     def fail() -> None:
         raise redis.ConnectionError("gone")
 
-    duties = Duties("attic-7", lambda: "idle", lambda: "", (fail, lambda: done.append(1)), lambda: None)
+    def beat() -> WorkerBeat:
+        return WorkerBeat("attic-7", time.time(), "idle", "")
+
+    duties = Duties("attic-7", beat, lambda: [], (fail, lambda: done.append(1)), lambda: None)
     with caplog.at_level(logging.WARNING):
         Beat(duties).once()
     assert done == [1]

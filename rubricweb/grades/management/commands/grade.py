@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from dataclasses import asdict
+from typing import Any, TypedDict
 
 import redis
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -16,12 +17,21 @@ from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.missing import missing_cells
+from rubricweb.grades.engine import monitor, progress
+from rubricweb.grades.engine.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.price import price
 from rubricweb.grades.models import GraderConfig, GradingJob
 
 POLL_SECONDS = 0.5
 START_A_WORKER = "python manage.py worker"
+
+
+class Scope(TypedDict):
+    """What to grade, and by what."""
+
+    topics: list[Topic] | None
+    items: ItemQuerySet | None
+    configs: list[GraderConfig]
 
 
 class Command(BaseCommand):
@@ -34,30 +44,54 @@ class Command(BaseCommand):
         parser.add_argument("--backend", metavar="B", help="grader back-end (default: the one that asks L)")
         parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
         parser.add_argument("--bank", metavar="NAME", help="only the items of this bank")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--dry-run", action="store_true", help="say what it would cost, and start nothing")
+        what.add_argument("--retry-failed", action="store_true", help="grade again what failed, instead")
         parser.add_argument("--wait", action="store_true", help="return when the job has ended")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = _collection(slug)
-        topics = _topics(collection, options["topic"])
-        items = _items(collection, options["bank"])
         config = _config(options["backend"], options["llm"], options["prompt_class"])
-        jobs = actions.start_grading(collection, by=None, topics=topics, items=items, configs=[config])
-        wordless = missing_cells(collection, [config], topics=topics, items=items)[0].wordless
-        if wordless:
-            self._say(f"{wordless} items cannot be graded: only their ids are known, not their texts.")
-        if not jobs:
-            self._say("No job was started: no grade is missing that is not being made already.")
-        for job in jobs:
-            self._say(f"Started job {job.pk}: {job.total:,} cells, {job.scope}.")
-            self._warn_without_worker()
+        scope: Scope = {
+            "topics": _topics(collection, options["topic"]),
+            "items": _items(collection, options["bank"]),
+            "configs": [config],
+        }
+        if options["dry_run"]:
+            self._say_price(collection, scope, is_json=options["json"])
+            return
+        start = actions.retry_failed if options["retry_failed"] else actions.start_grading
+        jobs = start(collection, by=None, **scope)
+        wordless = missing_cells(collection, **scope)[0].wordless
+        self._say_started(jobs, wordless, what="failed" if options["retry_failed"] else "missing")
         if options["wait"]:
             jobs = [self._wait(job) for job in jobs]
         if options["json"]:
-            self.stdout.write(
-                json.dumps({"jobs": [_record(job) for job in jobs], "items_without_text": wordless})
-            )
+            records = [_record(job) for job in jobs]
+            self.stdout.write(json.dumps({"jobs": records, "items_without_text": wordless}))
         _raise_if_unfinished(jobs if options["wait"] else [])
+
+    def _say_started(self, jobs: list[GradingJob], wordless: int, *, what: str) -> None:
+        if wordless:
+            self._say(f"{wordless} items cannot be graded: only their ids are known, not their texts.")
+        if not jobs:
+            self._say(f"No job was started: no grade is {what} that is not being made already.")
+        for job in jobs:
+            self._say(f"Started job {job.pk}: {job.total:,} cells, {job.scope}.")
+            self._warn_without_worker()
+
+    def _say_price(self, collection: Collection, scope: Scope, *, is_json: bool) -> None:
+        left = left_to_start(collection, missing_cells(collection, **scope))
+        found = price(collection, left, workers=len(monitor.workers().rows))
+        self._say(f"{found.cells:,} cells to grade; nothing was started.")
+        if found.tokens is not None:
+            self._say(f"About {found.tokens:,} input tokens, estimated from the characters.")
+        if found.dollars is not None:
+            self._say(f"About ${found.dollars:,.2f} for them.")
+        self._say(f"Time: {found.seconds_words or 'unknown, this grader has not been measured yet'}.")
+        if is_json:
+            self.stdout.write(json.dumps({"dry_run": asdict(found)}))
 
     def _say(self, words: str) -> None:
         self.stderr.write(words, style_func=str)
@@ -83,6 +117,8 @@ class Command(BaseCommand):
             if words != said:
                 self._say(words)
                 said = words
+            if row.job.is_paused and row.job.pause_reason:
+                raise CommandError(row.job.pause_reason)
             if not row.is_live:
                 return row.job
             time.sleep(POLL_SECONDS)

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from rubricweb.core import queue
 from rubricweb.core.worker import Duties, Runner
-from rubricweb.grades.engine import leases, reaper, working
+from rubricweb.grades.engine import able, leases, reaper, working
 
 BEATS_A_LEASE = 3
 
@@ -18,11 +18,12 @@ class Command(BaseCommand):
     help = "Grade queued jobs until stopped (SIGTERM, Ctrl-C). Any number of workers may run."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        settings.DEBUG = False  # Django would keep the text of every statement, for a page that no worker has
         duties = Duties(
             name=leases.worker_name(),
-            doing=working.now.doing,
-            device=lambda: working.now.device,
-            every_beat=(working.now.renew, reaper.reap),
+            beat=working.now.beat,
+            more_queues=able.more_queues,
+            every_beat=(working.now.renew, reaper.reap, able.fail_what_nobody_can_run),
             stop=working.now.stop,
             beat_seconds=min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE),
         )

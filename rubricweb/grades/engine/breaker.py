@@ -1,0 +1,108 @@
+"""The circuit breaker: a job that can only fail pauses itself, before it costs more time or money.
+
+Which errors are hopeless at once, which after some, and which only as a share of all, differs by class.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+AFTER = {"auth": 1, "quota": 3}
+"""Pauses after so many since the job began or was resumed."""
+IN_A_ROW = {"rate": 10, "timeout": 10, "server": 10, "memory": 10, "unavailable": 10}
+"""Pauses after so many one after the other."""
+SHARE, SHARE_OF = {"parse": 0.2}, 50
+"""Pauses at more than this share of at least so many cells."""
+
+REMEDIES = {
+    "auth": "Check the key of the model server in the worker's environment, and start the worker again.",
+    "quota": "The account has nothing left: raise its limit or wait until it is renewed.",
+    "rate": "The server asks for fewer calls: run fewer workers, or wait a while.",
+    "timeout": "The server answers too slowly: see whether it is overloaded, or raise the time limit.",
+    "server": "The model server has errors of its own: read its log.",
+    "parse": "The model does not answer as the prompt asks: read some of its replies, then choose another "
+    "prompt or model.",
+    "context": "The prompt is longer than the model can read: choose a model with a longer context.",
+    "memory": "The device has too little memory for this model: choose a smaller one or a larger device.",
+    "unavailable": "The grader cannot run here: see what the error says to install or to start.",
+}
+OTHERWISE = "Read the errors; they may differ from cell to cell."
+WORDS = {
+    "auth": "the server refused the key",
+    "quota": "the quota is used up",
+    "rate": "too many calls",
+    "timeout": "no answer in time",
+    "server": "errors of the server",
+    "parse": "replies without a rating",
+    "context": "prompt too long",
+    "memory": "out of memory",
+    "unavailable": "grader unavailable",
+}
+
+
+def remedy(error_class: str) -> str:
+    return REMEDIES.get(error_class, OTHERWISE)
+
+
+def words(error_class: str) -> str:
+    return WORDS.get(error_class, "other errors")
+
+
+@dataclass
+class Breaker:
+    """What happened since the job began or was resumed; kept with the job in JSON."""
+
+    base: int = 0
+    """Cells of the job that were done by then."""
+    seen: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    row_of: str = ""
+    """The class of the latest error, while nothing has succeeded after it."""
+    row: int = 0
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> Breaker:  # Any: JSON
+        return cls(**{**kept, "counts": Counter(kept.get("counts", {}))})
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        return {
+            "base": self.base,
+            "seen": self.seen,
+            "counts": dict(self.counts),
+            "row_of": self.row_of,
+            "row": self.row,
+        }
+
+    def add(self, error_class: str) -> None:
+        """One more cell; `error_class` is empty where it was graded."""
+        self.seen += 1
+        if error_class:
+            self.counts[error_class] += 1
+        self.row = self.row + 1 if error_class and error_class == self.row_of else int(bool(error_class))
+        self.row_of = error_class
+
+    @property
+    def tripped(self) -> str:
+        """The class of errors that is enough to pause the job, or nothing."""
+        for error_class, count in self.counts.items():
+            if count >= AFTER.get(error_class, count + 1):
+                return error_class
+            share = SHARE.get(error_class)
+            if share is not None and self.seen >= SHARE_OF and count > share * self.seen:
+                return error_class
+        return self.row_of if self.row >= IN_A_ROW.get(self.row_of, self.row + 1) else ""
+
+    @property
+    def sentence(self) -> str:
+        """What happened and what to do, once it has tripped."""
+        error_class = self.tripped
+        if error_class in SHARE:
+            many = f"{self.counts[error_class]:,} of {self.seen:,} cells"
+        elif error_class in IN_A_ROW:
+            many = f"{self.row:,} times in a row"
+        else:
+            many = "once" if self.counts[error_class] == 1 else f"{self.counts[error_class]:,} times"
+        return f"Paused: {words(error_class)}, {many}. {remedy(error_class)} Then resume."

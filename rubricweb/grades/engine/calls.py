@@ -1,0 +1,100 @@
+"""Single calls of a job: what was asked, what came back, how often it was tried, and where its cell is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core.paginator import Page, Paginator
+
+from grading import prompts
+from grading.errors import UnknownPrompt
+from grading.types import ItemKind, Outcome
+from rubricweb.banks.models import DIRECT_UID, Item
+from rubricweb.grades import convert
+from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.engine import breaker
+from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.grades.querysets import GradeQuerySet
+
+CALLS_A_PAGE = 20
+LATEST_CALLS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    grade: Grade
+    item: Item | None
+    """One that asks these words now, to link to its cell; None where no item does any more."""
+    prompt: str
+    """Written again from the same parts; empty where its wording is not known any more."""
+
+    @property
+    def key(self) -> str:
+        return str(self.grade.pk)
+
+    @property
+    def is_failed(self) -> bool:
+        return self.grade.outcome == Outcome.FAILED
+
+    @property
+    def raw_reply(self) -> str:
+        return self.grade.answer if self.is_failed else self.grade.reply
+
+    @property
+    def reason(self) -> str:
+        return self.grade.reply if self.is_failed else ""
+
+    @property
+    def error_words(self) -> str:
+        return breaker.words(self.grade.error_class) if self.is_failed else ""
+
+
+def failed_calls(job: GradingJob, page: object) -> Page[Call]:
+    return _page(job, Grade.objects.filter(job=job, outcome=Outcome.FAILED), page)
+
+
+def latest_calls(job: GradingJob, page: object) -> Page[Call]:
+    """The newest grades of the job, of the topics that it worked on last."""
+    chunks = job.chunks.filter(done__gt=0).order_by("-number")
+    topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
+    grades = Grade.objects.by(job.config).for_topics(topics).filter(job=job)
+    latest = list(grades.order_by("-pk").values_list("pk", flat=True)[:LATEST_CALLS])
+    return _page(job, Grade.objects.filter(pk__in=latest), page)
+
+
+def _page(job: GradingJob, grades: GradeQuerySet, number: object) -> Page[Call]:
+    related = grades.select_related("config", "topic", "revision", "passage").order_by("-pk")
+    related = related.prefetch_related("revision__answer_keys")
+    page = Paginator(related, CALLS_A_PAGE).get_page(number)
+    rows = list(page.object_list)
+    items = _items(job, rows)
+    page.object_list = [Call(row, items.get(row.revision_id), _prompt(row, items)) for row in rows]
+    return page
+
+
+def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
+    """By revision."""
+    asking = Item.objects.filter(
+        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
+    )
+    return {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
+
+
+def _prompt(grade: Grade, items: dict[int, Item]) -> str:
+    """A prompt class in another version than that which was asked is not shown for it."""
+    try:
+        prompt = prompts.get(grade.config.prompt_class)
+        if spec_of(grade.config).fingerprint != grade.config.fingerprint:
+            return ""
+    except UnknownPrompt:
+        return ""
+    pair = convert.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items))
+    cut = grade.context_chars
+    return prompt.render(pair, None if cut is None else pair.passage.text[:cut])
+
+
+def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:
+    if grade.revision.uid == DIRECT_UID:
+        return ItemKind.DIRECT
+    item = items.get(grade.revision_id)
+    return ItemKind(item.kind) if item else min(kinds_of(grade.config))

@@ -1,0 +1,92 @@
+"""What a job would cost, before anybody starts it: cells, tokens, time and, where a price is set, money."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from django.conf import settings
+from django.db.models.functions import Length
+
+from grading import prompts
+from grading.errors import UnknownPrompt
+from grading.graders import registry
+from rubricweb.banks.models import ItemRevision
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.engine.missing import Missing, TopicGap
+from rubricweb.grades.engine.progress import UNSURE, Range, in_words, measured_rate
+
+CHARS_A_TOKEN = 4
+"""Of English, in the usual tokenizers: an estimate."""
+CACHED_COLLECTIONS = 8
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of all that is missing in a scope; None where nothing is known."""
+
+    cells: int
+    tokens: int | None
+    """Estimated; None where no model reads them."""
+    seconds: Range | None
+    dollars: float | None
+
+    @property
+    def seconds_words(self) -> str:
+        return in_words(self.seconds) if self.seconds else ""
+
+
+def price(collection: Collection, missing: list[Missing], *, workers: int) -> Price:
+    """`workers` share the work."""
+    asked = [one for one in missing if one.cells]
+    tokens = {id(one): _tokens(collection, one) for one in asked if _has_model(one)}
+    rates = [measured_rate(one.config) for one in asked]
+    known = [one.cells / rate for one, rate in zip(asked, rates, strict=True) if rate]
+    seconds = sum(known) / max(1, workers)
+    prices = {id(one): settings.PRICES.get(one.config.llm) for one in asked}
+    dollars = [tokens.get(key, 0) / MILLION * float(each) for key, each in prices.items() if each is not None]
+    return Price(
+        cells=sum(one.cells for one in asked),
+        tokens=sum(tokens.values()) if tokens else None,
+        seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if known and len(known) == len(asked) else None,
+        dollars=sum(dollars) if dollars and len(dollars) == len(asked) else None,
+    )
+
+
+def _has_model(missing: Missing) -> bool:
+    backend = registry.BACKENDS.get(missing.config.backend)
+    return backend is None or backend.needs_model
+
+
+def _tokens(collection: Collection, missing: Missing) -> int:
+    """The characters of every prompt, by its parts, so that no prompt has to be written for it."""
+    try:
+        template = len(prompts.get(missing.config.prompt_class).template)
+    except UnknownPrompt:
+        template = 0
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    passages = _passage_chars(collection.pk, stamp)
+    topics = [gap.topic_id for gap in missing.gaps]
+    items = dict(
+        ItemRevision.objects.filter(topic__in=topics).annotate(n=Length("text")).values_list("pk", "n")
+    )
+    queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
+    chars = sum(
+        _chars(gap, passages, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
+    )
+    return round(chars / CHARS_A_TOKEN)
+
+
+def _chars(gap: TopicGap, passages: dict[int, int], items: dict[int, int]) -> int:
+    of_passages = np.array([passages.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
+    of_items = np.array([items.get(pk, 0) for pk in gap.revision_pks], dtype=np.int64)
+    return int(gap.mask.sum(axis=1) @ of_passages + gap.mask.sum(axis=0) @ of_items)
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _passage_chars(collection_id: int, stamp: int) -> dict[int, int]:
+    """Passages change with imports only, which move the stamp."""
+    rows = Passage.objects.filter(collection=collection_id).annotate(n=Length("text"))
+    return dict(rows.values_list("pk", "n"))
