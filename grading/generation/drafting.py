@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from grading.errors import ParseFailure
+from grading.errors import ParseFailure, UnknownPrompt
 from grading.generation import prompts
 from grading.generation.parsing import parse_drafts
 from grading.generation.prompts import DraftPrompt
@@ -39,10 +39,15 @@ class DraftRequest:
 
     @property
     def prompt(self) -> DraftPrompt:
-        """Raises UnknownPrompt, also where the class is worded for the other kind."""
+        """Raises UnknownPrompt, also for a prompt that drafts the other kind or needs the subtopic."""
         style = "TrecCar" if self.subtopic else "TrecDl"
         what = "Questions" if self.kind is ItemKind.QUESTION else "Nuggets"
-        return prompts.get(self.prompt_class or f"{style}{what}")
+        prompt = prompts.get(self.prompt_class or f"{style}{what}")
+        if not prompt.drafts or prompt.kind is not self.kind:
+            raise UnknownPrompt(f"{prompt.prompt_class} does not draft {self.kind} items")
+        if prompt.needs_subtopic and not self.subtopic:
+            raise UnknownPrompt(f"{prompt.prompt_class} drafts for a subtopic, and none is given")
+        return prompt
 
     @property
     def messages(self) -> list[tuple[str, str]]:
@@ -50,7 +55,7 @@ class DraftRequest:
         words = {
             "query_text": self.topic.text,
             "query_title": self.topic.text,
-            "query_subtopic": self.subtopic or self.topic.text,
+            "query_subtopic": self.subtopic,
         }
         return [("user", self.prompt.render(words))]
 

@@ -32,6 +32,11 @@ class DraftPrompt:
         return f"{self.prompt_class}@{self.version}"
 
     @property
+    def drafts(self) -> bool:
+        """Does it ask for items, rather than about items that are there?"""
+        return "{nuggets}" not in self.template
+
+    @property
     def needs_subtopic(self) -> bool:
         return "{query_subtopic}" in self.template
 

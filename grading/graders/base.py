@@ -12,7 +12,7 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.parsing import is_unanswerable
 from grading.prompts import Prompt
-from grading.types import Grade, GradeFailure, Outcome, Pair
+from grading.types import Grade, GradeFailure, ItemKind, Outcome, Pair
 from grading.verify import verify
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -98,8 +98,9 @@ def unasked(prompt: Prompt, pair: Pair) -> Grade | GradeFailure | None:
 
 def _problem(prompt: Prompt, pair: Pair) -> str:
     if pair.item.kind not in prompt.kinds:
-        kinds = " or ".join(sorted(prompt.kinds))
-        return f"{prompt.prompt_class} is worded for a {kinds}, not for a {pair.item.kind} item"
+        is_direct = ItemKind.DIRECT in prompt.kinds
+        worded_for = "direct grading" if is_direct else "a " + " or ".join(sorted(prompt.kinds))
+        return f"{prompt.prompt_class} is worded for {worded_for}, not for a {pair.item.kind} item"
     if prompt.needs_key and not pair.item.answers:
         return f"{prompt.prompt_class} compares with an answer key, and the item has none"
     if prompt.needs_answer and pair.answer is None:

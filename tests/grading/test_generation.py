@@ -75,6 +75,24 @@ def test_nuggets_for_a_subtopic_are_asked_in_the_papers_words() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("prompt_class", "problem"),
+    [
+        ("TrecDlNuggets", "TrecDlNuggets does not draft question items"),
+        ("NuggetImportance", "NuggetImportance does not draft question items"),
+        ("TrecCarQuestions", "TrecCarQuestions drafts for a subtopic, and none is given"),
+    ],
+)
+def test_a_prompt_that_does_not_fit_the_request_is_refused(prompt_class: str, problem: str) -> None:
+    with pytest.raises(UnknownPrompt, match=problem):
+        draft(Scripted(), DraftRequest(TOPIC, ItemKind.QUESTION, prompt_class=prompt_class))
+
+
+def test_a_subtopic_can_be_asked_about_with_a_prompt_for_queries() -> None:
+    request = DraftRequest(CAR, ItemKind.QUESTION, "Infiltration", prompt_class="TrecDlQuestions")
+    assert request.prompt.prompt_id == "TrecDlQuestions@1"
+
+
 def test_braces_in_a_query_stay() -> None:
     assert words(Topic("q", "what is {instruction} or {query_title}?"), ItemKind.QUESTION).startswith(
         "Break the query 'what is {instruction} or {query_title}?' into"

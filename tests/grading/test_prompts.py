@@ -1,12 +1,13 @@
 """The words that models are asked with; the published ones letter for letter."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grading import prompts
+from grading import generation, prompts
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt
@@ -247,3 +248,20 @@ def test_every_prompt_has_a_source_and_an_id_with_its_version() -> None:
 def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownPrompt, match=r"'FagZ'; known are FagB, FagB_few, HELM, LexicalBaseline"):
         prompts.get("FagZ")
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("prompt", prompts.known(), ids=lambda prompt: prompt.prompt_class)
+def test_the_docs_tell_how_each_prompt_is_read(prompt: Prompt) -> None:
+    scale = f"{prompt.scale[0]}\u2013{prompt.scale[1]}" if prompt.scale else "\u2013"
+    cells = [prompt.purpose.value, ", ".join(sorted(prompt.kinds)), scale, f"`{prompt.rule.value}`"]
+    [row] = [line for line in DOCS.splitlines() if line.startswith(f"| `{prompt.prompt_class}` |")]
+    assert f" | {' | '.join(cells)} | " in row
+    assert f"\n| `{prompt.rule.value}` | " in DOCS
+
+
+@pytest.mark.parametrize("prompt", generation.known(), ids=lambda prompt: prompt.prompt_class)
+def test_the_docs_name_each_drafting_prompt(prompt: generation.DraftPrompt) -> None:
+    assert f"\n| `{prompt.prompt_class}` | " in DOCS

@@ -219,7 +219,7 @@ VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 @pytest.mark.parametrize(
     ("prompt_class", "pair", "reason"),
     [
-        ("FagB", PAIR, "FagB is worded for a direct, not for a question item"),
+        ("FagB", PAIR, "FagB is worded for direct grading, not for a question item"),
         ("QuestionCompleteConcisePromptWithAnswerKey2", KEYLESS, "an answer key, and the item has none"),
         (VERIFYING, KEYLESS, "the item has none"),
         (VERIFYING, PAIR, "verifies an answer, and none was extracted"),
