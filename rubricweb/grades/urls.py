@@ -1,13 +1,19 @@
 from django.urls import path
 
-from rubricweb.grades.views import jobs
+from rubricweb.grades.views import job, jobs
 from rubricweb.grades.views.impact import impact
 
 app_name = "grades"
 urlpatterns = [
     path("<slug:slug>/jobs/", jobs.jobs, name="jobs"),
-    path("<slug:slug>/jobs/<int:job_id>/cancel/", jobs.cancel, name="cancel"),
+    path("<slug:slug>/jobs/<int:job_id>/", job.job, name="job"),
+    path("<slug:slug>/jobs/<int:job_id>/pause/", job.pause, name="pause"),
+    path("<slug:slug>/jobs/<int:job_id>/resume/", job.resume, name="resume"),
+    path("<slug:slug>/jobs/<int:job_id>/cancel/", job.cancel, name="cancel"),
+    path("<slug:slug>/jobs/<int:job_id>/retry/", job.retry, name="retry"),
+    path("<slug:slug>/grades/<int:grade_id>/again/", job.again, name="again"),
     path("<slug:slug>/missing/", jobs.missing, name="missing"),
     path("<slug:slug>/start/", jobs.start, name="start"),
+    path("<slug:slug>/retry-failed/", jobs.retry_failed, name="retry-failed"),
     path("banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact, name="impact"),
 ]

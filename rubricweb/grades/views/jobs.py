@@ -13,9 +13,10 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import access, actions
+from rubricweb.grades import actions
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.monitor import Scope
+from rubricweb.grades.models import GradingJob
 
 JOBS = "grades/jobs.html"
 MISSING = "grades/missing.html"
@@ -46,20 +47,30 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
         messages.success(request, f"Grading {sum(job.total for job in started):,} cells.")
     else:
         messages.info(request, "Nothing to start: no grade is missing that is not being made already.")
-    return _after(request, collection, scope)
+    return after(request, collection)
 
 
 @require_POST
-def cancel(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """Stop a job; its grades stay."""
-    job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
-    job = actions.cancel_job(job, by=request.user)
-    messages.info(request, f"Job {job.pk} is {job.state}. Its grades are kept.")
-    return _after(request, job.collection, _scope(job.collection, request.POST))
+def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Grade again what failed in the scope."""
+    collection = collection_for(request.user, slug, needed=roles.TO_GRADE)
+    scope = _scope(collection, request.POST)
+    started = actions.retry_failed(collection, by=request.user, topics=scope.topics, items=scope.items)
+    say_retried(request, started)
+    return after(request, collection)
 
 
-def _after(request: HtmxRequest, collection: Collection, scope: Scope) -> HttpResponse:
+def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
+    if started:
+        cells = sum(job.total for job in started)
+        messages.success(request, f"Grading {cells:,} failed {'cell' if cells == 1 else 'cells'} again.")
+    else:
+        messages.info(request, "Nothing to retry: no grade is failed that is not being retried already.")
+
+
+def after(request: HtmxRequest, collection: Collection) -> HttpResponse:
     """The part that the form stands in says so in `part`; a plain browser goes back to `next`."""
+    scope = _scope(collection, request.POST)
     fallback = reverse("grades:jobs", args=[collection.slug])
     to = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
@@ -90,7 +101,7 @@ def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
         "section": "jobs",
         "rows": monitor.job_rows(collection),
         "workers": monitor.workers(),
-        "may_grade": _may_grade(request, collection),
+        "may_grade": may_grade(request, collection),
     }
 
 
@@ -99,12 +110,12 @@ def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope)
         "collection": collection,
         "scope": scope,
         "gap": monitor.gap(collection, scope),
-        "may_grade": _may_grade(request, collection),
+        "may_grade": may_grade(request, collection),
         "next": request.POST.get("next") or _page(request),
     }
 
 
-def _may_grade(request: HtmxRequest, collection: Collection) -> bool:
+def may_grade(request: HtmxRequest, collection: Collection) -> bool:
     held = roles.role_of(request.user, collection)
     return held is not None and held.includes(roles.TO_GRADE)
 

@@ -1,0 +1,103 @@
+"""One job: its single calls, and what people do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
+from rubricweb.grades import access, actions
+from rubricweb.grades.engine import calls, progress
+from rubricweb.grades.models import GradingJob
+from rubricweb.grades.views.jobs import after, may_grade, say_retried
+
+JOB = "grades/job.html"
+
+
+@require_safe
+def job(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    """How far it is, its errors, and its calls: failed ones, or with `show=latest` the latest; live."""
+    job = access.job_for(request.user, slug, job_id)
+    return page_or_part(request, JOB, _context(request, job), part="job")
+
+
+@require_POST
+def pause(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    return _steered(request, slug, job_id, steer=actions.pause_job)
+
+
+@require_POST
+def resume(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    return _steered(request, slug, job_id, steer=actions.resume_job)
+
+
+@require_POST
+def cancel(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    """After the batch that is being graded, or with `when=now` at once; what is saved stays."""
+    is_now = request.POST.get("when") == "now"
+    return _steered(
+        request, slug, job_id, steer=actions.cancel_job if is_now else actions.cancel_job_after_batch
+    )
+
+
+@require_POST
+def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    """Grade again what failed in this job."""
+    job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
+    say_retried(request, actions.retry_failed_of(job, by=request.user))
+    return _after(request, job)
+
+
+@require_POST
+def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
+    """Grade one failed cell again."""
+    grade = access.grade_for(request.user, slug, grade_id, needed=roles.TO_GRADE)
+    collection = grade.topic.collection
+    say_retried(request, actions.retry_cell(collection, grade, by=request.user))
+    return _after(request, grade.job) if grade.job else after(request, collection)
+
+
+SAYS = {
+    GradingJob.State.PAUSED: "Job {} is paused: workers save what they are at, and take no more.",
+    GradingJob.State.CANCELLING: "Job {} ends when what is being graded now is saved.",
+    GradingJob.State.CANCELLED: "Job {} is cancelled. Its grades are kept.",
+    GradingJob.State.RUNNING: "Job {} goes on.",
+    GradingJob.State.QUEUED: "Job {} goes on.",
+}
+
+
+def _steered(
+    request: HtmxRequest, slug: str, job_id: int, *, steer: Callable[..., GradingJob]
+) -> HttpResponse:
+    job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
+    job = steer(job, by=request.user)
+    says = SAYS.get(GradingJob.State(job.state), "Job {} has ended: {}.")
+    messages.info(request, says.format(job.pk, job.state))
+    return _after(request, job)
+
+
+def _after(request: HtmxRequest, job: GradingJob) -> HttpResponse:
+    if request.htmx and request.POST.get("part") == "job":
+        job = access.job_for(request.user, job.collection.slug, job.pk)
+        to = reverse("grades:job", args=[job.collection.slug, job.pk])
+        return after_post(request, f"{JOB}#job", _context(request, job), to=to)
+    return after(request, job.collection)
+
+
+def _context(request: HtmxRequest, job: GradingJob) -> Context:
+    asked = request.GET or request.POST
+    show = "latest" if asked.get("show") == "latest" else "failed"
+    find = calls.latest_calls if show == "latest" else calls.failed_calls
+    return {
+        "collection": job.collection,
+        "section": "jobs",
+        "row": progress.job_progress(job),
+        "show": show,
+        "page": find(job, asked.get("page")),
+        "may_grade": may_grade(request, job.collection),
+    }
