@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
+from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders.base import Grader, GraderSpec
 from grading.prompts import Prompt
@@ -35,6 +36,22 @@ class Backend:
         """Can it ask this prompt? The baseline's is none that a model could be asked."""
         is_askable = prompt.placeholders and self.asks_any
         return bool(is_askable) or prompt.prompt_class in self.prompt_classes
+
+    @property
+    def choices(self) -> tuple[Prompt, ...]:
+        """The published prompts that it can ask of a passage and an item, its own ones first.
+
+        Not those about an answer that another prompt extracted.
+        """
+        asked = [prompt for prompt in prompts.known() if self.asks(prompt) and not prompt.needs_answer]
+        own = {prompt_class: place for place, prompt_class in enumerate(self.prompt_classes)}
+        return tuple(sorted(asked, key=lambda prompt: own.get(prompt.prompt_class, len(own))))
+
+    def chosen(self, prompt_classes: Iterable[str]) -> tuple[str, ...]:
+        """Of these classes those that it can ask, in the order of `choices`; its own ones where none is."""
+        wanted = set(prompt_classes)
+        found = [prompt.prompt_class for prompt in self.choices if prompt.prompt_class in wanted]
+        return tuple(found) or self.prompt_classes
 
 
 BACKENDS: dict[str, Backend] = {

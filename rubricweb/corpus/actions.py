@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from django.db import transaction
 
@@ -19,16 +19,19 @@ class CollectionSettings:
     min_relevant: int
     grader_backend: str
     grader_llm: str
+    grader_prompts: tuple[str, ...] = ()
+    """Prompt classes; empty for those of the back-end."""
 
 
 @transaction.atomic
 def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
-    """Set name, relevance level and grader. Grades of the earlier grader stay and can still be looked at."""
+    """Set name, relevance level, grader and its prompts. Grades of the earlier grader stay."""
     collection.name = settings.name
     collection.min_relevant = settings.min_relevant
     collection.grader_backend = settings.grader_backend
     collection.grader_llm = settings.grader_llm
-    collection.save(update_fields=["name", "min_relevant", "grader_backend", "grader_llm"])
+    collection.grader_prompts = list(settings.grader_prompts)
+    collection.save(update_fields=[field.name for field in fields(settings)])
     audit.record("settings changed", collection, by=by, detail=settings)
     events.publish_on_commit(collection.channel, "items")
     return collection

@@ -17,6 +17,8 @@ class Collection(models.Model):
     grader_backend = models.CharField(max_length=40, default="lexical")
     grader_llm = models.CharField(max_length=200, default="lexical")
     """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
+    grader_prompts = models.JSONField(default=list, blank=True)
+    """The prompt classes that it asks; empty for those that its back-end asks where nothing else is said."""
     stamp = models.PositiveBigIntegerField(default=1)
     """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     created_at = models.DateTimeField(auto_now_add=True)

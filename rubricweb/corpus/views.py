@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from grading.graders import registry
 from rubricweb.accounts import roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.roles import Role
@@ -51,7 +52,10 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _present(collection: Collection) -> dict[str, object]:
-    return {name: getattr(collection, name) for name in SettingsForm.base_fields}
+    """The form's values; the prompts that are asked by default are ticked like chosen ones."""
+    backend = registry.BACKENDS[collection.grader_backend]
+    present = {name: getattr(collection, name) for name in SettingsForm.base_fields}
+    return present | {"grader_prompts": backend.chosen(collection.grader_prompts)}
 
 
 def _settings_page(

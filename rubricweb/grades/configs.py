@@ -43,9 +43,11 @@ def spec_of(config: GraderConfig) -> GraderSpec:
 
 
 def active_configs(collection: Collection) -> list[GraderConfig]:
-    """What Re-grade runs in this collection: one config a prompt class of its back-end."""
+    """What Re-grade runs in this collection: one config a prompt class that an organizer chose, else the
+    back-end's own ones."""
     backend = registry.BACKENDS[collection.grader_backend]
-    return [config_for(backend.name, collection.grader_llm, name) for name in backend.prompt_classes]
+    chosen = backend.chosen(collection.grader_prompts)
+    return [config_for(backend.name, collection.grader_llm, name) for name in chosen]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

@@ -1,8 +1,11 @@
 """The organizer's settings page: grader, relevance level, members."""
 
+import re
+
 import pytest
 from django.test import Client
 
+from grading.graders import BACKENDS
 from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
 
@@ -24,7 +27,41 @@ def test_the_baseline_always_goes_by_its_own_name(owner, collection, client_of):
     assert collection.grader_llm == "lexical"
 
 
-@pytest.mark.parametrize("wrong", [{"name": ""}, {"min_relevant": "0"}, {"grader_backend": "oracle"}])
+def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
+    client = client_of(owner)
+    chosen = ["FagB", "QuestionCompleteConcisePromptWithAnswerKey2", "NuggetSelfRatedPrompt"]
+    assert client.post(PAGE, VALID | {"grader_prompts": chosen}).status_code == 302
+    collection.refresh_from_db()
+    assert sorted(collection.grader_prompts) == sorted(chosen)
+    page = client.get(PAGE).content.decode()
+    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', page)) == sorted(chosen)
+    for words in ("Rates questions", "Extracts answers", "Labels passages directly", "Verifies answers"):
+        assert words in page
+    assert "FagB (0 to 1)" in page
+    assert "T5VerifiedAnswerKey2" not in page
+
+
+def test_the_default_prompts_are_kept_as_no_choice(owner, collection, client_of):
+    client, default = client_of(owner), BACKENDS["hf_seq2seq"].prompt_classes
+    for posted in ([*default], [*default, "FagB"], []):
+        client.post(PAGE, VALID | {"grader_prompts": posted})
+        collection.refresh_from_db()
+        assert collection.grader_prompts == (posted if "FagB" in posted else [])
+    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', client.get(PAGE).content.decode())) == sorted(
+        default
+    )
+
+
+def test_the_baseline_asks_in_its_own_way_only(owner, collection, client_of):
+    client_of(owner).post(PAGE, VALID | {"grader_backend": "lexical", "grader_prompts": ["FagB"]})
+    collection.refresh_from_db()
+    assert collection.grader_prompts == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"grader_prompts": ["Oracle"]}, {"name": ""}, {"min_relevant": "0"}, {"grader_backend": "oracle"}],
+)
 def test_what_does_not_fit_changes_nothing(owner, collection, client_of, wrong):
     before = (collection.name, collection.grader_backend)
     answer = client_of(owner).post(PAGE, VALID | wrong)
