@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 
+from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
+from rubricweb.banks.errors import UnfitAnswerKey
 from rubricweb.banks.models import Item
 
 if TYPE_CHECKING:
@@ -38,6 +40,25 @@ class WordingForm(forms.Form):
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
 
+class AnswerKeyForm(forms.Form):
+    """Accepted answers of a question, one a line; empty takes the key away."""
+
+    texts = forms.CharField(
+        label="Accepted answers, one a line",
+        required=False,
+        max_length=MOST_KEYS * (KEY_CHARS + 2),
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="Each of them is right. Case, punctuation, word endings and small slips do not count.",
+    )
+    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+    def clean_texts(self) -> list[str]:
+        try:
+            return accepted_answers(self.cleaned_data["texts"].splitlines())
+        except UnfitAnswerKey as refusal:
+            raise forms.ValidationError(str(refusal)) from None
+
+
 class SupplyForm(forms.Form):
     """The words behind an id that was imported without them."""
 
@@ -65,6 +86,15 @@ def wording_form(item: Item, *, sent: QueryDict | None = None, text: str = "") -
     return focused(WordingForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"))
 
 
+def answer_key_form(
+    item: Item, *, sent: QueryDict | None = None, mine: list[str] | None = None
+) -> AnswerKeyForm:
+    """As it is, as sent, or with `mine` over the version that somebody else made."""
+    texts = [key.text for key in item.revision.answer_keys.all()] if mine is None else mine
+    initial = {"texts": "\n".join(texts), "seen": item.version}
+    return focused(AnswerKeyForm(sent, initial=initial, auto_id=f"item-{item.pk}-key-%s"), "texts")
+
+
 def supply_form(item: Item, *, sent: QueryDict | None = None) -> SupplyForm:
     return focused(SupplyForm(sent, auto_id=f"item-{item.pk}-%s"))
 
@@ -85,7 +115,7 @@ def new_item_form(
     return focused(form) if after else form
 
 
-def focused(form: AnyForm) -> AnyForm:
+def focused(form: AnyForm, name: str = "text") -> AnyForm:
     """The cursor starts in the words."""
-    form.fields["text"].widget.attrs["autofocus"] = True
+    form.fields[name].widget.attrs["autofocus"] = True
     return form

@@ -49,8 +49,10 @@ class Neighbours:
 
 
 def topic_items(bank: Bank, topic: Topic) -> list[Item]:
-    """Active and retired items in the bank's order, with their words."""
-    return list(bank.items.for_topic(topic).select_related("revision"))
+    """Active and retired items in the bank's order, with their words and answer keys."""
+    return list(
+        bank.items.for_topic(topic).select_related("revision").prefetch_related("revision__answer_keys")
+    )
 
 
 def item_groups(items: list[Item], topic: Topic, *, opened: Container[int] = ()) -> list[ItemGroup]:

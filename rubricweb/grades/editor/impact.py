@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.formats.ids import item_id
 from grading.measures import influence
 from grading.types import MISSING, ItemKind, Purpose
-from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.banks.models import AnswerKey, Bank, Item, ItemRevision
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
@@ -63,7 +63,7 @@ class Impact:
 def impact(draft: Draft) -> Impact:
     """Passages to grade, time and runs that could move, by the graders that Re-grade runs here."""
     pool = collection_pool(draft.bank.collection)
-    configs = [config for config in active_configs(draft.bank.collection) if draft.kind in kinds_of(config)]
+    configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose == Purpose.RATE]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     known = min((_known(config, draft, pool) for config in rating), default=0)
@@ -78,6 +78,14 @@ def impact(draft: Draft) -> Impact:
         could_move=could_move(draft, rating[0], pool) if rating else (),
         is_twin=others.filter(revision__uid=draft.uid, kind=draft.kind).exists(),
     )
+
+
+def _grades(config: GraderConfig, draft: Draft) -> bool:
+    """Of the draft's kind, and where it compares with accepted answers, these words have some."""
+    if draft.kind not in kinds_of(config):
+        return False
+    keys = AnswerKey.objects.filter(revision__topic=draft.topic, revision__uid=draft.uid)
+    return config.purpose != Purpose.VERIFY or keys.exists()
 
 
 def _known(config: GraderConfig, draft: Draft, pool: CollectionPool) -> int:

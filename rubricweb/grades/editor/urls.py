@@ -3,13 +3,14 @@
 from django.urls import path
 
 from rubricweb.banks.urls import urlpatterns as changes
-from rubricweb.grades.views import bank
+from rubricweb.grades.views import answer_key, bank
 
 app_name = "banks"
 urlpatterns = [
     *changes,
     path("<int:bank_id>/topics/<int:topic_id>/", bank.topic, name="topic"),
     path("<int:bank_id>/items/<int:item_id>/", bank.item, name="item"),
+    path("<int:bank_id>/items/<int:item_id>/answer-key/", answer_key.item_answer_key, name="item-answer-key"),
     path("<int:bank_id>/items/<int:item_id>/retire/", bank.item_retire, name="item-retire"),
     path("<int:bank_id>/items/<int:item_id>/restore/", bank.item_restore, name="item-restore"),
 ]

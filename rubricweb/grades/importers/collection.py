@@ -27,6 +27,7 @@ from rubricweb.corpus.importers import (
 )
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.verification import verify_again
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ class _Import:
             self.topics.read_queries(files.queries, is_replacing=files.replace)
         for path in files.banks:
             self.banks.read_bank(path, bank_name=files.bank_name)
+        verify_again(self.banks.keyed)
         for path in files.graded:
             self._read_graded(path)
         if files.runs:

@@ -1,0 +1,127 @@
+"""Stored answers against answer keys by rule: when a key changes, no model is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from grading import types
+from grading.errors import UnknownPrompt
+from grading.graders.registry import IMPORTED
+from grading.prompts import ParseRule, Prompt
+from grading.types import ItemKind, Outcome, Purpose
+from rubricweb.accounts.models import User
+from rubricweb.banks.actions import set_answer_keys
+from rubricweb.banks.models import AnswerKey, Item, ItemRevision
+from rubricweb.core import events
+from rubricweb.grades import store
+from rubricweb.grades.configs import spec_of
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.store import GradeRow
+
+WRITTEN_ROWS = 200
+"""Grades of one UPDATE."""
+
+Answers = tuple[str, ...]
+Verdict = tuple[int | None, str]
+"""(rating, outcome), as a row has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What checking stored answers did."""
+
+    answers: int
+    changed: int
+    """Of them: verdicts that are others now."""
+
+
+@transaction.atomic
+def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> Verified:
+    """`banks.actions.set_answer_keys`, and the stored answers to these words checked by what is right now."""
+    before = item.version
+    set_answer_keys(item, texts=texts, seen=seen, by=by)
+    return verify_again([item.revision_id]) if item.version != before else Verified(0, 0)
+
+
+@transaction.atomic
+def verify_again(revision_ids: Iterable[int]) -> Verified:
+    """Give the stored answers to these wordings the verdict of their present keys."""
+    stored = Grade.objects.filter(revision__in=list(revision_ids), config__purpose=Purpose.VERIFY)
+    pairs = list(stored.order_by("config", "revision").values_list("config", "revision").distinct())
+    configs = GraderConfig.objects.in_bulk({config for config, _ in pairs})
+    revisions = ItemRevision.objects.select_related("topic__collection").in_bulk({pk for _, pk in pairs})
+    checked = [_verify(configs[config], revisions[revision]) for config, revision in pairs]
+    return Verified(sum(one.answers for one in checked), sum(one.changed for one in checked))
+
+
+def with_present_keys(config: GraderConfig, rows: list[GradeRow]) -> list[GradeRow]:
+    """New grades by the keys of now: one may have changed since the model was asked.
+
+    Within the transaction that saves them; until its end nobody changes these keys.
+    """
+    prompt = _prompt_by_key(config)
+    if prompt is None:
+        return rows
+    keys = _locked_keys({row.revision_id for row in rows})
+    return [
+        row if row.outcome == Outcome.FAILED else _checked(prompt, row, keys.get(row.revision_id, ()))
+        for row in rows
+    ]
+
+
+def _prompt_by_key(config: GraderConfig) -> Prompt | None:
+    """The prompt of a config that compares answers with the key by rule; what a file said stays as it is."""
+    if config.backend == IMPORTED or config.purpose != Purpose.VERIFY:
+        return None
+    try:
+        prompt = spec_of(config).prompt
+    except UnknownPrompt:
+        return None
+    return prompt if prompt.rule is ParseRule.ANSWER_KEY else None
+
+
+def _verify(config: GraderConfig, revision: ItemRevision) -> Verified:
+    prompt = _prompt_by_key(config)
+    if prompt is None:
+        return Verified(0, 0)
+    answers = _locked_keys({revision.pk}).get(revision.pk, ())
+    store.recount(config, revision.topic_id)
+    stored = Grade.objects.by(config).filter(revision=revision).exclude(outcome=Outcome.FAILED)
+    rows = list(stored.only("rating", "outcome", "answer"))
+    changed = []
+    for row in rows:
+        before = (row.rating, row.outcome)
+        row.rating, row.outcome = _verdict(prompt, row.answer, answers)
+        if (row.rating, row.outcome) != before:
+            changed.append(row)
+    Grade.objects.bulk_update(changed, ["rating", "outcome"], batch_size=WRITTEN_ROWS)
+    events.publish_on_commit(revision.topic.collection.channel, "grades")
+    return Verified(len(rows), len(changed))
+
+
+def _locked_keys(revision_ids: set[int]) -> Mapping[int, Answers]:
+    """The accepted answers by wording; the lock makes changing them and saving verdicts take turns."""
+    list(
+        ItemRevision.objects.select_for_update().filter(pk__in=revision_ids).order_by("pk").values_list("pk")
+    )
+    keys: dict[int, Answers] = {}
+    for pk, text in AnswerKey.objects.filter(revision__in=revision_ids).values_list("revision_id", "text"):
+        keys[pk] = (*keys.get(pk, ()), text)
+    return keys
+
+
+def _checked(prompt: Prompt, row: GradeRow, keys: Answers) -> GradeRow:
+    rating, outcome = _verdict(prompt, row.answer, keys)
+    return row._replace(rating=rating, outcome=outcome)
+
+
+def _verdict(prompt: Prompt, answer: str, keys: Answers) -> Verdict:
+    """Without a key the answer is kept, unrated: a later key finds it."""
+    if not keys:
+        return None, Outcome.EXTRACTED.value
+    item = types.Item("", ItemKind.QUESTION, "", keys)
+    parsed = prompt.parse(answer, types.Pair(item, types.Passage("", ""), types.Topic("", "")))
+    return parsed.rating, parsed.outcome.value
