@@ -3,9 +3,11 @@
 from django.urls import path
 
 from rubricweb.banks import views
+from rubricweb.banks.drafting.urls import urlpatterns as drafts
 
 app_name = "banks"
 urlpatterns = [
+    *drafts,
     path("<int:bank_id>/topics/<int:topic_id>/add/", views.item_add, name="item-add"),
     path("<int:bank_id>/items/<int:item_id>/edit/", views.item_edit, name="item-edit"),
     path("<int:bank_id>/items/<int:item_id>/text/", views.item_supply, name="item-supply"),

@@ -16,6 +16,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
+from rubricweb.banks.drafting.selectors import draft_of
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.forms import MoveForm, NewItemForm, new_item_form, supply_form, wording_form
 from rubricweb.banks.models import Bank, Item
@@ -152,4 +153,5 @@ def item_history(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespon
     item = access.item_for(request.user, bank_id, item_id)
     can_edit = roles.require(request.user, item.bank.collection, roles.TO_VIEW).includes(roles.TO_EDIT_BANK)
     context = _editing(item, None) | {"changes": selectors.history(item), "can_edit": can_edit}
+    context["draft"] = draft_of(item)
     return page_or_part(request, "banks/item_history.html", context, part="history")

@@ -13,6 +13,8 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import access, actions
 from rubricweb.banks import selectors as banks
+from rubricweb.banks.drafting import selectors as drafts
+from rubricweb.banks.drafting.forms import drafting_form
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.forms import SeenForm, new_item_form
 from rubricweb.banks.models import Bank, Item
@@ -52,6 +54,9 @@ def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm
         "banks": banks.banks_for(bank.collection, topic),
         "neighbours": partial(banks.neighbours, topic),
         "new_item": partial(new_item_form, topic),
+        "drafting": partial(drafting_form, topic),
+        "inbox": partial(drafts.inbox, bank, topic),
+        "writers": partial(drafts.writers, bank.collection),
         "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
     }
 

@@ -1,0 +1,22 @@
+"""Fetch and authorise in one call, always through the bank."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.banks.access import bank_for
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+
+
+def draft_for_editor(user: User, bank_id: int, draft_id: int) -> Draft:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    drafts = Draft.objects.select_related("request__bank__collection", "request__topic__collection")
+    return get_object_or_404(drafts, pk=draft_id, request__bank=bank)
+
+
+def request_for_editor(user: User, bank_id: int, request_id: int) -> DraftRequest:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    requests = DraftRequest.objects.select_related("bank__collection", "topic__collection")
+    return get_object_or_404(requests, pk=request_id, bank=bank)

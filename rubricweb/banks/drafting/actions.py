@@ -1,0 +1,196 @@
+"""Asking a model for drafts, and deciding about them: each change with its audit entry and event."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import redis
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from grading import generation
+from grading.errors import UnknownGrader
+from grading.generation.models import drafting_backend
+from grading.types import ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.banks.actions import add_item
+from rubricweb.banks.drafting.asking import Wanted, request_of, stale_before
+from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.errors import AlreadyAsked
+from rubricweb.banks.models import Bank, Item
+from rubricweb.core import audit, events, queue
+from rubricweb.corpus.models import Topic
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT = "rubricweb.banks.drafting.jobs.draft_items"
+QUEUE = "high"
+"""Somebody waits for it."""
+
+State = DraftRequest.State
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of several drafts; those whose words are asked already, or that were decided, are left."""
+
+    items: tuple[Item, ...]
+    left: int
+
+
+@transaction.atomic
+def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None) -> DraftRequest:
+    """Have a worker ask the model. Raises CannotDraft."""
+    if not topic.text:
+        raise CannotDraft("This topic has no text to draft from; import its query first.")
+    try:
+        backend = drafting_backend(wanted.backend)
+    except UnknownGrader as error:
+        raise CannotDraft(str(error)) from error
+    request = DraftRequest(bank=bank, topic=topic, backend=backend.name, by=by)
+    request.llm, request.kind = wanted.llm or backend.default_llm, str(wanted.kind)
+    request.facet_id = wanted.facet_id
+    request.prompt_id = request_of(request).prompt.prompt_id
+    request.save()
+    audit.record("drafts requested", request, by=by, detail=f"{request} for topic {topic.query_id}")
+    _enqueue(request)
+    return request
+
+
+@transaction.atomic
+def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
+    """Queue a request again that failed, or that nobody ended for long. Raises NotAskedAgain."""
+    now = timezone.now()
+    fresh = {"state": State.QUEUED, "error": "", "reply": "", "asked_at": now, "ended_at": None}
+    same = DraftRequest.objects.filter(pk=request.pk)
+    failed = same.filter(state__in=(State.FAILED, State.DISMISSED)).update(**fresh)
+    if not failed:
+        lost = same.filter(state__in=DraftRequest.UNFINISHED, asked_at__lt=stale_before(now))
+        if not lost.update(**fresh):
+            raise NotAskedAgain
+    request.refresh_from_db()
+    audit.record("drafts requested again", request, by=by)
+    _enqueue(request)
+    return request
+
+
+@transaction.atomic
+def dismiss_request(request: DraftRequest, *, by: User | None) -> None:
+    """Take a failure out of the inbox; its reply is kept."""
+    if DraftRequest.objects.filter(pk=request.pk, state=State.FAILED).update(state=State.DISMISSED):
+        audit.record("failed drafts dismissed", request, by=by)
+        _announce(request)
+
+
+def claim(request_id: int) -> DraftRequest | None:
+    """The request, now this worker's; None where another has it or it has ended."""
+    queued = DraftRequest.objects.filter(pk=request_id, state=State.QUEUED)
+    if not queued.update(state=State.RUNNING, attempt=F("attempt") + 1):
+        return None
+    request = DraftRequest.objects.select_related("bank__collection", "topic").get(pk=request_id)
+    events.publish(request.bank.collection.channel, "items")
+    return request
+
+
+@transaction.atomic
+def keep_drafts(request: DraftRequest, drafts: generation.Drafts) -> None:
+    """Put what the model wrote into the inbox, unless somebody asked again meanwhile."""
+    if _end(request, State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
+        Draft.objects.bulk_create([Draft(request=request, text=text) for text in drafts.texts])
+
+
+@transaction.atomic
+def fail_request(request: DraftRequest, *, error: str, reply: str) -> None:
+    """Keep why nothing came of it, with the model's last words."""
+    _end(request, State.FAILED, error=error, reply=reply)
+
+
+@transaction.atomic
+def accept_draft(draft: Draft, *, by: User | None, text: str = "") -> Item:
+    """Make an item of the draft, with other words where `text` has some; the draft keeps its own.
+
+    Raises AlreadyDecided, or what `add_item` raises; the draft then waits on.
+    """
+    _decide(draft, Draft.State.ACCEPTED, by)
+    request, words = draft.request, text.strip() or draft.text
+    item = add_item(
+        request.bank,
+        request.topic,
+        kind=ItemKind(request.kind),
+        text=words,
+        facet_id=request.facet_id,
+        by=by,
+    )
+    draft.item = item
+    draft.save(update_fields=["item"])
+    return item
+
+
+@transaction.atomic
+def reject_draft(draft: Draft, *, by: User | None) -> None:
+    """Take the draft out of the inbox. Raises AlreadyDecided."""
+    _decide(draft, Draft.State.REJECTED, by)
+    _announce(draft.request)
+
+
+def accept_drafts(drafts: Iterable[Draft], *, by: User | None) -> Accepted:
+    """Accept each that can be; one that is refused waits on and does not stop the others."""
+    items, left = [], 0
+    for draft in drafts:
+        try:
+            items.append(accept_draft(draft, by=by))
+        except (AlreadyAsked, AlreadyDecided):
+            left += 1
+    return Accepted(tuple(items), left)
+
+
+def reject_drafts(drafts: Iterable[Draft], *, by: User | None) -> int:
+    """Reject each that still waits; returns how many."""
+    rejected = 0
+    for draft in drafts:
+        try:
+            reject_draft(draft, by=by)
+        except AlreadyDecided:
+            continue
+        rejected += 1
+    return rejected
+
+
+def _decide(draft: Draft, state: Draft.State, by: User | None) -> None:
+    now = timezone.now()
+    waiting = Draft.objects.filter(pk=draft.pk, state=Draft.State.WAITING)
+    if not waiting.update(state=state, decided_by=by, decided_at=now):
+        raise AlreadyDecided
+    draft.state, draft.decided_by, draft.decided_at = state, by, now
+    audit.record(f"draft {state}", draft, by=by)
+
+
+def _end(request: DraftRequest, state: DraftRequest.State, **fields: str) -> bool:
+    """Only the worker of the last attempt ends a request."""
+    mine = DraftRequest.objects.filter(pk=request.pk, state=State.RUNNING, attempt=request.attempt)
+    is_ended = bool(mine.update(state=state, ended_at=timezone.now(), **fields))
+    if is_ended:
+        _announce(request)
+    return is_ended
+
+
+def _enqueue(request: DraftRequest) -> None:
+    transaction.on_commit(partial(_enqueue_now, request.pk, request.attempt))
+    _announce(request)
+
+
+def _enqueue_now(request_id: int, attempt: int) -> None:
+    try:
+        job = (f"drafts-{request_id}-{attempt}", (request_id,))
+        queue.enqueue_many_now(ENTRY_POINT, [job], queue_name=QUEUE)
+    except redis.RedisError as error:
+        logger.warning("draft request %s was not enqueued: %s", request_id, error)
+
+
+def _announce(request: DraftRequest) -> None:
+    events.publish_on_commit(request.bank.collection.channel, "items")

@@ -1,0 +1,34 @@
+"""A stored request in the words of `grading`, and when one counts as lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from grading import generation
+from grading.types import ItemKind
+from rubricweb.banks.drafting.models import DraftRequest
+from rubricweb.corpus import convert
+
+STALE_AFTER = timedelta(minutes=10)
+"""A model may take minutes to load; whoever waits longer may ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person asks to be drafted, and by which model; no model is the back-end's default one."""
+
+    kind: ItemKind
+    backend: str
+    llm: str = ""
+    facet_id: str = ""
+
+
+def request_of(row: DraftRequest) -> generation.DraftRequest:
+    subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
+    words = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
+    return generation.DraftRequest(convert.topic(row.topic), ItemKind(row.kind), words)
+
+
+def stale_before(now: datetime) -> datetime:
+    return now - STALE_AFTER

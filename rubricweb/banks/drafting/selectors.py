@@ -1,0 +1,152 @@
+"""What the inbox of a topic shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from grading.generation import NearDuplicate, near_duplicates
+from grading.generation.models import drafting_backends
+from grading.graders import registry
+from rubricweb.banks.drafting.asking import stale_before
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What somebody wanted to accept, and why that was not possible."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRow:
+    """A waiting draft as it is listed."""
+
+    draft: Draft
+    subtopic: str
+    near: NearDuplicate | None
+    """The item of the bank, or the earlier draft, that says much the same."""
+    is_open: bool = False
+    """Somebody writes in it: a refreshed list keeps it as it is in their browser."""
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A request that has not brought its drafts."""
+
+    request: DraftRequest
+    subtopic: str
+    is_stale: bool
+    """Nobody ended it for so long that one may ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """Everything that waits for a decision on one topic of a bank."""
+
+    rows: tuple[DraftRow, ...]
+    requests: tuple[RequestRow, ...]
+
+    @property
+    def near(self) -> list[DraftRow]:
+        return [row for row in self.rows if row.near]
+
+    @property
+    def plain(self) -> list[DraftRow]:
+        return [row for row in self.rows if not row.near]
+
+
+def inbox(
+    bank: Bank,
+    topic: Topic,
+    *,
+    opened: Container[int] = (),
+    refused: Mapping[int, Refused] | None = None,
+) -> Inbox:
+    """Near-duplicates are found anew each time: what was accepted or rejected meanwhile counts."""
+    drafts = list(waiting(bank, topic))
+    near = _near(bank, topic, drafts)
+    names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
+    refusals = refused or {}
+    rows = (
+        DraftRow(
+            draft,
+            names.get(draft.request.facet_id, draft.request.facet_id),
+            near.get(draft.pk),
+            is_open=draft.pk in opened,
+            refused=refusals.get(draft.pk),
+        )
+        for draft in drafts
+    )
+    return Inbox(tuple(rows), tuple(_requests(bank, topic, names)))
+
+
+def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
+    """Drafts about which nobody has decided, in the order in which they were written."""
+    found = Draft.objects.filter(
+        request__bank=bank, request__topic=topic, state=Draft.State.WAITING
+    ).select_related("request__by")
+    return found.order_by("pk")
+
+
+def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
+    """By draft. Questions are compared with questions only, nuggets with nuggets."""
+    found: dict[int, NearDuplicate] = {}
+    for kind in {draft.request.kind for draft in drafts}:
+        same = [draft for draft in drafts if draft.request.kind == kind]
+        existing = _words(bank, topic, kind)
+        hits = near_duplicates([draft.text for draft in same], existing)
+        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
+            if hits and hits[-1].text == draft.text:
+                found[draft.pk] = hits.pop()
+    return found
+
+
+def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
+    asked = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+    return list(asked.values_list("revision__text", flat=True))
+
+
+def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
+    states = (*DraftRequest.UNFINISHED, DraftRequest.State.FAILED)
+    found = DraftRequest.objects.filter(bank=bank, topic=topic, state__in=states).select_related("by")
+    limit = stale_before(timezone.now())
+    return [
+        RequestRow(
+            row,
+            names.get(row.facet_id, row.facet_id),
+            is_stale=row.state in DraftRequest.UNFINISHED and row.asked_at < limit,
+        )
+        for row in found
+    ]
+
+
+def draft_of(item: Item) -> Draft | None:
+    """The model's own words, with model, prompt and date; None where a person wrote the item."""
+    return Draft.objects.filter(item=item).select_related("request", "decided_by").first()
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """Who could write drafts in a collection."""
+
+    grader: str
+    """The collection's grader, by its label."""
+    can_write: bool
+    others: tuple[str, ...]
+    """Every grader that can."""
+
+
+def writers(collection: Collection) -> Writers:
+    able = drafting_backends()
+    grader = registry.BACKENDS[collection.grader_backend]
+    return Writers(grader.label, grader in able, tuple(backend.label for backend in able))

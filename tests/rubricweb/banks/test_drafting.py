@@ -1,0 +1,279 @@
+"""From asking a model to items in the bank: actions, the job, and what the inbox holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from grading.errors import GraderUnavailable
+from grading.types import ItemKind
+from rubricweb.banks.actions import add_item, revise_item
+from rubricweb.banks.drafting import actions, jobs, selectors
+from rubricweb.banks.drafting.asking import STALE_AFTER, Wanted
+from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.errors import AlreadyAsked
+from rubricweb.core import queue
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Subtopic
+from tests.factories import BankFactory, TopicFactory
+
+PIGMENT = "Which pigment makes leaves red?"
+REPLY = f'{{"questions": ["{PIGMENT}", "When does chlorophyll break down?", "Does frost dull colours?"]}}'
+QUESTIONS = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
+
+
+class Scripted:
+    """Says one reply after the other, the last one for ever; an error is raised."""
+
+    def __init__(self, *replies: str | Exception) -> None:
+        self.replies = list(replies)
+        self.asked: list[str] = []
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        self.asked.append(messages[-1][1])
+        said = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+@pytest.fixture
+def topic(collection):
+    return TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
+
+
+@pytest.fixture
+def bank(collection):
+    return BankFactory(collection=collection)
+
+
+@pytest.fixture
+def says(monkeypatch):
+    """`says(*replies)`: what the model will say to the job."""
+
+    def script(*replies: str | Exception) -> Scripted:
+        llm = Scripted(*replies)
+        monkeypatch.setattr(jobs, "text_model", lambda backend, name: llm)
+        return llm
+
+    return script
+
+
+@pytest.fixture
+def asked(bank, topic, developer):
+    return actions.request_drafts(bank, topic, QUESTIONS, by=developer)
+
+
+@pytest.fixture
+def drafts(asked, says):
+    says(REPLY)
+    jobs.draft_items(asked.pk)
+    return list(Draft.objects.all())
+
+
+def texts(bank, topic):
+    return [row.draft.text for row in selectors.inbox(bank, topic).rows]
+
+
+def test_a_request_waits_in_the_queue_of_people(
+    bank, topic, developer, redis_server, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        asked = actions.request_drafts(bank, topic, QUESTIONS, by=developer)
+    assert (asked.state, asked.prompt_id, asked.by) == ("queued", "TrecDlQuestions@1", developer)
+    assert queue.get_queue("high").job_ids == [f"drafts-{asked.pk}-0"]
+    assert AuditEntry.objects.filter(verb="drafts requested", object_id=asked.pk, by=developer).exists()
+
+
+def test_a_request_without_redis_is_kept(
+    bank, topic, redis_server, django_capture_on_commit_callbacks, caplog
+):
+    redis_server.stop()
+    with django_capture_on_commit_callbacks(execute=True):
+        asked = actions.request_drafts(bank, topic, QUESTIONS, by=None)
+    assert DraftRequest.objects.get() == asked
+    assert "was not enqueued" in caplog.text
+
+
+def test_the_default_model_of_a_back_end(bank, topic):
+    wanted = Wanted(ItemKind.NUGGET, "hf_seq2seq")
+    made = actions.request_drafts(bank, topic, wanted, by=None)
+    assert (made.llm, made.prompt_id) == ("google/flan-t5-large", "TrecDlNuggets@1")
+
+
+def test_what_cannot_be_asked(bank, topic, collection):
+    with pytest.raises(CannotDraft, match=r"lexical cannot write .* these can: hf_seq2seq"):
+        actions.request_drafts(bank, topic, Wanted(ItemKind.QUESTION, "lexical"), by=None)
+    silent = TopicFactory(collection=collection, text="")
+    with pytest.raises(CannotDraft, match="no text"):
+        actions.request_drafts(bank, silent, QUESTIONS, by=None)
+    assert not DraftRequest.objects.exists()
+
+
+def test_the_job_brings_drafts_with_their_provenance(drafts, asked, bank, topic):
+    asked.refresh_from_db()
+    assert (asked.state, asked.reply, asked.attempt) == ("done", REPLY, 1)
+    assert texts(bank, topic) == [PIGMENT, "When does chlorophyll break down?", "Does frost dull colours?"]
+    assert not selectors.inbox(bank, topic).requests
+    assert not bank.items.exists()
+
+
+def test_the_job_is_safe_to_run_twice(drafts, asked, says):
+    llm = says(REPLY)
+    jobs.draft_items(asked.pk)
+    assert (Draft.objects.count(), llm.asked) == (3, [])
+
+
+def test_a_subtopic_is_asked_with_its_own_words(bank, topic, says):
+    Subtopic.objects.create(topic=topic, facet_id="f1", text="Pigments", position=0)
+    wanted = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny", "f1")
+    asked = actions.request_drafts(bank, topic, wanted, by=None)
+    llm = says(REPLY)
+    jobs.draft_items(asked.pk)
+    assert asked.prompt_id == "TrecCarQuestions@1"
+    assert "the subtopic 'Pigments'" in llm.asked[0]
+    item = actions.accept_draft(Draft.objects.first(), by=None)
+    assert item.facet_id == "f1"
+    assert selectors.inbox(bank, topic).rows[0].subtopic == "Pigments"
+
+
+def test_a_reply_without_a_list_is_kept_word_for_word(asked, says, bank, topic):
+    llm = says("I would rather not.", "No.")
+    jobs.draft_items(asked.pk)
+    [row] = selectors.inbox(bank, topic).requests
+    assert (row.request.state, row.request.reply) == ("failed", "No.")
+    assert "no question in 3 replies" in row.request.error
+    assert len(llm.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(GraderUnavailable("install torch"), "install torch"), (KeyError("x"), "KeyError: 'x'")],
+)
+def test_a_model_that_breaks_fails_the_request(asked, says, error, said):
+    says(error)
+    jobs.draft_items(asked.pk)
+    asked.refresh_from_db()
+    assert (asked.state, asked.error, asked.reply) == ("failed", said, "")
+
+
+def test_asking_again(asked, says, bank, topic, developer):
+    says("No.")
+    jobs.draft_items(asked.pk)
+    actions.ask_again(asked, by=developer)
+    says(REPLY)
+    jobs.draft_items(asked.pk)
+    asked.refresh_from_db()
+    assert (asked.state, asked.error, asked.attempt) == ("done", "", 2)
+    assert len(texts(bank, topic)) == 3
+    with pytest.raises(NotAskedAgain):
+        actions.ask_again(asked, by=developer)
+
+
+def test_a_lost_request_can_be_asked_again_after_a_while_and_its_late_worker_adds_nothing(
+    asked, bank, topic, says
+):
+    mine = actions.claim(asked.pk)
+    with pytest.raises(NotAskedAgain):
+        actions.ask_again(asked, by=None)
+    assert not selectors.inbox(bank, topic).requests[0].is_stale
+    DraftRequest.objects.update(asked_at=timezone.now() - STALE_AFTER - timedelta(seconds=1))
+    assert selectors.inbox(bank, topic).requests[0].is_stale
+    actions.ask_again(asked, by=None)
+    says(REPLY)
+    jobs.draft_items(asked.pk)
+    actions.fail_request(mine, error="late", reply="")
+    asked.refresh_from_db()
+    assert (asked.state, Draft.objects.count()) == ("done", 3)
+
+
+def test_dismissing_a_failure_keeps_it(asked, says, bank, topic, developer):
+    says("No.")
+    jobs.draft_items(asked.pk)
+    actions.dismiss_request(asked, by=developer)
+    assert not selectors.inbox(bank, topic).requests
+    assert DraftRequest.objects.get().reply == "No."
+
+
+def test_an_accepted_draft_becomes_an_item_that_knows_where_it_came_from(drafts, bank, topic, owner):
+    item = actions.accept_draft(drafts[0], by=owner)
+    assert (item.revision.text, item.kind, item.changes.get().verb) == (PIGMENT, "question", "added")
+    assert item.changes.get().by == owner
+    draft = selectors.draft_of(item)
+    assert (draft.pk, draft.decided_by, draft.request.llm) == (drafts[0].pk, owner, "tiny")
+    assert PIGMENT not in texts(bank, topic)
+    with pytest.raises(AlreadyDecided):
+        actions.reject_draft(drafts[0], by=owner)
+    verbs = AuditEntry.objects.filter(by=owner).values_list("verb", flat=True)
+    assert set(verbs) == {"draft accepted", "item added"}
+
+
+def test_an_edited_draft_keeps_the_models_words(drafts, owner):
+    item = actions.accept_draft(drafts[0], text="Which pigments redden leaves?", by=owner)
+    assert item.revision.text == "Which pigments redden leaves?"
+    assert selectors.draft_of(item).text == PIGMENT
+    revise_item(item, text="Why red?", seen=1, by=owner)
+    assert selectors.draft_of(item).text == PIGMENT
+
+
+def test_a_twin_is_refused_and_the_draft_waits_on(drafts, bank, topic, owner):
+    add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=owner)
+    with pytest.raises(AlreadyAsked):
+        actions.accept_draft(drafts[0], by=owner)
+    assert Draft.objects.get(pk=drafts[0].pk).state == "waiting"
+    accepted = actions.accept_drafts(drafts, by=owner)
+    assert ([str(item) for item in accepted.items], accepted.left) == ([str(d) for d in drafts[1:]], 1)
+
+
+def test_rejecting(drafts, bank, topic, owner):
+    assert actions.reject_drafts(drafts[:2], by=owner) == 2
+    assert actions.reject_drafts(drafts, by=owner) == 1
+    assert texts(bank, topic) == []
+    assert not bank.items.exists()
+    decided = Draft.objects.values_list("state", "decided_by")
+    assert set(decided) == {("rejected", owner.pk)}
+
+
+def test_near_duplicates_of_items_and_of_earlier_drafts_are_marked(asked, says, bank, topic, owner):
+    add_item(bank, topic, kind=ItemKind.QUESTION, text="Which pigments make a leaf red?", by=owner)
+    says('["Which pigment makes leaves red?", "Does frost dull colours?", "Does the frost dull colour?"]')
+    jobs.draft_items(asked.pk)
+    inbox = selectors.inbox(bank, topic)
+    assert [row.near.other if row.near else None for row in inbox.rows] == [
+        "Which pigments make a leaf red?",
+        None,
+        "Does frost dull colours?",
+    ]
+    assert [row.draft.text for row in inbox.plain] == ["Does frost dull colours?"]
+    actions.reject_draft(inbox.rows[1].draft, by=owner)
+    assert [bool(row.near) for row in selectors.inbox(bank, topic).rows] == [True, False]
+
+
+def test_the_same_words_twice_mark_the_second(asked, says, bank, topic):
+    says('["Does frost dull colours?"]')
+    jobs.draft_items(asked.pk)
+    again = actions.request_drafts(bank, topic, QUESTIONS, by=None)
+    jobs.draft_items(again.pk)
+    assert [row.near.score if row.near else 0 for row in selectors.inbox(bank, topic).rows] == [0, 1.0]
+
+
+def test_a_nugget_is_no_duplicate_of_a_question(asked, says, bank, topic):
+    add_item(bank, topic, kind=ItemKind.NUGGET, text=PIGMENT, by=None)
+    says(f'["{PIGMENT}"]')
+    jobs.draft_items(asked.pk)
+    assert selectors.inbox(bank, topic).near == []
+
+
+def test_the_inbox_asks_few_queries(drafts, bank, topic, django_assert_num_queries):
+    with django_assert_num_queries(4):
+        selectors.inbox(bank, topic)
+
+
+def test_a_request_that_is_gone_is_nothing(db, says):
+    llm = says(REPLY)
+    jobs.draft_items(987654)
+    assert (llm.asked, Draft.objects.count()) == ([], 0)
