@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import redis
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, GraderSpec, registry
@@ -30,6 +30,8 @@ LOADED_GRADERS = 4
 SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
 """Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
 
+CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
+"""The last is what SQLite says of a closed connection."""
 CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
 
 
@@ -127,7 +129,7 @@ def _save(lease: Lease, work: Work, batch: list[Result], seconds: float) -> None
     for wait in SAVE_AGAIN_AFTER:
         try:
             chunks.save(lease, work, batch, seconds)
-        except (OperationalError, InterfaceError) as error:
+        except CONNECTION_LOST as error:
             logger.warning("a batch of job %s was not saved yet: %s", lease.job_id, error)
             time.sleep(wait)
             close_dead_connections()

@@ -32,7 +32,10 @@ def wait_until(holds: Callable[[], object], *, seconds: float = SOON, what: str 
 class WorkerProcess:
     """`manage.py worker` in a process of its own."""
 
-    def __init__(self, database_url: str, redis_url: str, *, lease_seconds: int, log: Path) -> None:
+    def __init__(
+        self, database_url: str, redis_url: str, *, lease_seconds: int, log: Path, calls: Path | None = None
+    ) -> None:
+        """With `calls` it knows the grader of `counting`, which writes its calls to that file."""
         environment = {
             **os.environ,
             "DATABASE_URL": database_url,
@@ -42,6 +45,9 @@ class WorkerProcess:
         }
         self.log = log.open("wb")
         command = [sys.executable, str(ROOT / "manage.py"), "worker"]
+        if calls is not None:
+            environment["COUNTED_CALLS"] = str(calls)
+            command = [sys.executable, "-m", "tests.rubricweb.grades.counting"]
         self.process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=self.log, stderr=self.log)
 
     @property
@@ -83,9 +89,11 @@ def workers(database_url: str, redis_url: str, folder: Path) -> Iterator[Callabl
     """Starts workers, and kills all of them at the end, before the database goes."""
     started: list[WorkerProcess] = []
 
-    def start(*, lease_seconds: int = 3) -> WorkerProcess:
+    def start(*, lease_seconds: int = 3, calls: Path | None = None) -> WorkerProcess:
         log = folder / f"worker-{len(started)}.log"
-        started.append(WorkerProcess(database_url, redis_url, lease_seconds=lease_seconds, log=log))
+        started.append(
+            WorkerProcess(database_url, redis_url, lease_seconds=lease_seconds, log=log, calls=calls)
+        )
         return started[-1]
 
     try:

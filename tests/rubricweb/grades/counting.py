@@ -1,0 +1,61 @@
+"""A worker whose grader writes down each call, so that a test can count what would have been paid.
+
+Run as a module it is `manage.py worker`, which saves and asks in batches of BATCH.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from grading.graders import GraderSpec, registry
+from grading.types import Grade, Outcome, Pair
+
+BATCH = 4
+BATCH_SECONDS = 0.02
+BACKEND = registry.Backend(
+    "counting",
+    "Counting",
+    "tests.rubricweb.grades.counting:CountingGrader",
+    ("LexicalBaseline",),
+    True,
+    "counted",
+)
+
+
+class CountingGrader:
+    device = "paper"
+
+    def __init__(self, spec: GraderSpec) -> None:
+        self.spec = spec
+
+    def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade]:
+        waiting = iter(pairs)
+        while batch := list(islice(waiting, BATCH)):
+            lines = "".join(f"{pair.item.item_id} {pair.passage.passage_id}\n" for pair in batch)
+            with Path(os.environ["COUNTED_CALLS"]).open("a") as calls:
+                calls.write(lines)
+            time.sleep(BATCH_SECONDS)
+            for pair in batch:
+                yield Grade(pair.item.item_id, pair.passage.passage_id, 4, Outcome.NUMERIC)
+
+
+def main() -> None:
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
+    django.setup()
+    from django.core.management import call_command
+
+    from rubricweb.grades import jobs
+
+    registry.BACKENDS[BACKEND.name] = BACKEND
+    jobs.BATCH_RESULTS = BATCH
+    call_command("worker")
+
+
+if __name__ == "__main__":
+    main()

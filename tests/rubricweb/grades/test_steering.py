@@ -1,0 +1,362 @@
+"""Pausing, resuming, retrying, cancelling, priorities, and workers that cannot run a grader."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from django.db import OperationalError
+from django.db.models import Sum
+
+from grading import prompts
+from grading.errors import GraderUnavailable
+from grading.graders import registry
+from grading.types import ErrorClass, GradeFailure
+from rubricweb.core import queue
+from rubricweb.core.models import AuditEntry
+from rubricweb.core.queue import WorkerBeat
+from rubricweb.grades import actions, jobs
+from rubricweb.grades.configs import config_for
+from rubricweb.grades.engine import able, chunks, endings, leases, progress, reaper, working
+from rubricweb.grades.engine.missing import Missing, missing_cells
+from rubricweb.grades.engine.price import price
+from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from tests.factories import gradable
+from tests.rubricweb.grades import scripted
+from tests.rubricweb.grades.scripted import rated
+
+JobState, ChunkState = GradingJob.State, JobChunk.State
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """`script(what)` sets what the grader yields for each pair."""
+    target = "tests.rubricweb.grades.scripted:ScriptedGrader"
+    backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
+    monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
+    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
+    jobs.loaded.cache_clear()
+    working.now.refused.clear()
+    yield scripted.SCRIPT.append
+    scripted.SCRIPT.clear()
+    scripted.BUILT.clear()
+    working.now.refused.clear()
+    jobs.loaded.cache_clear()
+
+
+@pytest.fixture
+def config(db, script):
+    return config_for("scripted", "script", "LexicalBaseline")
+
+
+@pytest.fixture
+def job(collection, settings, redis_server, config, developer) -> GradingJob:
+    """3 chunks of 4 cells."""
+    settings.CHUNK_CELLS = 4
+    gradable(collection, topics=1, passages=6, items=2)
+    return actions.start_grading(collection, by=developer, configs=[config])[0]
+
+
+@pytest.fixture
+def run(django_capture_on_commit_callbacks):
+    """`run(job)`: every chunk once, in order; returns the job as it is then."""
+
+    def grade_all(job: GradingJob) -> GradingJob:
+        for pk in list(job.chunks.values_list("pk", flat=True)):
+            with django_capture_on_commit_callbacks(execute=True):
+                jobs.grade_chunk(pk)
+        job.refresh_from_db()
+        return job
+
+    return grade_all
+
+
+def states(job: GradingJob) -> list[str]:
+    return list(job.chunks.values_list("state", flat=True))
+
+
+def always(number, pair):
+    yield rated(pair)
+
+
+def failing(error_class: ErrorClass):
+    def fail(number, pair):
+        yield GradeFailure(pair.item.item_id, pair.passage.passage_id, "it said no", error_class=error_class)
+
+    return fail
+
+
+def test_a_job_is_paused_after_the_batch_and_goes_on_where_it_was(job, run, script, developer):
+    asked = []
+
+    def pause(number, pair):
+        asked.append(pair)
+        if len(asked) == 2:
+            actions.pause_job(job, by=developer)
+        yield rated(pair)
+
+    script(pause)
+    assert run(job).state == JobState.PAUSED
+    assert states(job) == [ChunkState.QUEUED] * 3
+    assert Grade.objects.count() == job.chunks.aggregate(n=Sum("done"))["n"] == 2
+    assert job.chunks.first().attempts == 0
+    script(always)
+    assert run(job).state == JobState.PAUSED
+    assert Grade.objects.count() == 2
+    actions.resume_job(job, by=developer)
+    assert run(job).state == JobState.DONE
+    assert Grade.objects.count() == 12
+    assert len(asked) == 2
+    verbs = list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))
+    assert verbs == ["grading started", "grading paused", "grading resumed"]
+
+
+def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_callbacks):
+    actions.pause_job(job, by=None)
+    with queue.connection() as client:
+        client.flushall()
+    assert reaper._enqueue_lost(set()) == 0
+    with django_capture_on_commit_callbacks(execute=True):
+        actions.resume_job(job, by=None)
+    assert len(queue.waiting_ids()) == 3
+
+
+def test_a_dead_worker_s_chunk_of_a_paused_job_waits(job, script):
+    lease = leases.claim(job.chunks.first().pk)
+    actions.pause_job(job, by=None)
+    assert endings.retry_chunk(lease, error="died")
+    assert states(job) == [ChunkState.QUEUED] * 3
+
+
+def test_cancel_after_the_batch_keeps_what_was_paid_for(job, run, script):
+    def cancel(number, pair):
+        if number == 1:
+            actions.cancel_job_after_batch(job, by=None)
+            assert GradingJob.objects.get().state == JobState.CANCELLING
+        yield rated(pair)
+
+    script(cancel)
+    assert run(job).state == JobState.CANCELLED
+    assert Grade.objects.count() == job.chunks.aggregate(n=Sum("done"))["n"] == 2
+    assert states(job) == [ChunkState.CANCELLED] * 3
+
+
+def test_a_dead_worker_ends_a_job_that_is_being_cancelled(job, script):
+    lease = leases.claim(job.chunks.first().pk)
+    assert actions.cancel_job_after_batch(job, by=None).state == JobState.CANCELLING
+    assert endings.retry_chunk(lease, error="died")
+    job.refresh_from_db()
+    assert (job.state, job.error) == (JobState.CANCELLED, "")
+
+
+def test_an_ended_job_cannot_be_steered(job, run, script):
+    script(always)
+    run(job)
+    for steer in (actions.pause_job, actions.resume_job, actions.cancel_job, actions.cancel_job_after_batch):
+        assert steer(job, by=None).state == JobState.DONE
+
+
+@pytest.mark.parametrize(("error_class", "paid"), [(ErrorClass.AUTH, 1), (ErrorClass.QUOTA, 3)])
+def test_hopeless_errors_pause_the_job_at_once(job, run, script, error_class, paid, monkeypatch):
+    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1_000)
+    script(failing(error_class))
+    assert run(job).state == JobState.PAUSED
+    assert Grade.objects.filter(error_class=error_class).count() == paid
+    assert job.pause_reason.startswith("Paused: ")
+
+
+def test_errors_in_a_row_are_counted_over_chunks_and_resuming_forgets_them(job, run, script):
+    script(failing(ErrorClass.SERVER))
+    assert run(job).state == JobState.PAUSED
+    assert Grade.objects.count() == 10
+    assert "10 times in a row" in job.pause_reason
+    actions.resume_job(job, by=None)
+    job.refresh_from_db()
+    assert (job.state, job.pause_reason) == (JobState.RUNNING, "")
+    assert run(job).state == JobState.DONE
+    assert progress.job_progress(job).to_retry == 12
+
+
+def test_successes_between_errors_keep_a_job_running(job, run, script):
+    script(
+        lambda number, pair: always(number, pair) if number % 2 else failing(ErrorClass.SERVER)(number, pair)
+    )
+    assert run(job).state == JobState.DONE
+
+
+def test_retrying_replaces_failed_grades_and_nothing_else(job, run, script, developer):
+    script(lambda number, pair: failing(ErrorClass.TIMEOUT)(number, pair) if number else always(number, pair))
+    run(job)
+    known = set(Grade.objects.exclude(outcome="failed").values_list("pk", flat=True))
+    assert len(known) == 3
+    (again,) = actions.retry_failed_of(job, by=developer)
+    assert (again.total, again.is_retry, again.scope) == (9, True, "failed grades of 2 items of 1 topic")
+    assert actions.retry_failed_of(job, by=developer) == []
+    assert Grade.objects.filter(outcome="failed").count() == 9
+    asked = []
+    script(lambda number, pair: asked.append(pair) or always(number, pair))
+    assert run(again).state == JobState.DONE
+    assert len(asked) == 9
+    assert Grade.objects.count() == 12
+    assert Grade.objects.filter(job=again, attempts=2, rating=4, error_class="").count() == 9
+    assert set(Grade.objects.filter(attempts=1).values_list("pk", flat=True)) == known
+    assert (progress.job_progress(job).failed, progress.job_progress(job).to_retry) == (9, 0)
+
+
+def test_a_retry_that_fails_again_is_counted_and_not_repeated(job, run, script, collection, config):
+    script(failing(ErrorClass.PARSE))
+    run(job)
+    (again,) = actions.retry_failed(collection, by=None, configs=[config])
+    run(again)
+    assert run(again).state == JobState.DONE
+    assert set(Grade.objects.values_list("attempts", "error_class", "job")) == {(2, "parse", again.pk)}
+    assert again.chunks.aggregate(n=Sum("done"), bad=Sum("failed")) == {"n": 12, "bad": 12}
+
+
+def test_one_cell_again_only_where_it_failed(job, run, script, collection):
+    script(lambda number, pair: failing(ErrorClass.TIMEOUT)(number, pair) if number else always(number, pair))
+    run(job)
+    bad = Grade.objects.filter(outcome="failed").first()
+    good = Grade.objects.exclude(outcome="failed").first()
+    assert actions.retry_cell(collection, good, by=None) == []
+    (again,) = actions.retry_cell(collection, bad, by=None)
+    script(always)
+    run(again)
+    bad.refresh_from_db()
+    assert (again.total, bad.rating, bad.attempts) == (1, 4, 2)
+
+
+def test_a_person_who_waits_goes_before_a_backfill(collection, config, developer, settings, redis_server):
+    gradable(collection, topics=2, passages=3, items=2)
+    first, second = collection.topics.all()
+    (backfill,) = actions.start_grading(collection, by=None, configs=[config], topics=[first])
+    (awaited,) = actions.start_grading(collection, by=developer, configs=[config], topics=[second])
+    assert (backfill.priority, awaited.priority) == ("default", "high")
+    assert queue.NAMES.index(awaited.priority) < queue.NAMES.index(backfill.priority)
+
+
+def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, developer, monkeypatch):
+    monkeypatch.setattr(actions, "CELLS_TO_WAIT_FOR", 11)
+    assert job.priority == "high"
+    actions.cancel_job(job, by=developer)
+    assert actions.start_grading(collection, by=developer, configs=[config])[0].priority == "default"
+
+
+@pytest.mark.parametrize(("rate", "cells"), [(None, 256), (2.0, 20), (0.1, 16), (90.0, 900), (1e6, 2048)])
+def test_chunks_are_about_ten_seconds(rate, cells, settings):
+    settings.CHUNK_CELLS = 2048
+    assert chunks.size_for(rate) == cells
+
+
+@pytest.fixture
+def refusing(monkeypatch):
+    def refuse(spec):
+        raise GraderUnavailable("install rubricweb[models]")
+
+    monkeypatch.setattr(registry, "build", refuse)
+
+
+def elsewhere(*cannot: int) -> None:
+    queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=cannot))
+
+
+def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_capture_on_commit_callbacks):
+    elsewhere()
+    with django_capture_on_commit_callbacks(execute=True):
+        jobs.grade_chunk(job.chunks.first().pk)
+    job.refresh_from_db()
+    assert (job.state, job.error) == (JobState.RUNNING, "")
+    assert states(job) == [ChunkState.QUEUED] * 3
+    assert job.chunks.first().attempts == 0
+    assert able.queue_of(config) in queue.known_names()
+    assert able.queue_of(config) not in able.more_queues()
+    own = next(beat for beat in queue.living_workers() if beat.name == leases.worker_name())
+    assert own.cannot == (config.pk,)
+    working.now.refused.clear()
+    assert able.more_queues() == [able.queue_of(config)]
+
+
+def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, config, monkeypatch):
+    elsewhere()
+    jobs.grade_chunk(job.chunks.first().pk)
+    monkeypatch.setattr(registry, "build", lambda spec: pytest.fail("loaded again"))
+    jobs.grade_chunk(job.chunks.last().pk)
+    assert states(job) == [ChunkState.QUEUED] * 3
+
+
+def test_a_job_fails_where_no_living_worker_can(job, run, refusing, config):
+    elsewhere(config.pk)
+    assert run(job).state == JobState.FAILED
+    assert job.error == "install rubricweb[models]"
+
+
+def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
+    elsewhere()
+    jobs.grade_chunk(job.chunks.first().pk)
+    able.fail_what_nobody_can_run()
+    assert GradingJob.objects.get().state == JobState.RUNNING
+    elsewhere(config.pk)
+    able.fail_what_nobody_can_run()
+    job.refresh_from_db()
+    assert job.state == JobState.FAILED
+    assert job.error == "No living worker can run this grader. install rubricweb[models]"
+
+
+def test_a_batch_that_could_not_be_saved_is_saved_again(job, run, script, monkeypatch):
+    real, away = chunks.save, iter([True, False, True])
+    monkeypatch.setattr(jobs, "SAVE_AGAIN_AFTER", (0.0, 0.0))
+
+    def save(*given):
+        if next(away, False):
+            raise OperationalError("server closed the connection unexpectedly")
+        real(*given)
+
+    monkeypatch.setattr(chunks, "save", save)
+    asked = []
+    script(lambda number, pair: asked.append(pair) or always(number, pair))
+    assert run(job).state == JobState.DONE
+    assert len(asked) == Grade.objects.count() == job.chunks.aggregate(n=Sum("done"))["n"] == 12
+
+
+def test_a_batch_saved_twice_counts_once(job, run, script, monkeypatch):
+    """A commit whose answer was lost: nobody knows whether it succeeded."""
+    real = chunks.save
+
+    def save(lease, work, results, seconds):
+        before = dict(work.unanswered), work.failed, work.seconds
+        real(lease, work, results, seconds)
+        work.unanswered, work.failed, work.seconds = before
+        real(lease, work, results, seconds)
+
+    monkeypatch.setattr(chunks, "save", save)
+    script(always)
+    assert run(job).state == JobState.DONE
+    assert Grade.objects.count() == job.chunks.aggregate(n=Sum("done"))["n"] == 12
+
+
+def test_the_price_of_what_is_missing(collection, config, settings, redis_server):
+    gradable(collection, topics=1, passages=6, items=2)
+    settings.PRICES = {"script": 2.0}
+    missing = missing_cells(collection, [config])
+    found = price(collection, missing, workers=1)
+    pairs = [
+        len(item.revision.text) + len(row.passage.text) + len(item.topic.text)
+        for item in collection.banks.get().items.all()
+        for row in item.topic.pool.all()
+    ]
+    template = len(prompts.get("LexicalBaseline").template)
+    assert found.cells == 12
+    assert found.tokens == round((sum(pairs) + 12 * template) / 4)
+    assert found.dollars == pytest.approx(found.tokens * 2 / 1e6)
+    assert found.seconds is None
+    settings.PRICES = {}
+    assert price(collection, missing, workers=1).dollars is None
+
+
+def test_the_time_comes_from_the_measured_rate_and_is_shared(job, run, script, config, collection):
+    script(always)
+    run(job)
+    job.chunks.update(seconds=2.0)
+    (gap,) = missing_cells(collection, [config_for("lexical", "lexical", "LexicalBaseline")])
+    found = price(collection, [Missing(config, gap.gaps, frozenset())], workers=2)
+    assert found.seconds == pytest.approx((12 / 2 / 2 * 0.7, 12 / 2 / 2 * 1.5))
