@@ -7,12 +7,13 @@ from django.urls import reverse
 
 from grading.graders import registry
 from grading.types import Grade as Graded
-from grading.types import Outcome, Purpose
+from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
+from rubricweb.grades.editor import impact
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
@@ -180,6 +181,20 @@ def test_active_configs_are_those_that_an_organizer_chose(collection):
     ]
     collection.grader_backend, collection.grader_llm = "lexical", "lexical"
     assert [config.prompt_class for config in active_configs(collection)] == ["LexicalBaseline"]
+
+
+def test_the_price_of_a_draft_counts_verifying_only_where_its_words_have_a_key(
+    config, bank, item, monkeypatch
+):
+    """5 passages at 10 cells a second: half a second a prompt."""
+    monkeypatch.setattr(impact, "measured_rate", lambda config: 10.0)
+    collection = bank.collection
+    collection.grader_backend, collection.grader_llm = "scripted", "paper"
+    collection.grader_prompts = ["QuestionSelfRatedPrompt", BY_KEY]
+    draft = impact.Draft(bank, item.topic, ItemKind.QUESTION, item.revision.text)
+    assert impact.impact(draft).seconds == pytest.approx(0.5)
+    change(item, "anthocyanin")
+    assert impact.impact(draft).seconds == pytest.approx(1.0)
 
 
 # The form
