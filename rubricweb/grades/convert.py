@@ -32,11 +32,9 @@ def grade_row(
     if isinstance(result, types.GradeFailure):
         return GradeRow(*cell, None, FAILED, reply, result.reason, error_class(result), context_chars=cut)
     found = (result.rating, result.outcome.value, result.answer, reply)
-    return GradeRow(*cell, *found, "", result.confidence, getattr(result, "expectation", None), cut)
+    return GradeRow(*cell, *found, "", result.confidence, result.expectation, cut)
 
 
 def error_class(result: types.Grade | types.GradeFailure) -> str:
     """Empty for a grade."""
-    if isinstance(result, types.Grade):
-        return ""
-    return str(getattr(result, "error_class", "") or "other")
+    return "" if isinstance(result, types.Grade) else result.error_class.value

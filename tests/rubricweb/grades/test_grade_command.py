@@ -14,7 +14,7 @@ from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades import actions
 from rubricweb.grades.management.commands import grade as command
 from rubricweb.grades.models import Grade, GradingJob
-from tests.factories import BankFactory, gradable
+from tests.factories import BankFactory, gradable, grade, lexical_config
 from tests.rubricweb.grades.workers import workers
 
 LEXICAL = ("--llm", "lexical", "--prompt-class", "LexicalBaseline")
@@ -64,6 +64,46 @@ def test_nothing_missing_is_no_error(bank):
     out, err = run(*LEXICAL, "--json", "--wait")
     assert json.loads(out) == {"jobs": [], "items_without_text": 0}
     assert "No job was started" in err
+
+
+def test_a_dry_run_says_the_price_and_starts_nothing(bank):
+    out, err = run(*LEXICAL, "--dry-run", "--json")
+    assert json.loads(out)["dry_run"] == {"cells": 30, "tokens": None, "seconds": None, "dollars": None}
+    assert "30 cells to grade; nothing was started." in err
+    assert "Time: unknown" in err
+    assert not GradingJob.objects.exists()
+
+
+def test_a_dry_run_of_a_model_estimates_tokens_and_money(bank, settings):
+    settings.PRICES = {"google/flan-t5-large": 3.0}
+    model = (
+        "--llm",
+        "google/flan-t5-large",
+        "--prompt-class",
+        "QuestionSelfRatedUnanswerablePromptWithChoices",
+    )
+    out, err = run(*model, "--dry-run", "--json")
+    found = json.loads(out)["dry_run"]
+    assert found["tokens"] > 30 * 100
+    assert found["dollars"] == pytest.approx(found["tokens"] * 3 / 1e6)
+    assert "input tokens, estimated" in err
+    assert "About $0." in err
+
+
+def test_retry_failed_takes_failed_grades_only(bank, collection):
+    item = bank.items.first()
+    grade(lexical_config(), item, item.topic.pool.first().passage, None, "failed")
+    assert "Started job" in run(*LEXICAL, "--retry-failed")[1]
+    assert GradingJob.objects.values_list("total", "is_retry").get() == (1, True)
+    assert "no grade is failed" in run(*LEXICAL, "--retry-failed")[1]
+
+
+def test_waiting_ends_when_the_job_pauses_itself(bank, monkeypatch):
+    reason = "Paused: the quota is used up, 3 times."
+    pause = lambda seconds: GradingJob.objects.update(state="paused", pause_reason=reason)  # noqa: E731
+    monkeypatch.setattr(command.time, "sleep", pause)
+    with pytest.raises(CommandError, match="the quota is used up"):
+        run(*LEXICAL, "--wait")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""One job's page with its calls, and the buttons of the monitor, for each of the cast."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from rubricweb.grades import actions, jobs, store
+from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.grades.store import GradeRow
+from tests.factories import CollectionFactory, gradable
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def job(collection, redis_server, developer) -> GradingJob:
+    """15 cells, of which 5 have failed."""
+    gradable(collection, topics=1)
+    (job,) = actions.start_grading(collection, by=developer)
+    cells = [cell for cells in job.chunks.values_list("cells", flat=True) for cell in cells]
+    topic = collection.topics.get()
+    failed = [
+        GradeRow(topic.pk, revision, passage, None, "failed", "I would rather not.", "no digit", "parse")
+        for revision, passage in cells[:5]
+    ]
+    store.save_grades(job.config, failed, job=job)
+    for pk in list(job.chunks.values_list("pk", flat=True)):
+        jobs.grade_chunk(pk)
+    job.refresh_from_db()
+    assert job.state == GradingJob.State.DONE
+    return job
+
+
+@pytest.fixture
+def live(collection, redis_server, developer) -> GradingJob:
+    gradable(collection, topics=1)
+    return actions.start_grading(collection, by=developer)[0]
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(f"grades:{name}", args=["autumn", *args])
+
+
+def test_the_page_shows_failed_calls_with_all_that_is_known(client_of, viewer, job, collection):
+    page = client_of(viewer).get(url("job", job.pk)).content.decode()
+    assert page.count('<article class="card call"') == 5
+    assert "5 \N{MULTIPLICATION SIGN} replies without a rating" in page
+    assert "The model does not answer as the prompt asks" in page
+    assert "I would rather not." in page
+    assert "no digit" in page
+    assert "1 attempt," in page
+    failed = Grade.objects.filter(outcome="failed").select_related("revision", "passage").first()
+    item = collection.banks.get().items.get(revision=failed.revision)
+    cell = reverse("review:cell", args=[item.bank_id, failed.topic_id, failed.passage_id, item.pk])
+    assert f'href="{cell}?grader={job.config_id}"' in page
+    assert "Again" not in page
+    assert "Retry failed" not in page
+
+
+def test_the_latest_calls_show_ratings_and_prompts(client_of, viewer, job):
+    page = client_of(viewer).get(url("job", job.pk), {"show": "latest"}).content.decode()
+    assert page.count('<article class="card call"') == 15
+    assert "coverage" in page
+    assert page.count("<summary>Prompt</summary><pre") == 15
+
+
+def test_calls_are_paged(client_of, viewer, job, monkeypatch, django_assert_max_num_queries):
+    monkeypatch.setattr("rubricweb.grades.engine.calls.CALLS_A_PAGE", 2)
+    client = client_of(viewer)
+    assert "Page 1 of 3" in client.get(url("job", job.pk)).content.decode()
+    assert "Page 3 of 3" in client.get(url("job", job.pk), {"page": "99"}).content.decode()
+    with django_assert_max_num_queries(16):
+        client.get(url("job", job.pk), {"page": "2"})
+
+
+def test_part_and_methods(client_of, developer, job):
+    client = client_of(developer)
+    text = client.get(url("job", job.pk), headers=HTMX).content.decode()
+    assert text.lstrip().startswith('<div id="job"')
+    assert text.count("Again") == 5
+    assert client.post(url("job", job.pk)).status_code == 405
+    for name in ("pause", "resume", "cancel", "retry"):
+        assert client.get(url(name, job.pk)).status_code == 405
+    assert client.get(url("retry-failed")).status_code == 405
+
+
+@pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("assessor", 403), ("outsider", 404)])
+def test_who_may_not_act(request, client_of, job, who, status):
+    client = client_of(request.getfixturevalue(who))
+    grade = Grade.objects.filter(outcome="failed").first()
+    for name in ("pause", "resume", "cancel", "retry"):
+        assert client.post(url(name, job.pk)).status_code == status
+    assert client.post(url("again", grade.pk)).status_code == status
+    assert client.post(url("retry-failed")).status_code == status
+    assert GradingJob.objects.count() == 1
+
+
+def test_outsiders_see_no_job(client_of, outsider, job):
+    assert client_of(outsider).get(url("job", job.pk)).status_code == 404
+
+
+def test_jobs_and_grades_of_other_collections_are_not_found(client_of, owner, job):
+    other = GradingJob.objects.create(
+        collection=CollectionFactory(), config=job.config, scope="1 item of 1 topic", total=1
+    )
+    client = client_of(owner)
+    assert client.get(url("job", other.pk)).status_code == 404
+    assert client.post(url("pause", other.pk)).status_code == 404
+    assert client.post(url("again", 10**9)).status_code == 404
+
+
+def test_pause_and_resume(client_of, developer, live):
+    client = client_of(developer)
+    text = client.post(url("pause", live.pk), {"part": "jobs"}, headers=HTMX).content.decode()
+    assert 'data-tone="warn">paused' in text
+    assert "Resume" in text
+    text = client.post(url("resume", live.pk), {"part": "job"}, headers=HTMX).content.decode()
+    assert text.lstrip().startswith('<div id="job"')
+    assert 'data-tone="warn">queued' in text
+
+
+def test_the_reason_of_a_pause_is_shown_where_the_grades_are_missing(client_of, developer, live):
+    live.state, live.pause_reason = "paused", "Paused: the quota is used up, 3 times. Raise it. Then resume."
+    live.save()
+    for name in ("jobs", "missing"):
+        page = client_of(developer).get(url(name)).content.decode()
+        assert "the quota is used up, 3 times" in page
+        assert "Resume" in page
+
+
+def test_without_javascript_buttons_lead_back(client_of, developer, live):
+    client = client_of(developer)
+    assert client.post(url("pause", live.pk))["Location"] == url("jobs")
+    assert client.post(url("cancel", live.pk), {"when": "now", "next": "/"})["Location"] == "/"
+    assert GradingJob.objects.get().state == GradingJob.State.CANCELLED
+
+
+def test_retry_of_a_job_of_a_cell_and_of_a_scope(client_of, developer, job, collection):
+    client = client_of(developer)
+    assert "Retry failed" in client.get(url("jobs")).content.decode()
+    grade = Grade.objects.filter(outcome="failed").first()
+    text = client.post(url("again", grade.pk), {"part": "job"}, headers=HTMX).content.decode()
+    assert "Grading 1 failed cell again." in text
+    text = client.post(url("retry", job.pk), {"part": "jobs"}, headers=HTMX).content.decode()
+    assert "Grading 4 failed cells again." in text
+    text = client.post(url("retry-failed"), {"part": "missing"}, headers=HTMX).content.decode()
+    assert "Nothing to retry" in text
+    assert list(GradingJob.objects.filter(is_retry=True).values_list("total", flat=True)) == [4, 1]
+    assert Grade.objects.filter(outcome="failed").count() == 5
+
+
+def test_missing_tells_of_failed_grades_and_the_price(client_of, developer, viewer, job, collection):
+    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    assert "<strong>5</strong> grades failed" in text
+    assert url("retry-failed") in text
+    assert url("retry-failed") not in client_of(viewer).get(url("missing")).content.decode()
+    gradable(CollectionFactory(slug="spring"), topics=1)
+    collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
+    collection.save()
+    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    assert "input tokens (estimated); time unknown" in text
+
+
+def test_missing_says_the_time_of_a_grader_that_was_measured(client_of, developer, job, collection):
+    job.chunks.update(seconds=15.0)
+    Grade.objects.filter(outcome="numeric").delete()
+    store.recount(job.config, collection.topics.get().pk)
+    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    assert "takes 7 to 15 s." in text
+    assert "input token" not in text
