@@ -9,16 +9,22 @@ from typing import cast
 from grading.errors import UnknownGrader
 from grading.generation.drafting import TextModel
 from grading.graders import hf_model
+from grading.graders.chat import chat_template
+from grading.graders.connection import Connection
+from grading.graders.openai_client import Call, ChatClient
 from grading.graders.registry import Backend, known_backends
 
 WRITERS = {
     "hf_seq2seq": "grading.generation.models:Seq2SeqText",
     "hf_causal": "grading.generation.models:CausalText",
+    "openai_compatible": "grading.generation.models:ServerText",
 }
-"""By back-end: `module:Class`, called with the model's name."""
+"""By back-end: `module:Class`, called with a model's name, and the connection where it needs a server."""
 
 LONGEST_REPLY = 512
 """Tokens."""
+SERVER_SECONDS = 120.0
+"""So long a server may take for one reply."""
 
 
 def drafting_backends() -> tuple[Backend, ...]:
@@ -34,11 +40,12 @@ def drafting_backend(name: str) -> Backend:
     return able[name]
 
 
-def text_model(backend: str, llm: str) -> TextModel:
+def text_model(backend: str, llm: str, connection: Connection | None = None) -> TextModel:
     """The model ready to write. Raises UnknownGrader, or GraderUnavailable with what is missing."""
-    module, _, name = WRITERS[drafting_backend(backend).name].partition(":")
-    make = cast("Callable[[str], TextModel]", getattr(import_module(module), name))
-    return make(llm)
+    found = drafting_backend(backend)
+    module, _, name = WRITERS[found.name].partition(":")
+    make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
+    return make(llm, connection) if found.needs_server else make(llm)
 
 
 class _LoadedText:
@@ -89,16 +96,21 @@ class CausalText(_LoadedText):
     task = hf_model.CAUSAL
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        tokenizer = self._loaded.tokenizer
-        has_chat = bool(tokenizer.chat_template)
-        chat = [{"role": role, "content": text} for role, text in messages]
-        asked = (
-            tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-            if has_chat
-            else _plain(messages)
-        )
-        tokens, sent = self._generated(asked, special=not has_chat)  # a template writes the start mark itself
+        template = chat_template(self._loaded.tokenizer)
+        asked = template(messages) if template else _plain(messages)
+        tokens, sent = self._generated(asked, special=template is None)  # a template writes the start mark
         return self._text(tokens[sent:])
+
+
+class ServerText:
+    """A model behind an OpenAI-compatible server."""
+
+    def __init__(self, llm: str, connection: Connection | None) -> None:
+        """Raises GraderUnavailable where there is no connection."""
+        self._client = ChatClient(connection, Call(llm, LONGEST_REPLY, timeout_s=SERVER_SECONDS))
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        return self._client.ask(messages).text
 
 
 def _plain(messages: Sequence[tuple[str, str]]) -> str:
