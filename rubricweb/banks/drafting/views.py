@@ -136,7 +136,7 @@ def _context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None
 def _after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
     """The inbox as it is now; the cursor goes to the draft after the one that was decided."""
     inbox = selectors.inbox(bank, topic, opened=_pks(request.POST.getlist("editing")) - {decided})
-    waiting = [row.draft.pk for row in inbox.rows]
+    waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
     context = _context(request, bank, topic, inbox) | {"is_fresh": True}
     context["focus"] = next((pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0)
     to = _inbox_url(request, bank, topic)

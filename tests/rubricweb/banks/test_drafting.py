@@ -11,7 +11,7 @@ from django.utils import timezone
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, jobs, selectors
+from rubricweb.banks.drafting import actions, asking, jobs, selectors
 from rubricweb.banks.drafting.asking import STALE_AFTER, Wanted
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -20,6 +20,7 @@ from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from tests.factories import BankFactory, TopicFactory
+from tests.rubricweb.grades.workers import wait_until, workers
 
 PIGMENT = "Which pigment makes leaves red?"
 REPLY = f'{{"questions": ["{PIGMENT}", "When does chlorophyll break down?", "Does frost dull colours?"]}}'
@@ -57,7 +58,7 @@ def says(monkeypatch):
 
     def script(*replies: str | Exception) -> Scripted:
         llm = Scripted(*replies)
-        monkeypatch.setattr(jobs, "text_model", lambda backend, name: llm)
+        monkeypatch.setattr(jobs, "text_model", lambda backend, name, connection: llm)
         return llm
 
     return script
@@ -277,3 +278,31 @@ def test_a_request_that_is_gone_is_nothing(db, says):
     llm = says(REPLY)
     jobs.draft_items(987654)
     assert (llm.asked, Draft.objects.count()) == ([], 0)
+
+
+def test_a_real_worker_says_in_the_inbox_why_nothing_came(
+    transactional_db, database_url, redis_server, tmp_path, bank, topic
+):
+    with workers(database_url, redis_server.url, tmp_path) as start:
+        start().wait_until_heard()
+        nowhere = Wanted(ItemKind.QUESTION, "openai_compatible", "none")
+        asked = actions.request_drafts(bank, topic, nowhere, by=None)
+        wait_until(lambda: not DraftRequest.objects.filter(state__in=DraftRequest.UNFINISHED), what="its end")
+    asked.refresh_from_db()
+    assert (asked.state, asked.attempt) == ("failed", 1)
+    assert "no model server is configured" in asked.error
+
+
+@pytest.mark.models
+def test_a_real_t5_fills_the_inbox(bank, topic, tmp_path):
+    pytest.importorskip("torch")
+    from tests.grading import tiny_writers
+
+    wanted = Wanted(ItemKind.NUGGET, "hf_seq2seq", str(tmp_path))
+    asked = actions.request_drafts(bank, topic, wanted, by=None)
+    [(_, words)] = asking.request_of(asked).messages
+    tiny_writers.build_t5(tmp_path, words, '["red pigment", "short days"]')
+    jobs.draft_items(asked.pk)
+    assert texts(bank, topic) == ["red pigment", "short days"]
+    item = actions.accept_draft(Draft.objects.first(), by=None)
+    assert (item.kind, str(item), item.draft.request.llm) == ("nugget", "red pigment", str(tmp_path))

@@ -102,7 +102,8 @@ def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, draf
     assert "3 waiting for a decision" in html
     assert "like: When does chlorophyll break down?" in html
     assert "by tiny, prompt TrecDlQuestions@1" in html
-    assert "Accept all others (2)" in html
+    assert "Accept all (2)" in html
+    assert "and the near-duplicate" in html
     assert "Draft with a model" in html
     assert "This collection's grader, Lexical baseline (no model), cannot write." in html
     assert "Draft with a model" not in client_of(viewer).get(place("topic", bank, topic)).content.decode()
@@ -258,7 +259,7 @@ def test_together_decides_only_about_what_was_seen(client_of, bank, topic, draft
 def test_a_failure_shows_why_with_the_reply_as_text(client_of, bank, topic, asked, developer):
     fail(asked, TRAIT)
     html = client_of(developer).get(place("topic", bank, topic)).content.decode()
-    assert "no question in 3 replies" in html
+    assert "No question in 3 replies" in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;</pre>" in html
     client_of(developer).post(of("request-again", bank, asked))
     again = client_of(developer).post(of("request-again", bank, asked), **HTMX).content.decode()
