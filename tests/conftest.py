@@ -10,6 +10,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
+from rubricweb.grades.engine import price
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 
 
@@ -18,6 +19,7 @@ def empty_caches():
     """Caches are keyed by ids and stamps, which a database that is rolled back gives out again."""
     pools._load.cache_clear()
     matrices._cache.clear()
+    price._passage_chars.cache_clear()
 
 
 @pytest.fixture
