@@ -45,6 +45,27 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
+class ErrorClass(StrEnum):
+    """What kept a pair from being graded."""
+
+    AUTH = "auth"
+    """The server refuses the key."""
+    QUOTA = "quota"
+    """The account may spend no more."""
+    RATE = "rate"
+    """Too many requests, even after waiting."""
+    TIMEOUT = "timeout"
+    SERVER = "server"
+    PARSE = "parse"
+    """The reply does not say what was asked for."""
+    CONTEXT = "context"
+    """The prompt is longer than the model reads."""
+    MEMORY = "memory"
+    UNAVAILABLE = "unavailable"
+    """No server, or not this model."""
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     query_id: str
@@ -101,6 +122,8 @@ class Grade:
     confidence: float | None = None
     """Probability of the rating (0..1), where the back-end can tell."""
     trace: Trace | None = None
+    expectation: float | None = None
+    """Mean of the distribution over the scale of which `confidence` is one part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +134,7 @@ class GradeFailure:
     passage_id: str
     reason: str
     trace: Trace | None = None
+    error_class: ErrorClass = ErrorClass.OTHER
 
 
 @dataclass(frozen=True, slots=True)
