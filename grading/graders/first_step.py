@@ -1,150 +1,111 @@
-"""Ratings from the first decoder steps: which digit, or yes or no, would the model say, and how sure is it?
+"""Ratings from a model's first steps: which digit, or yes or no, would it say, and how sure is it?
 
-A self-rating is one digit, so one pass of the encoder and a few one-token steps of the decoder say it: no
-generation loop. A tokenizer may write a digit as two tokens, as T5's does with 0: then the step after the
-first of them is scored too. A reply counts only where the model would stop after it: "3 years" and "1/8"
-begin with a digit and are no ratings.
+A self-rating is one digit, so the prompt and a few one-token steps after it say it: no generation loop. A
+tokenizer may write a digit as two tokens, as T5's does with 0: then the step after the first of them is
+scored too. A reply counts only where the model would stop after it: "3 years" and "1/8" begin with a digit
+and are no ratings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from grading.graders.results import Said, weighed
 
 if TYPE_CHECKING:
     import torch
 
-    from grading.graders.hf_model import LoadedModel
-
 Tokens = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What greedy generation would reply, and the probability of its rating among all of the scale (0..1)."""
+class Steps(Protocol):
+    """A model that has read a batch of prompts."""
 
-    reply: str
-    rating: int
-    confidence: float
+    @property
+    def rows(self) -> int: ...
+
+    def after(self, prefix: Tokens) -> torch.Tensor:
+        """Log-probabilities (prompts, vocabulary) of the token after the prompt and `prefix`."""
+        ...
+
+    def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
+        """The likeliest token after each of the given ones; row by row as long as those."""
+        ...
 
 
 class ReplyScorer:
-    """Scores the short replies of a prompt (`Prompt.first_tokens`) for a batch of encoded prompts."""
+    """Scores the short replies of a prompt (`Prompt.first_tokens`)."""
 
-    def __init__(self, loaded: LoadedModel, ratings: Mapping[str, int]) -> None:
-        self._model = loaded.model
+    def __init__(
+        self,
+        tokenizer: Any,
+        ratings: Mapping[str, int],
+        ends: Callable[[int], bool],
+        lead_ins: Iterable[str] = ("",),
+    ) -> None:
+        """`ends` tells the tokens after which nothing belongs to the reply; `lead_ins` may precede one."""
         self._ratings = ratings
-        self._replies = _reply_tokens(loaded.tokenizer, ratings)
-        starts = {tokens[:length] for tokens in self._replies.values() for length in range(len(tokens))}
+        self._ends = ends
+        self._spellings = _spellings(tokenizer, ratings, lead_ins)
+        starts = {tokens[:length] for tokens in self._spellings for length in range(len(tokens))}
         self._prefixes = sorted(starts, key=lambda prefix: (len(prefix), prefix))
-        self._ends = _end_tokens(self._model)
 
-    def score(self, encoded: Any, mask: torch.Tensor) -> list[Said | None]:
-        """For each prompt the short reply that the model would make; None where it would say anything else.
-
-        `encoded` is the encoder's output for the batch, `mask` its attention mask.
-        """
+    def score(self, steps: Steps) -> list[Said | None]:
+        """For each prompt the short reply that the model would make; None where it would say another."""
         import torch
 
-        if not self._replies:
-            return [None] * mask.shape[0]
-        decoder = _Decoder(self._model, encoded, mask)
-        after = {prefix: decoder.after(prefix) for prefix in self._prefixes}
+        if not self._spellings:
+            return [None] * steps.rows
+        after = {prefix: steps.after(prefix) for prefix in self._prefixes}
         scores = torch.stack(
             [
                 torch.stack([after[tokens[:i]][:, token] for i, token in enumerate(tokens)]).sum(0)
-                for tokens in self._replies.values()
+                for tokens in self._spellings
             ],
             dim=1,
         )
         shares = scores.softmax(dim=1).tolist()
-        said = self._greedy({prefix: step.argmax(dim=1).tolist() for prefix, step in after.items()})
-        stops = self._stops(decoder, said)
+        spelt = self._greedy({prefix: step.argmax(dim=1).tolist() for prefix, step in after.items()})
+        stops = self._stops(steps, spelt)
         return [
-            self._said(reply, shares[row]) if reply is not None and stops[row] else None
-            for row, reply in enumerate(said)
+            self._said(tokens, shares[row]) if tokens and stops[row] else None
+            for row, tokens in enumerate(spelt)
         ]
 
-    def _said(self, reply: str, shares: list[float]) -> Said:
-        rating = self._ratings[reply]
-        alike = [self._ratings[other] == rating for other in self._replies]
-        return Said(reply, rating, sum(share for share, same in zip(shares, alike, strict=True) if same))
+    def _said(self, tokens: Tokens, shares: list[float]) -> Said:
+        reply = self._spellings[tokens]
+        weights = dict.fromkeys(self._ratings.values(), 0.0)
+        for other, share in zip(self._spellings.values(), shares, strict=True):
+            weights[self._ratings[other]] += share
+        return weighed(reply, self._ratings[reply], weights)
 
-    def _greedy(self, best_after: dict[Tokens, list[int]]) -> list[str | None]:
-        """For each prompt the reply that the likeliest tokens spell, one after the other."""
-        by_tokens = {tokens: reply for reply, tokens in self._replies.items()}
-        said = []
+    def _greedy(self, best_after: dict[Tokens, list[int]]) -> list[Tokens]:
+        """For each prompt the tokens of the reply that the likeliest ones spell, or none."""
+        said: list[Tokens] = []
         for row in range(len(best_after[()])):
             spelt: Tokens = ()
-            while spelt in best_after:
+            while spelt in best_after and spelt not in self._spellings:
                 spelt = (*spelt, best_after[spelt][row])
-            said.append(by_tokens.get(spelt))
+            said.append(spelt if spelt in self._spellings else ())
         return said
 
-    def _stops(self, decoder: _Decoder, said: list[str | None]) -> list[bool]:
-        """For each prompt: is the end the likeliest token after the reply?"""
-        spelt = [self._replies.get(reply, ()) if reply is not None else () for reply in said]
-        stops = [False] * len(said)
+    def _stops(self, steps: Steps, spelt: list[Tokens]) -> list[bool]:
+        """For each prompt: is an end the likeliest token after the reply?"""
         if not any(spelt):
-            return stops
+            return [False] * len(spelt)
         length = max(map(len, spelt))
-        best = decoder.best_along([[*tokens, *[0] * (length - len(tokens))] for tokens in spelt])
-        return [bool(tokens) and best[row][len(tokens) - 1] in self._ends for row, tokens in enumerate(spelt)]
+        best = steps.best_along([[*tokens, *[0] * (length - len(tokens))] for tokens in spelt])
+        return [bool(tokens) and self._ends(best[row][len(tokens) - 1]) for row, tokens in enumerate(spelt)]
 
 
-class _Decoder:
-    """The decoder over one encoded batch; the encoder's keys and values are computed once."""
-
-    def __init__(self, model: Any, encoded: Any, mask: torch.Tensor) -> None:
-        self._model, self._encoded, self._mask = model, encoded, mask
-        start = _start_token(model)
-        self._start, self._cache = self._step([[start]] * mask.shape[0], None)
-
-    def after(self, prefix: Tokens) -> torch.Tensor:
-        """Log-probabilities (prompts, vocabulary) of the token after `prefix`."""
-        logits = self._start if not prefix else self._branch([list(prefix)] * self._mask.shape[0])
-        return logits[:, -1].float().log_softmax(dim=1)
-
-    def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
-        """The likeliest token after each of the given ones; row by row as long as those."""
-        best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()
-        return best
-
-    def _branch(self, tokens: list[list[int]]) -> torch.Tensor:
-        logits, _ = self._step(tokens, self._cache)
-        self._cache.crop(-len(tokens[0]))  # back to the start token
-        return logits
-
-    def _step(self, tokens: list[list[int]], cache: Any) -> tuple[torch.Tensor, Any]:
-        import torch
-
-        output = self._model(
-            encoder_outputs=self._encoded,
-            attention_mask=self._mask,
-            decoder_input_ids=torch.tensor(tokens, device=self._mask.device),
-            past_key_values=cache,
-            use_cache=True,
-        )
-        return output.logits, output.past_key_values
-
-
-def _reply_tokens(tokenizer: Any, replies: Iterable[str]) -> dict[str, Tokens]:
-    """How the tokenizer writes each reply; left out is what it cannot write, or writes as another one."""
+def _spellings(tokenizer: Any, replies: Iterable[str], lead_ins: Iterable[str]) -> dict[Tokens, str]:
+    """The ways in which the tokenizer writes each reply; left out is what it cannot write."""
     written: dict[Tokens, str] = {}
+    lead_ins = tuple(lead_ins)
     for reply in replies:
-        tokens = tuple(tokenizer(reply, add_special_tokens=False)["input_ids"])
-        if tokens and tokenizer.unk_token_id not in tokens:
-            written.setdefault(tokens, reply)
-    return {reply: tokens for tokens, reply in written.items()}
-
-
-def _start_token(model: Any) -> int:
-    start = model.generation_config.decoder_start_token_id
-    return int(model.config.decoder_start_token_id if start is None else start)
-
-
-def _end_tokens(model: Any) -> frozenset[int]:
-    end = model.generation_config.eos_token_id
-    end = model.config.eos_token_id if end is None else end
-    return frozenset(end if isinstance(end, list) else [end])
+        for lead_in in lead_ins:
+            tokens = tuple(tokenizer(lead_in + reply, add_special_tokens=False)["input_ids"])
+            if tokens and tokenizer.unk_token_id not in tokens:
+                written.setdefault(tokens, reply)
+    return written

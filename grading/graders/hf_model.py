@@ -1,11 +1,11 @@
-"""Loads a sequence-to-sequence model once, and keeps it for as long as the process lives."""
+"""Loads a model once, and keeps it for as long as the process lives."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
 
@@ -16,7 +16,20 @@ logger = logging.getLogger(__name__)
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
-_loaded: dict[tuple[str, str, str], LoadedModel] = {}
+
+class Task(NamedTuple):
+    """What a model was trained for."""
+
+    auto_class: str
+    """The class of transformers that loads it."""
+    words: str
+
+
+SEQ2SEQ = Task("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
+CAUSAL = Task("AutoModelForCausalLM", "causal language model")
+EXTRACTIVE = Task("AutoModelForQuestionAnswering", "question answering model")
+
+_loaded: dict[tuple[Task, str, str, str], LoadedModel] = {}
 _loading = threading.Lock()
 
 
@@ -33,13 +46,39 @@ class LoadedModel:
     def description(self) -> str:
         return f"{self.device.type} ({self.dtype})"
 
-    def token_ids(self, texts: list[str]) -> list[list[int]]:
-        """The tokens of each text with the end mark, as many as there are."""
-        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=True, verbose=False)["input_ids"]
+    def token_ids(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
+        """The tokens of each text, as many as there are; with the model's start and end marks by default."""
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
 
+    @property
+    def pad(self) -> int:
+        """The token that fills up; masked, so that its meaning does not matter."""
+        return int(self.tokenizer.pad_token_id or 0)
 
-def load(llm: str, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
+    @property
+    def ends(self) -> frozenset[int]:
+        """The tokens that end a reply."""
+        end = self.model.generation_config.eos_token_id
+        end = self.model.config.eos_token_id if end is None else end
+        return frozenset([] if end is None else end if isinstance(end, list) else [end])
+
+    def free_memory(self) -> None:
+        import torch
+
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Of the device or of the machine; torch raises a plain RuntimeError for the latter."""
+    import torch
+
+    is_machine = isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or is_machine
+
+
+def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
     """The model of that name or folder; a second call with the same arguments returns the same one.
 
     Raises GraderUnavailable where torch or transformers is missing, or where the weights cannot be loaded.
@@ -53,40 +92,39 @@ def load(llm: str, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
         ) from error
     device = _device(device, torch)
     dtype = _dtype(device) if dtype == "auto" else dtype
-    key = (llm, dtype, device)
+    key = (task, llm, dtype, device)
     with _loading:
         if key not in _loaded:
-            _loaded[key] = _load(llm, dtype, torch.device(device))
+            _loaded[key] = _load(llm, task, dtype, torch.device(device))
         return _loaded[key]
 
 
-def _load(llm: str, dtype: str, device: torch.device) -> LoadedModel:
+def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel:
     try:
         try:
-            tokenizer, model = _pretrained(llm, dtype, local_files_only=True)
+            tokenizer, model = _pretrained(llm, task, dtype, local_files_only=True)
         except OSError:  # not on this machine yet
-            tokenizer, model = _pretrained(llm, dtype, local_files_only=False)
+            tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
-            f"{llm} could not be loaded ({reason}); name a folder that holds a sequence-to-sequence model, "
+            f"{llm} could not be loaded ({reason}); name a folder that holds a {task.words}, "
             f"or fetch it once where there is a network: hf download {llm}"
         ) from error
     logger.info("loaded %s on %s as %s", llm, device, dtype)
     return LoadedModel(model, tokenizer, device, dtype)
 
 
-def _pretrained(llm: str, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
+def _pretrained(llm: str, task: Task, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
     """Tokenizer and model. Files that are here are not asked for over a network, which may be down."""
     import torch
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+    import transformers
 
+    model_class = getattr(transformers, task.auto_class)
     return (
-        AutoTokenizer.from_pretrained(llm, local_files_only=local_files_only),
-        AutoModelForSeq2SeqLM.from_pretrained(
-            llm, dtype=getattr(torch, dtype), local_files_only=local_files_only
-        ),
+        transformers.AutoTokenizer.from_pretrained(llm, local_files_only=local_files_only),
+        model_class.from_pretrained(llm, dtype=getattr(torch, dtype), local_files_only=local_files_only),
     )
 
 

@@ -12,16 +12,16 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, GraderSpec, build
 from grading.parsing import parse_rating, parse_yes_no
-from grading.types import Grade, GradeFailure, ItemKind, Outcome, Pair, Passage
+from grading.types import ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Pair, Passage
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grading.graders import hf_seq2seq  # noqa: E402
+from grading.graders import hf_batches  # noqa: E402
 from grading.graders.hf_seq2seq import Seq2SeqGrader  # noqa: E402
 from tests.grading import tiny_t5  # noqa: E402
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
 
 RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"
 RATE_NUGGET = "NuggetSelfRatedPrompt"
@@ -29,23 +29,9 @@ EXTRACT = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 DIGITS = {word: reply for word, reply in tiny_t5.REPLIES.items() if reply.isdigit()}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Threads only get into each other's way on so small a model."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("tiny-t5")
-    tiny_t5.build(folder)
-    torch.set_num_threads(threads)
-    return folder
+@pytest.fixture
+def tiny(tiny_t5_folder: Path) -> Path:
+    return tiny_t5_folder
 
 
 def grader(tiny: Path, prompt_class: str = RATE, **options: JSON) -> Seq2SeqGrader:
@@ -141,6 +127,8 @@ def test_confidence_is_the_share_among_the_digits(tiny: Path) -> None:
         shares.append(sum(steps[i, token] for i, token in enumerate(tokens)).exp().item())
     assert isinstance(grade, Grade)
     assert grade.confidence == pytest.approx(shares[4] / sum(shares), abs=1e-5)
+    mean = sum(digit * share for digit, share in enumerate(shares)) / sum(shares)
+    assert grade.expectation == pytest.approx(mean, abs=1e-4)
 
 
 @pytest.mark.parametrize("prompt_class", [RATE, EXTRACT])
@@ -150,7 +138,9 @@ def test_batches_change_nothing(tiny: Path, prompt_class: str) -> None:
     alone = by_passage(grader(tiny, prompt_class, batch_tokens=1).grade(pairs))
     for name, grade in together.items():
         assert alone[name].confidence == pytest.approx(grade.confidence, abs=1e-5)
-        assert replace(alone[name], confidence=None) == replace(grade, confidence=None)
+        assert alone[name].expectation == pytest.approx(grade.expectation, abs=1e-5)
+        unsure = {"confidence": None, "expectation": None}
+        assert replace(alone[name], **unsure) == replace(grade, **unsure)
 
 
 def test_extracts_text(tiny: Path) -> None:
@@ -166,6 +156,7 @@ def test_a_reply_without_a_rating_fails_on_request(tiny: Path) -> None:
     failure = outcomes["Inlet-0"]
     assert isinstance(failure, GradeFailure)
     assert failure.reason == "the reply holds no rating from 0 to 5"
+    assert failure.error_class is ErrorClass.PARSE
     assert failure.trace is not None
     assert failure.trace.reply == "The Beatles"
 
@@ -190,6 +181,7 @@ def test_a_prompt_that_leaves_no_room_for_the_passage_fails(tiny: Path) -> None:
     [failure] = grader(tiny, max_input_tokens=16).grade(tiny_t5.pairs()[:1])
     assert isinstance(failure, GradeFailure)
     assert failure.reason == "the prompt without the passage is longer than 16 tokens"
+    assert failure.error_class is ErrorClass.CONTEXT
 
 
 def test_a_nugget_fails_a_question_prompt(tiny: Path) -> None:
@@ -210,7 +202,7 @@ def test_stopping_after_the_first_batch_runs_the_model_no_more(
             taken.append(pair)
             yield pair
 
-    monkeypatch.setattr(hf_seq2seq, "WINDOW", 20)
+    monkeypatch.setattr(hf_batches, "WINDOW", 20)
     grades = made.grade(pairs())
     for _ in range(3):
         next(grades)
@@ -235,6 +227,7 @@ def test_a_batch_that_fails_is_halved_until_only_the_bad_pair_fails(
         outcomes = list(made.grade(tiny_t5.pairs()))
     [failure] = [one for one in outcomes if isinstance(one, GradeFailure)]
     assert (failure.passage_id, failure.reason) == ("Delta-1", "OutOfMemoryError: no room")
+    assert failure.error_class is ErrorClass.MEMORY
     assert len(outcomes) == len(tiny_t5.pairs())
     assert "pair of item q1/aa failed: OutOfMemoryError" in caplog.text
 

@@ -1,0 +1,207 @@
+"""What the graders that run a model here have in common: reading ahead, sorting, cutting, and halving.
+
+Prompts of similar length share a batch. A passage that does not fit is cut between sentences, and the trace
+says how much of it the model saw. A batch that fails is halved until only what is at fault fails.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from grading.graders.base import GraderSpec, unasked
+from grading.graders.hf_model import DTYPES, LoadedModel, is_out_of_memory
+from grading.graders.options import Options
+from grading.graders.results import Result, failed, parsed
+from grading.graders.text import longest_start
+from grading.parsing import OnUnparsable
+from grading.types import ErrorClass, Pair, Trace
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+WINDOW = 2000
+"""Pairs that are read ahead to be sorted."""
+CPU_BATCH_TOKENS = 4096
+CUDA_BATCH_TOKENS = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions(Options):
+    """What every model that runs here can be told."""
+
+    batch_tokens: int = 0
+    """Tokens of a batch with its padding; 0 chooses by device."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, ..."""
+    dtype: str = "auto"
+    """auto, float32, bfloat16 or float16."""
+
+    CHOICES: ClassVar = {"dtype": DTYPES}
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions(ModelOptions):
+    """What a model that writes text can be told as well."""
+
+    max_input_tokens: int = 512
+    """Longest prompt; the passage is cut to fit."""
+    max_new_tokens: int = 64
+    """Longest reply, where one is generated."""
+    on_unparsable: str = "default"
+    """default: a reply without a rating counts as 1, as in the papers; fail: it is stored as a failure."""
+
+    CHOICES: ClassVar = {"dtype": DTYPES, "on_unparsable": ("default", "fail")}
+    LEAST: ClassVar = {"max_input_tokens": 16, "max_new_tokens": 1}
+
+
+class Asked(NamedTuple):
+    """One prompt, ready for the model."""
+
+    pair: Pair
+    prompt: str
+    tokens: list[int]
+    context_chars: int | None
+
+    def trace(self, reply: str) -> Trace:
+        return Trace(self.prompt, reply, self.context_chars)
+
+
+class BatchGrader(ABC):
+    """Reads pairs ahead and grades them batch by batch, the longest prompts first."""
+
+    def __init__(self, spec: GraderSpec, options: ModelOptions, loaded: LoadedModel) -> None:
+        self.spec = spec
+        self._prompt = spec.prompt
+        self._loaded = loaded
+        is_cpu = loaded.device.type == "cpu"
+        self._batch_tokens = options.batch_tokens or (CPU_BATCH_TOKENS if is_cpu else CUDA_BATCH_TOKENS)
+
+    @property
+    def device(self) -> str:
+        return self._loaded.description
+
+    def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
+        """Read WINDOW pairs ahead, then yield batch by batch."""
+        stream = iter(pairs)
+        while window := list(islice(stream, WINDOW)):
+            settled = [unasked(self._prompt, pair) for pair in window]
+            yield from filter(None, settled)
+            asked = []
+            for ready in self._ask([pair for pair, done in zip(window, settled, strict=True) if not done]):
+                if isinstance(ready, Asked):
+                    asked.append(ready)
+                else:
+                    yield ready
+            for batch in self._batches(asked):
+                yield from self._grade_batch(batch)
+
+    @abstractmethod
+    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+        """Each pair as a prompt, or why it cannot be one."""
+
+    @abstractmethod
+    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+        """One result for each of the batch."""
+
+    def _batches(self, asked: list[Asked]) -> Iterable[list[Asked]]:
+        """Longest first, so that what does not fit into memory shows at once."""
+        return batches(by_length(asked), self._batch_tokens)
+
+    def _grade_batch(self, batch: Sequence[Asked]) -> Iterator[Result]:
+        """Grade a batch; where that fails (out of memory, say) its halves, and in the end the pair alone."""
+        problem, error_class = "", ErrorClass.OTHER
+        try:
+            graded = self._run(batch)
+        except Exception as error:  # noqa: BLE001 - one bad pair must not lose the others; it becomes a failure
+            problem = f"{type(error).__name__}: {error}".strip()
+            error_class = ErrorClass.MEMORY if is_out_of_memory(error) else ErrorClass.OTHER
+        if not problem:
+            yield from graded
+        elif len(batch) == 1:
+            logger.warning("pair of item %s failed: %s", batch[0].pair.item.item_id, problem.split(":", 1)[0])
+            yield failed(batch[0].pair, problem, error_class, batch[0].trace(""))
+        else:
+            self._loaded.free_memory()
+            half = len(batch) // 2
+            yield from self._grade_batch(batch[:half])
+            yield from self._grade_batch(batch[half:])
+
+
+class GeneratingGrader(BatchGrader):
+    """Asks in the prompt's words, and reads what the model writes."""
+
+    def __init__(self, spec: GraderSpec, options: GeneratorOptions, loaded: LoadedModel) -> None:
+        super().__init__(spec, options, loaded)
+        self._max_input_tokens = options.max_input_tokens
+        self._on_unparsable = cast("OnUnparsable", options.on_unparsable)
+
+    def _text(self, pair: Pair, context: str | None = None) -> str:
+        return self._prompt.render(pair, context)
+
+    def _tokens(self, texts: list[str]) -> list[list[int]]:
+        return self._loaded.token_ids(texts) if texts else []
+
+    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+        texts = [self._text(pair) for pair in pairs]
+        for pair, text, tokens in zip(pairs, texts, self._tokens(texts), strict=True):
+            if len(tokens) <= self._max_input_tokens:
+                yield Asked(pair, text, tokens, None)
+            else:
+                yield self._ask_cut(pair)
+
+    def _ask_cut(self, pair: Pair) -> Asked | Result:
+        """Ask with as much of the passage as fits; the item is never cut."""
+        limit = self._max_input_tokens
+
+        def fits(context: str) -> bool:
+            return len(self._tokens([self._text(pair, context)])[0]) <= limit
+
+        context = longest_start(pair.passage.text, fits)
+        if not context:
+            reason = f"the prompt without the passage is longer than {limit} tokens"
+            return failed(pair, reason, ErrorClass.CONTEXT)
+        text = self._text(pair, context)
+        return Asked(pair, text, self._tokens([text])[0], len(context))
+
+    def _parsed(self, asked: Asked, reply: str) -> Result:
+        return parsed(self._prompt, asked.pair, asked.trace(reply), self._on_unparsable)
+
+
+def by_length(asked: list[Asked]) -> list[Asked]:
+    return sorted(asked, key=lambda one: len(one.tokens), reverse=True)
+
+
+def batches(ordered: Sequence[Asked], batch_tokens: int) -> Iterator[list[Asked]]:
+    """In this order, each as large as its padded tokens allow."""
+    batch: list[Asked] = []
+    width = 0
+    for asked in ordered:
+        width = max(width, len(asked.tokens))
+        if batch and (len(batch) + 1) * width > batch_tokens:
+            yield batch
+            batch, width = [], len(asked.tokens)
+        batch.append(asked)
+    if batch:
+        yield batch
+
+
+def padded(rows: Sequence[list[int]], pad: int, *, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and attention mask."""
+    import torch
+
+    gaps = [max(map(len, rows)) - len(row) for row in rows]
+    fill = [([pad] * gap, [0] * gap) for gap in gaps]
+    if left:
+        ids = [gap + row for row, (gap, _) in zip(rows, fill, strict=True)]
+        mask = [gap + [1] * len(row) for row, (_, gap) in zip(rows, fill, strict=True)]
+    else:
+        ids = [row + gap for row, (gap, _) in zip(rows, fill, strict=True)]
+        mask = [[1] * len(row) + gap for row, (_, gap) in zip(rows, fill, strict=True)]
+    return torch.tensor(ids), torch.tensor(mask)

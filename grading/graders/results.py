@@ -1,0 +1,71 @@
+"""Grades and failures from what a model said; every back-end makes them here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from grading.errors import ParseFailure
+from grading.parsing import OnUnparsable
+from grading.prompts import Prompt
+from grading.types import ErrorClass, Grade, GradeFailure, Outcome, Pair, Trace
+
+Result = Grade | GradeFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A short reply that is a rating, with what the distribution over the scale says of it."""
+
+    reply: str
+    rating: int
+    confidence: float
+    """Probability of the rating among all of the scale (0..1)."""
+    expectation: float
+    """Mean of that distribution."""
+
+
+def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> Said:
+    """`weights` are the ratings of the scale with their probabilities, which need not sum to 1.
+
+    >>> weighed("4", 4, {4: 0.6, 5: 0.2})
+    Said(reply='4', rating=4, confidence=0.75, expectation=4.25)
+    """
+    total = sum(weights.values())
+    mean = sum(rating * weight for rating, weight in weights.items()) / total
+    return Said(reply, rating, round(weights[rating] / total, 6), round(mean, 6))
+
+
+def rated(pair: Pair, said: Said, trace: Trace) -> Grade:
+    return Grade(
+        pair.item.item_id,
+        pair.passage.passage_id,
+        said.rating,
+        Outcome.NUMERIC,
+        answer=pair.answer or "",
+        confidence=said.confidence,
+        trace=trace,
+        expectation=said.expectation,
+    )
+
+
+def parsed(prompt: Prompt, pair: Pair, trace: Trace, on_unparsable: OnUnparsable) -> Result:
+    """The trace's reply, read by the prompt."""
+    try:
+        rating, outcome, answer = prompt.parse(trace.reply, pair, on_unparsable=on_unparsable)
+    except ParseFailure as error:
+        return failed(pair, str(error), ErrorClass.PARSE, trace)
+    return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
+
+
+def with_said(result: Result, said: Said | None) -> Result:
+    """The grade with the confidence and the expectation of `said`, where that is about the same rating."""
+    if not isinstance(result, Grade) or said is None or said.rating != result.rating:
+        return result
+    return replace(result, confidence=said.confidence, expectation=said.expectation)
+
+
+def failed(
+    pair: Pair, reason: str, error_class: ErrorClass = ErrorClass.OTHER, trace: Trace | None = None
+) -> GradeFailure:
+    return GradeFailure(pair.item.item_id, pair.passage.passage_id, reason, trace, error_class)
