@@ -1,0 +1,50 @@
+"""Words for chat models: a tokenizer's template over (role, text) messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Message = tuple[str, str]
+
+
+def chat_template(tokenizer: Any) -> Callable[[Sequence[Message]], str] | None:
+    """Writes messages as the tokenizer's template says, ready for the reply; None where it has no template.
+
+    A template that refuses a system message gets its text at the head of the user's.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        return None
+    takes_system = _takes_system(tokenizer)
+
+    def write(messages: Sequence[Message]) -> str:
+        return _write(tokenizer, messages if takes_system else without_system(messages))
+
+    return write
+
+
+def without_system(messages: Sequence[Message]) -> list[Message]:
+    """The same words in the user's messages alone."""
+    system = [text for role, text in messages if role == "system"]
+    others = [message for message in messages if message[0] != "system"]
+    if not system or not others:
+        return list(others)
+    role, text = others[0]
+    return [(role, "\n\n".join([*system, text])), *others[1:]]
+
+
+def _takes_system(tokenizer: Any) -> bool:
+    """Some templates raise, others leave the text out."""
+    from jinja2 import TemplateError
+
+    probe = "Read this."
+    try:
+        return probe in _write(tokenizer, [("system", probe), ("user", "Then answer.")])
+    except TemplateError:
+        return False
+
+
+def _write(tokenizer: Any, messages: Sequence[Message]) -> str:
+    chat = [{"role": role, "content": text} for role, text in messages]
+    written: str = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    return written

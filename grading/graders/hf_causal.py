@@ -1,0 +1,146 @@
+"""Grades with a causal language model (Llama, OLMo, GPT-2) through transformers.
+
+A model with a chat template is asked as its template says; another one reads the prompt's plain words.
+Ratings come from the first steps after the prompt (first_step.py), and from greedy generation only where
+those do not say a digit, or yes or no. A rating ends with the reply, or with its line: models that were not
+trained to stop go on after a line break, and what follows it is not read.
+
+The beginning that the prompts of a batch have in common is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from grading.errors import GraderUnavailable
+from grading.graders.base import GraderSpec
+from grading.graders.chat import chat_template
+from grading.graders.first_step import ReplyScorer
+from grading.graders.hf_batches import (
+    Asked,
+    GeneratingGrader,
+    GeneratorOptions,
+    batches,
+    by_length,
+    padded,
+)
+from grading.graders.hf_model import CAUSAL, LoadedModel, load
+from grading.graders.hf_prefix import Continuation, common_start
+from grading.graders.results import Result, rated
+from grading.types import Pair
+
+if TYPE_CHECKING:
+    import torch
+
+UNKNOWN_CONTEXT = 2048
+"""Tokens that a model is taken to read whose configuration does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class CausalOptions(GeneratorOptions):
+    """A causal model reads as much as its configuration says."""
+
+    max_input_tokens: int = 0
+    """Longest prompt; the passage is cut to fit. 0, the default: what the model reads, less the reply."""
+
+    LEAST: ClassVar = {"max_new_tokens": 1}
+
+
+class CausalGrader(GeneratingGrader):
+    """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
+
+    def __init__(self, spec: GraderSpec) -> None:
+        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        options = CausalOptions.of(spec)
+        loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
+        super().__init__(spec, options, loaded)
+        self._max_new_tokens = options.max_new_tokens
+        self._max_input_tokens = _max_input(loaded, options)
+        self._template = chat_template(loaded.tokenizer)
+        self._scorer = self._make_scorer()
+
+    def _make_scorer(self) -> ReplyScorer | None:
+        short = self._prompt.first_tokens
+        if not short:
+            return None
+        ends, decode = self._loaded.ends, self._loaded.tokenizer.decode
+
+        @lru_cache(maxsize=1024)
+        def is_end(token: int) -> bool:
+            return token in ends or decode([token]).startswith("\n")
+
+        return ReplyScorer(self._loaded.tokenizer, short, is_end, lead_ins=("", " "))
+
+    def _text(self, pair: Pair, context: str | None = None) -> str:
+        if self._template is None:
+            return super()._text(pair, context)
+        return self._template(self._prompt.messages(pair, context))
+
+    def _tokens(self, texts: list[str]) -> list[list[int]]:
+        # A template writes the start mark itself.
+        return self._loaded.token_ids(texts, special=self._template is None) if texts else []
+
+    def _batches(self, asked: list[Asked]) -> Iterable[list[Asked]]:
+        """By length, or by their beginnings where so much is shared that this computes less."""
+        orders = (by_length(asked), sorted(asked, key=lambda one: one.tokens))
+        plans = [list(batches(order, self._batch_tokens)) for order in orders]
+        return min(plans, key=lambda plan: sum(map(_cost, plan)))
+
+    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+        import torch
+
+        with torch.inference_mode():
+            scored = [None] * len(batch) if self._scorer is None else self._scorer.score(self._read(batch))
+            rest = [asked for asked, said in zip(batch, scored, strict=True) if said is None]
+            replies = iter(self._replies(rest))
+        return [
+            rated(asked.pair, said, asked.trace(said.reply)) if said else self._parsed(asked, next(replies))
+            for asked, said in zip(batch, scored, strict=True)
+        ]
+
+    def _read(self, batch: Sequence[Asked]) -> Continuation:
+        return Continuation(self._loaded, [asked.tokens for asked in batch])
+
+    def _replies(self, asked: Sequence[Asked]) -> list[str]:
+        """Greedily generated text."""
+        from transformers import GenerationConfig
+
+        if not asked:
+            return []
+        loaded = self._loaded
+        ids, mask = self._on_device([one.tokens for one in asked])
+        plain = GenerationConfig(  # type: ignore[no-untyped-call]
+            max_new_tokens=self._max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            eos_token_id=sorted(loaded.ends) or None,
+            pad_token_id=loaded.pad,
+        )
+        generated = loaded.model.generate(ids, attention_mask=mask, generation_config=plain)
+        replies: list[str] = loaded.tokenizer.batch_decode(
+            generated[:, ids.shape[1] :], skip_special_tokens=True
+        )
+        return replies
+
+    def _on_device(self, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids, mask = padded(rows, self._loaded.pad, left=True)
+        return ids.to(self._loaded.device), mask.to(self._loaded.device)
+
+
+def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
+    """Raises GraderUnavailable where the reply would leave no room for a prompt."""
+    reads = getattr(loaded.model.config, "max_position_embeddings", None)
+    room = (reads or UNKNOWN_CONTEXT) - options.max_new_tokens
+    if room < 1:
+        raise GraderUnavailable(f"option max_new_tokens must be less than the {reads} that the model reads")
+    return min(room, options.max_input_tokens or room)
+
+
+def _cost(batch: Sequence[Asked]) -> int:
+    """Tokens that the model computes for a batch."""
+    rows = [asked.tokens for asked in batch]
+    shared = common_start(rows)
+    return shared + len(rows) * (max(map(len, rows)) - shared)

@@ -1,0 +1,98 @@
+"""A causal model that has read a batch of prompts, the beginning that they share only once."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from grading.graders.first_step import Tokens
+from grading.graders.hf_batches import padded
+from grading.graders.hf_model import LoadedModel
+
+if TYPE_CHECKING:
+    import torch
+
+WORTHWHILE = 16
+"""A shorter common beginning is not worth a pass of its own."""
+
+
+def common_start(rows: Sequence[list[int]]) -> int:
+    """How many tokens all rows begin with; at least one token of each is left over, and 0 is too few."""
+    if len(rows) < 2:
+        return 0
+    first, last = min(rows), max(rows)  # what these two share, all that lie between share
+    most = min(map(len, rows)) - 1
+    shared = next((place for place in range(most) if first[place] != last[place]), most)
+    return shared if shared >= WORTHWHILE else 0
+
+
+class Continuation:
+    """The steps after the prompts (`first_step.Steps`)."""
+
+    def __init__(self, loaded: LoadedModel, rows: Sequence[list[int]]) -> None:
+        self._model, self._device = loaded.model, loaded.device
+        self._takes = frozenset(inspect.signature(loaded.model.forward).parameters)
+        self._n = len(rows)
+        shared = common_start(rows)
+        cache = self._read_shared(rows[0][:shared]) if shared else None
+        ids, mask = padded([row[shared:] for row in rows], loaded.pad, left=True)
+        self._mask = _widened(mask, shared, left=True).to(self._device)
+        self._first, self._cache = self._step(ids.to(self._device), self._mask, cache, last_only=True)
+
+    @property
+    def rows(self) -> int:
+        return self._n
+
+    def after(self, prefix: Tokens) -> torch.Tensor:
+        logits = self._first if not prefix else self._branch([list(prefix)] * self._n)
+        return logits[:, -1].float().log_softmax(dim=1)
+
+    def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
+        best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()
+        return best
+
+    def _read_shared(self, start: list[int]) -> Any:
+        """The cache of the common beginning, once for each row."""
+        import torch
+
+        ids = torch.tensor([start], device=self._device)
+        _, cache = self._step(ids, torch.ones_like(ids), None, last_only=True)
+        cache.batch_repeat_interleave(self._n)
+        return cache
+
+    def _branch(self, tokens: list[list[int]]) -> torch.Tensor:
+        """Logits after each of the tokens; the cache is afterwards as before."""
+        import torch
+        from transformers.cache_utils import DynamicLayer
+
+        ids = torch.tensor(tokens, device=self._device)
+        can_crop = all(type(layer) is DynamicLayer for layer in self._cache.layers)
+        cache = self._cache if can_crop else copy.deepcopy(self._cache)
+        logits, _ = self._step(ids, _widened(self._mask, ids.shape[1]), cache)
+        if can_crop:
+            cache.crop(-ids.shape[1])
+        return logits
+
+    def _step(
+        self, ids: torch.Tensor, mask: torch.Tensor, cache: Any, *, last_only: bool = False
+    ) -> tuple[torch.Tensor, Any]:
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        extra: dict[str, Any] = {"position_ids": positions, "logits_to_keep": int(last_only)}
+        output = self._model(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **{name: value for name, value in extra.items() if name in self._takes},
+        )
+        return output.logits, output.past_key_values
+
+
+def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor:
+    """The mask with so many more tokens that are there, after it or before."""
+    import torch
+
+    ones = mask.new_ones((mask.shape[0], by))
+    return torch.cat([ones, mask] if left else [mask, ones], dim=1)
