@@ -1,0 +1,162 @@
+"""Answers questions with a span of the passage, by models trained on SQuAD 2 through transformers.
+
+Such a model scores where the answer begins and ends, and, on its first token, that there is none. A long
+passage is read in windows that overlap: the best span of all windows counts, unless every window would rather
+say that it holds no answer. The model is shown the question, not the prompt's words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from grading.errors import GraderUnavailable
+from grading.graders.base import GraderSpec
+from grading.graders.hf_batches import Asked, BatchGrader, ModelOptions, padded
+from grading.graders.hf_model import DTYPES, EXTRACTIVE, load
+from grading.graders.results import Result, failed, parsed
+from grading.types import ErrorClass, Grade, Outcome, Pair
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveOptions(ModelOptions):
+    """The defaults are those that SQuAD models are trained and evaluated with."""
+
+    window_tokens: int = 384
+    """Question and passage that the model sees at once."""
+    overlap_tokens: int = 128
+    """Tokens of the passage that two windows share."""
+    max_answer_tokens: int = 30
+    no_answer_bias: float = 0.0
+    """Added to the score of no answer: above 0 the grader says more often that there is none."""
+
+    CHOICES: ClassVar = {"dtype": DTYPES}
+    LEAST: ClassVar = {
+        "window_tokens": 32,
+        "overlap_tokens": 1,
+        "max_answer_tokens": 1,
+        "no_answer_bias": -math.inf,
+    }
+
+
+class _Window(NamedTuple):
+    """A part of the passage beside its question."""
+
+    tokens: list[int]
+    types: list[int]
+    spans: list[tuple[int, int] | None]
+    """For each token the characters of the passage that it stands for; None for all that is no passage."""
+
+
+class _Answer(NamedTuple):
+    score: float
+    no_answer: float
+    start: int
+    end: int
+
+
+class ExtractiveGrader(BatchGrader):
+    """Extracts answers. Making one loads the model, or finds it loaded already."""
+
+    def __init__(self, spec: GraderSpec) -> None:
+        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        self._options = ExtractiveOptions.of(spec)
+        loaded = load(spec.llm, EXTRACTIVE, dtype=self._options.dtype, device=self._options.device)
+        super().__init__(spec, self._options, loaded)
+        if not loaded.tokenizer.is_fast:
+            raise GraderUnavailable(f"the tokenizer of {spec.llm} does not tell where its tokens stand")
+        self._takes_types = "token_type_ids" in loaded.tokenizer.model_input_names
+
+    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+        questions = [pair.item.text.strip() for pair in pairs]
+        lengths = self._loaded.token_ids(questions) if questions else []
+        for pair, question, tokens in zip(pairs, questions, lengths, strict=True):
+            room = self._options.window_tokens - len(tokens) - 2  # at most two more marks
+            if room <= self._options.overlap_tokens:
+                reason = f"the question leaves no room in a window of {self._options.window_tokens} tokens"
+                yield failed(pair, reason, ErrorClass.CONTEXT)
+            else:
+                text = f"{question}\n{pair.passage.text}"
+                yield Asked(pair, text, self._loaded.token_ids([text])[0], None)
+
+    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+        windows, owners = self._windows(batch)
+        answers: list[list[_Answer]] = [[] for _ in batch]
+        size = max(1, self._batch_tokens // max(len(window.tokens) for window in windows))
+        for first in range(0, len(windows), size):
+            some = windows[first : first + size]
+            for owner, answer in zip(owners[first : first + size], self._answers(some), strict=True):
+                answers[owner].append(answer)
+        return [self._result(asked, found) for asked, found in zip(batch, answers, strict=True)]
+
+    def _windows(self, batch: Sequence[Asked]) -> tuple[list[_Window], list[int]]:
+        """Every window, and the row of the batch that it belongs to."""
+        encoded = self._loaded.tokenizer(
+            [asked.pair.item.text.strip() for asked in batch],
+            [asked.pair.passage.text for asked in batch],
+            truncation="only_second",
+            max_length=self._options.window_tokens,
+            stride=self._options.overlap_tokens,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            return_token_type_ids=True,
+        )
+        windows = []
+        for row, (tokens, offsets) in enumerate(
+            zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        ):
+            parts = encoded.sequence_ids(row)
+            spans = [span if part == 1 else None for span, part in zip(offsets, parts, strict=True)]
+            windows.append(_Window(tokens, encoded["token_type_ids"][row], spans))
+        return windows, encoded["overflow_to_sample_mapping"]
+
+    def _answers(self, windows: Sequence[_Window]) -> list[_Answer]:
+        import torch
+
+        device = self._loaded.device
+        ids, mask = padded([window.tokens for window in windows], self._loaded.pad)
+        inputs: dict[str, Any] = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+        if self._takes_types:
+            inputs["token_type_ids"] = padded([window.types for window in windows], 0)[0].to(device)
+        with torch.inference_mode():
+            output = self._loaded.model(**inputs)
+        starts, ends = output.start_logits.float().cpu(), output.end_logits.float().cpu()
+        return [self._best(window, starts[row], ends[row]) for row, window in enumerate(windows)]
+
+    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> _Answer:
+        """The span of the passage with the highest score, and the score of none."""
+        import torch
+
+        n = len(window.tokens)
+        is_passage = torch.tensor([span is not None and span[1] > span[0] for span in window.spans])
+        no_answer = float(starts[0] + ends[0])
+        if not is_passage.any():
+            return _Answer(-math.inf, no_answer, 0, 0)
+        scores = starts[:n, None] + ends[None, :n]
+        possible = torch.ones(n, n, dtype=torch.bool).triu().tril(self._options.max_answer_tokens - 1)
+        possible &= is_passage[:, None] & is_passage[None, :]
+        scores = scores.masked_fill(~possible, -math.inf)
+        first, last = divmod(int(scores.argmax()), n)
+        start, end = window.spans[first], window.spans[last]
+        return _Answer(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
+
+    def _result(self, asked: Asked, answers: Sequence[_Answer]) -> Result:
+        best = max(answers, key=lambda answer: answer.score)
+        no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
+        is_answered = best.score > no_answer
+        reply = asked.pair.passage.text[best.start : best.end].strip() if is_answered else ""
+        result = parsed(self._prompt, asked.pair, asked.trace(reply), "default")
+        if not isinstance(result, Grade):
+            return result
+        outcome = result.outcome if reply else Outcome.UNANSWERABLE
+        return replace(result, outcome=outcome, confidence=_sure(best.score - no_answer))
+
+
+def _sure(margin: float) -> float:
+    """Probability of the better of two scores, at least one half."""
+    return round(1 / (1 + math.exp(-abs(margin))), 6) if math.isfinite(margin) else 1.0
