@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,10 +11,13 @@ from typing import cast
 from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders.base import Grader, GraderSpec
+from grading.graders.connection import Connection
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
 """The back-end of grades that came from a file: nothing here can grade more of them."""
+SELF_RATING = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
+EXTRACTION = ("QuestionCompleteConciseUnanswerablePromptWithChoices", "NuggetExtractionPrompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,16 @@ class Backend:
     label: str
     """Its honest name on every page."""
     target: str
-    """`module:Class`, imported when it is first built; the class is called with the GraderSpec."""
+    """`module:Class`, imported when it is first built; called with the GraderSpec, and with the Connection
+    where `needs_server`."""
     prompt_classes: tuple[str, ...]
     """What it asks where nothing else is said."""
     needs_model: bool
     default_llm: str
     asks_any: bool = False
     """Can it ask any prompt, people's own too?"""
+    needs_server: bool = False
+    """Is its model behind a server, whose address and key `build` must be given?"""
 
     def asks(self, prompt: Prompt) -> bool:
         """Can it ask this prompt? The baseline's is none that a model could be asked."""
@@ -69,18 +76,48 @@ BACKENDS: dict[str, Backend] = {
             name="hf_seq2seq",
             label="Sequence-to-sequence model (FLAN-T5 family)",
             target="grading.graders.hf_seq2seq:Seq2SeqGrader",
-            prompt_classes=(
-                "QuestionSelfRatedUnanswerablePromptWithChoices",
-                "NuggetSelfRatedPrompt",
-                "QuestionCompleteConciseUnanswerablePromptWithChoices",
-                "NuggetExtractionPrompt",
-            ),
+            prompt_classes=(*SELF_RATING, *EXTRACTION),
             needs_model=True,
             default_llm="google/flan-t5-large",
             asks_any=True,
         ),
+        Backend(
+            name="hf_causal",
+            label="Causal language model (Llama, OLMo, GPT-2)",
+            target="grading.graders.hf_causal:CausalGrader",
+            # With the reminder: chat models would rather explain than rate.
+            prompt_classes=("QuestionSelfRatedPromptWithReminder", "NuggetSelfRatedPrompt", *EXTRACTION),
+            needs_model=True,
+            default_llm="meta-llama/Meta-Llama-3-8B-Instruct",
+            asks_any=True,
+        ),
+        Backend(
+            name="hf_extractive",
+            label="Extractive question answering (SQuAD 2 models)",
+            target="grading.graders.hf_extractive:ExtractiveGrader",
+            prompt_classes=(EXTRACTION[0], "QuestionCompleteConcisePromptWithAnswerKey2"),
+            needs_model=True,
+            default_llm="deepset/roberta-base-squad2",
+        ),
+        Backend(
+            name="openai_compatible",
+            label="Model server (OpenAI, vLLM, any compatible one)",
+            target="grading.graders.openai_compatible:ServerGrader",
+            prompt_classes=("QuestionSelfRatedPromptWithReminder", "NuggetSelfRatedPrompt", *EXTRACTION),
+            needs_model=True,
+            default_llm="gpt-4o-mini",
+            asks_any=True,
+            needs_server=True,
+        ),
     )
 }
+
+
+_BY_NAME = (
+    (re.compile(r"squad"), "hf_extractive"),
+    (re.compile(r"t5|ul2|bart|pegasus|t0"), "hf_seq2seq"),
+    (re.compile(r"^(?:gpt-[345]|chatgpt|o[1-9](?:-|$))"), "openai_compatible"),
+)
 
 
 def known_backends() -> tuple[Backend, ...]:
@@ -89,14 +126,20 @@ def known_backends() -> tuple[Backend, ...]:
 
 
 def backend_for(llm: str, prompt_class: str) -> str:
-    """The name of the back-end that grades as `llm` with `prompt_class`; `build` says whether it can."""
+    """The name of the back-end that a model of this name most likely needs; `build` says whether it can.
+
+    By the name alone: "squad" answers with spans, "t5" and its kin read and then write, OpenAI's own are on a
+    server, every other one is taken for a causal model. Where that guess is wrong, say the back-end.
+    """
     baseline = BACKENDS["lexical"]
-    is_baseline = llm == baseline.default_llm or prompt_class in baseline.prompt_classes
-    return baseline.name if is_baseline else "hf_seq2seq"
+    if llm == baseline.default_llm or prompt_class in baseline.prompt_classes:
+        return baseline.name
+    name = llm.rstrip("/").rsplit("/", 1)[-1].lower()
+    return next((backend for pattern, backend in _BY_NAME if pattern.search(name)), "hf_causal")
 
 
-def build(spec: GraderSpec) -> Grader:
-    """Make the grader ready to grade, its model loaded.
+def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
+    """Make the grader ready to grade, its model loaded. `connection` is for back-ends that need a server.
 
     Raises UnknownGrader, UnknownPrompt, or GraderUnavailable with what to install, to fetch or to correct.
     A prompt of one's own that cannot be asked raises BadPrompt.
@@ -109,7 +152,8 @@ def build(spec: GraderSpec) -> Grader:
     if backend is None:
         raise UnknownGrader(f"no grader {spec.backend!r}; known are {', '.join(BACKENDS)}")
     _check_prompt(backend, spec)
-    return _load(backend)(spec)
+    make = _load(backend)
+    return make(spec, connection) if backend.needs_server else make(spec)
 
 
 def _check_prompt(backend: Backend, spec: GraderSpec) -> None:
@@ -119,9 +163,9 @@ def _check_prompt(backend: Backend, spec: GraderSpec) -> None:
         )
 
 
-def _load(backend: Backend) -> Callable[[GraderSpec], Grader]:
+def _load(backend: Backend) -> Callable[..., Grader]:
     module, _, name = backend.target.partition(":")
     try:
-        return cast("Callable[[GraderSpec], Grader]", getattr(import_module(module), name))
+        return cast("Callable[..., Grader]", getattr(import_module(module), name))
     except ImportError as error:
         raise GraderUnavailable(f"{backend.name} cannot be loaded: {error}") from error

@@ -50,6 +50,15 @@ def test_builds_the_baseline() -> None:
         ("lexical", "LexicalBaseline", "lexical"),
         ("google/flan-t5-large", RATING, "hf_seq2seq"),
         ("/models/own-t5", "NuggetExtractionPrompt", "hf_seq2seq"),
+        ("meta-llama/Meta-Llama-3-8B-Instruct", RATING, "hf_causal"),
+        ("/models/t5-answers/own-olmo/", RATING, "hf_causal"),
+        (
+            "deepset/roberta-base-squad2",
+            "QuestionCompleteConciseUnanswerablePromptWithChoices",
+            "hf_extractive",
+        ),
+        ("gpt-4o-mini", RATING, "openai_compatible"),
+        ("openai-community/gpt2", RATING, "hf_causal"),
     ],
 )
 def test_backend_of_a_model(llm: str, prompt_class: str, backend: str) -> None:
@@ -59,11 +68,11 @@ def test_backend_of_a_model(llm: str, prompt_class: str, backend: str) -> None:
 def test_every_prompt_of_every_backend_exists() -> None:
     asked = {prompt_class for backend in known_backends() for prompt_class in backend.prompt_classes}
     assert asked <= {prompt.prompt_class for prompt in prompts.known()}
-    assert [backend.name for backend in known_backends()] == list(BACKENDS) == ["lexical", "hf_seq2seq"]
+    assert [backend.name for backend in known_backends()] == list(BACKENDS)
 
 
 def test_refuses_an_unknown_backend() -> None:
-    with pytest.raises(UnknownGrader, match=r"no grader 'oracle'; known are lexical, hf_seq2seq"):
+    with pytest.raises(UnknownGrader, match=r"no grader 'oracle'; known are lexical, hf_seq2seq, hf_causal"):
         build(replace(SPEC, backend="oracle"))
 
 
@@ -93,9 +102,10 @@ def test_a_backend_whose_library_is_missing_says_so(monkeypatch: pytest.MonkeyPa
 
 def test_no_heavy_library_is_imported_before_a_model_is_needed() -> None:
     code = (
-        "import sys, grading.graders as g, grading.graders.hf_seq2seq;"
+        "import sys, grading.graders as g, grading.graders.hf_seq2seq, grading.graders.hf_causal;"
+        "import grading.graders.hf_extractive, grading.graders.openai_compatible;"
         "g.build(g.GraderSpec('lexical', 'lexical', 'LexicalBaseline'));"
-        "print({'torch', 'transformers'} & set(sys.modules))"
+        "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

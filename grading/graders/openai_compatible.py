@@ -1,0 +1,170 @@
+"""Grades with a model behind an OpenAI-compatible server: OpenAI, vLLM, any other.
+
+Several calls are under way at once. They are sent in the order of their words, so that a server which caches
+the beginnings of prompts computes a shared one once: the instruction, and the passage where the prompt has it
+first. Where the server offers log-probabilities, ratings have a confidence and an expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, cast
+
+from grading.errors import GraderUnavailable
+from grading.graders.base import GraderSpec, unasked
+from grading.graders.chat import Message
+from grading.graders.connection import Connection
+from grading.graders.openai_client import Call, CallFailed, ChatClient, Completion, TokensUsed
+from grading.graders.openai_errors import too_long_by
+from grading.graders.options import Options
+from grading.graders.results import Result, Said, failed, parsed, weighed, with_said
+from grading.graders.text import longest_start
+from grading.parsing import OnUnparsable
+from grading.prompts import ParseRule
+from grading.types import ErrorClass, Grade, Outcome, Pair, Trace
+
+WINDOW = 256
+"""Pairs that are read ahead to be ordered."""
+CUTS = 4
+"""How often a passage is cut where the server says that the prompt is too long: such a refusal is free."""
+JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions(Options):
+    """Where the server is, and its key, are no options: those are stored and shown."""
+
+    concurrency: int = 8
+    """Calls under way at once."""
+    timeout_s: float = 60.0
+    """Seconds that one attempt may take."""
+    attempts: int = 3
+    max_new_tokens: int = 64
+    """Longest reply."""
+    top_logprobs: int = 10
+    """Alternatives to each token that are asked for, to tell confidence; 0 asks for none."""
+    json_mode: bool = False
+    """Ask for a JSON object, and have the server enforce it."""
+    on_unparsable: str = "default"
+    """default: a reply without a rating counts as 1, as in the papers; fail: it is stored as a failure."""
+
+    CHOICES: ClassVar = {"on_unparsable": ("default", "fail")}
+    LEAST: ClassVar = {"concurrency": 1, "timeout_s": 0.1, "attempts": 1, "max_new_tokens": 1}
+
+
+class ServerGrader:
+    """Rates or extracts, as its prompt asks; nothing is sent before `grade` is iterated."""
+
+    def __init__(self, spec: GraderSpec, connection: Connection | None) -> None:
+        """Raises GraderUnavailable where the options are wrong or there is no connection."""
+        self.spec = spec
+        self._prompt = spec.prompt
+        self._options = ServerOptions.of(spec)
+        if self._options.json_mode and self._prompt.rule not in JSON_FORMS:
+            raise GraderUnavailable("option json_mode needs a prompt that asks for a number or a label")
+        short = self._prompt.first_tokens
+        call = Call(
+            spec.llm,
+            self._options.max_new_tokens,
+            self._options.top_logprobs if short else 0,
+            self._options.json_mode,
+            self._options.timeout_s,
+            self._options.attempts,
+        )
+        self._client = ChatClient(connection, call)
+
+    @property
+    def device(self) -> str:
+        return f"server {self._client.connection.host}"
+
+    @property
+    def tokens_used(self) -> TokensUsed:
+        """Since this grader was made, by the server's own count."""
+        return self._client.used
+
+    def close(self) -> None:
+        """End the connections; the grader cannot grade any more."""
+        self._client.close()
+
+    def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
+        """Yield as replies arrive, with no more than `concurrency` calls under way; stopping drops those."""
+        stream = iter(pairs)
+        under_way: set[Future[Result]] = set()
+        try:
+            while window := list(islice(stream, WINDOW)):
+                settled = [unasked(self._prompt, pair) for pair in window]
+                yield from filter(None, settled)
+                asked = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
+                for pair in sorted(asked, key=self._prompt.render):
+                    under_way.add(self._client.submit(self._answer(pair)))
+                    if len(under_way) >= self._options.concurrency:
+                        done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                        yield from (future.result() for future in done)
+            while under_way:
+                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:
+            for future in under_way:
+                future.cancel()
+
+    async def _answer(self, pair: Pair) -> Result:
+        """Ask; where the prompt is too long, with less and less of the passage, never of the item."""
+        context: str | None = None
+        for cuts_left in range(CUTS, -1, -1):
+            messages = self._messages(pair, context)
+            cut = None if context is None else len(context)
+            trace = Trace("\n".join(text for _, text in messages), "", cut)
+            try:
+                completion = await self._client.complete(messages)
+            except CallFailed as error:
+                context = _shorter(pair, context, len(trace.prompt), str(error))
+                if error.error_class is ErrorClass.CONTEXT and cuts_left and context:
+                    continue
+                return failed(pair, str(error), error.error_class, trace)
+            return self._result(pair, Trace(trace.prompt, completion.text, cut), completion)
+        raise AssertionError("the last round returns")
+
+    def _messages(self, pair: Pair, context: str | None) -> list[Message]:
+        messages = self._prompt.messages(pair, context)
+        if self._options.json_mode:
+            role, text = messages[-1]
+            messages[-1] = (role, f"{text}\nReply with JSON: {JSON_FORMS[self._prompt.rule]}")
+        return messages
+
+    def _result(self, pair: Pair, trace: Trace, completion: Completion) -> Result:
+        if completion.finish_reason == "content_filter":
+            return failed(pair, "the server filtered the reply", ErrorClass.OTHER, trace)
+        if completion.finish_reason == "length" and not completion.text.strip():
+            reason = f"the reply said nothing within {self._options.max_new_tokens} tokens"
+            return failed(pair, reason, ErrorClass.PARSE, trace)
+        result = parsed(self._prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
+        if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
+            return with_said(result, self._said(result.rating, completion))
+        return result
+
+    def _said(self, rating: int, completion: Completion) -> Said | None:
+        """The distribution over the scale at the token that says the rating."""
+        ratings = self._prompt.first_tokens
+        for step in completion.steps:
+            if ratings.get(_bare(step.token)) == rating:
+                weights: dict[int, float] = {}
+                for token, share in step.shares.items():
+                    if (other := ratings.get(_bare(token))) is not None:
+                        weights[other] = weights.get(other, 0.0) + share
+                return weighed(completion.text, rating, weights) if weights.get(rating) else None
+        return None
+
+
+def _bare(token: str) -> str:
+    return token.strip(' \n"')
+
+
+def _shorter(pair: Pair, context: str | None, prompt_chars: int, reason: str) -> str:
+    """Less of the passage, cut between sentences, by how much too long the server says the prompt is."""
+    context = pair.passage.text if context is None else context
+    keep = len(context) - prompt_chars * (1.02 - too_long_by(reason))
+    keep = keep if keep > 0 else len(context) / 2
+    return longest_start(context, lambda start: len(start) <= keep)
