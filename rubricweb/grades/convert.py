@@ -26,15 +26,22 @@ def grade_row(
 ) -> GradeRow:
     """The row of a result; a failure has no rating, and keeps its reason, its class and the raw reply."""
     trace = result.trace
-    reply = trace.reply if trace else ""
+    reply = _kept(trace.reply) if trace else ""
     cut = trace.context_chars if trace else None
     cell = (topic_id, revision_id, passage_id)
     if isinstance(result, types.GradeFailure):
-        return GradeRow(*cell, None, FAILED, reply, result.reason, error_class(result), context_chars=cut)
-    found = (result.rating, result.outcome.value, result.answer, reply)
+        return GradeRow(
+            *cell, None, FAILED, reply, _kept(result.reason), error_class(result), context_chars=cut
+        )
+    found = (result.rating, result.outcome.value, _kept(result.answer), reply)
     return GradeRow(*cell, *found, "", result.confidence, result.expectation, cut)
 
 
 def error_class(result: types.Grade | types.GradeFailure) -> str:
     """Empty for a grade."""
     return "" if isinstance(result, types.Grade) else result.error_class.value
+
+
+def _kept(text: str) -> str:
+    """PostgreSQL keeps every character but this one."""
+    return text.replace("\0", "")

@@ -121,6 +121,14 @@ def test_failures_are_kept_and_counted(job, run, script):
     assert failed.count() == job.chunks.aggregate(n=Sum("failed"))["n"] == 12
 
 
+def test_a_reply_with_a_character_that_no_database_keeps(job, run, script):
+    script(
+        lambda number, pair: iter([GradeFailure(pair.item.item_id, pair.passage.passage_id, "no\0 digit")])
+    )
+    assert run().state == JobState.DONE
+    assert set(Grade.objects.values_list("reply", flat=True)) == {"no digit"}
+
+
 def test_a_grader_that_cannot_run_fails_the_job_in_words(job, run, monkeypatch):
     def refuse(spec):
         raise GraderUnavailable("install rubricweb[models]")

@@ -75,7 +75,7 @@ def test_a_duty_that_fails_does_not_end_the_beat(redis_server, caplog):
     def beat() -> WorkerBeat:
         return WorkerBeat("attic-7", time.time(), "idle", "")
 
-    duties = Duties("attic-7", beat, lambda: [], (fail, lambda: done.append(1)), lambda: None)
+    duties = Duties("attic-7", beat, list, (fail, lambda: done.append(1)), lambda: None)
     with caplog.at_level(logging.WARNING):
         Beat(duties).once()
     assert done == [1]
