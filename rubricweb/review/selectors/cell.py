@@ -78,7 +78,8 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
     grades = _grades(item, passage)
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
     extraction = _extraction(grades, config, ItemKind(item.kind))
-    source = grade if grade is not None and grade.answer else extraction
+    has_answer = grade is not None and grade.answer and grade.outcome != Outcome.FAILED
+    source = grade if has_answer else extraction
     answer = source.answer if source else ""
     segments = highlighted(passage.text, answer)
     collection = collection_pool(item.bank.collection)
