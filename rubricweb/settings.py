@@ -99,6 +99,8 @@ RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 3600} for name in ("hig
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES = rubric.json("PRICES", {})
+OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
+OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, GraderSpec, registry
+from rubricweb.core import model_server
 from rubricweb.core.worker import close_dead_connections
 from rubricweb.grades import convert
 from rubricweb.grades.configs import spec_of
@@ -109,7 +110,7 @@ def _others_can(config: GraderConfig) -> bool:
 @lru_cache(maxsize=LOADED_GRADERS)
 def loaded(spec: GraderSpec) -> Grader:
     """The grader, its model loaded; kept in the process, so that a job does not load it again."""
-    return registry.build(spec)
+    return registry.build(spec, model_server.connection())
 
 
 def _save_all(lease: Lease, work: Work, results: Iterable[Result]) -> float:

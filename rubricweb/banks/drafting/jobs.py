@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from django.conf import settings
-
 from grading import generation
 from grading.errors import GradingError
 from grading.generation.models import text_model
-from grading.graders.connection import Connection
 from rubricweb.banks.drafting import actions
 from rubricweb.banks.drafting.asking import request_of
+from rubricweb.core import model_server
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +35,7 @@ def draft_items(request_id: int) -> None:
         return
     llm: Remembering | None = None
     try:
-        llm = Remembering(text_model(request.backend, request.llm, _connection()))
+        llm = Remembering(text_model(request.backend, request.llm, model_server.connection()))
         drafts = generation.draft(llm, request_of(request))
     except Exception as error:
         logger.warning("draft request %s failed", request_id, exc_info=not isinstance(error, GradingError))
@@ -46,9 +44,3 @@ def draft_items(request_id: int) -> None:
     else:
         actions.keep_drafts(request, drafts)
         logger.info("drafted %d %ss for topic %s", len(drafts.texts), request.kind, request.topic_id)
-
-
-def _connection() -> Connection | None:
-    """To the model server of the worker's environment, where it names one."""
-    base_url = getattr(settings, "OPENAI_BASE_URL", "")
-    return Connection(base_url, getattr(settings, "OPENAI_API_KEY", "")) if base_url else None
