@@ -69,11 +69,12 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
     if not isinstance(error, openai.APIStatusError):
         # The reply came, and is paid for: it is not asked for again.
         return Problem(ErrorClass.SERVER, f"the server's reply cannot be read: {_short(str(error))}")
-    words = f"{error.message} {error.code or ''} {error.type or ''} {error.param or ''}"
+    message = _message(error)
+    words = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
     error_class = _class_of(error.status_code, words)
     return Problem(
         error_class,
-        f"status {error.status_code}: {_short(error.message)}",
+        f"status {error.status_code}: {_short(message)}",
         is_passing=error_class in _PASSING and error.status_code not in _FINAL,
         wait=wait_of(error.response.headers, now),
         refuses=words if error.status_code in {400, 422, 501} and error_class is ErrorClass.OTHER else "",
@@ -108,6 +109,12 @@ def _class_of(status: int, words: str) -> ErrorClass:
     if status in {400, 422} and _CONTEXT.search(words):
         return ErrorClass.CONTEXT
     return _BY_STATUS.get(status, ErrorClass.SERVER if status >= 500 else ErrorClass.OTHER)
+
+
+def _message(error: openai.APIStatusError) -> str:
+    """What the server says, without the library's words around it."""
+    message = error.body.get("message") if isinstance(error.body, dict) else None
+    return message if isinstance(message, str) else error.message
 
 
 def _short(words: str) -> str:

@@ -1,0 +1,1 @@
+"""Model servers that speak OpenAI's protocol on a free port of this machine."""
