@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders import GraderSpec, registry
 from grading.graders.registry import IMPORTED
@@ -53,7 +52,7 @@ def active_configs(collection: Collection) -> list[GraderConfig]:
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
     """The kinds of items that the config grades; for a prompt class that we do not know, by its name."""
     try:
-        return prompts.get(config.prompt_class).kinds
+        return spec_of(config).prompt.kinds
     except UnknownPrompt:
         pass
     if config.purpose == Purpose.DIRECT:

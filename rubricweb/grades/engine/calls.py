@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.core.paginator import Page, Paginator
 
-from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item
@@ -83,7 +82,7 @@ def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
     """A prompt class in another version than that which was asked is not shown for it."""
     try:
-        prompt = prompts.get(grade.config.prompt_class)
+        prompt = spec_of(grade.config).prompt
         if spec_of(grade.config).fingerprint != grade.config.fingerprint:
             return ""
     except UnknownPrompt:

@@ -9,11 +9,11 @@ import numpy as np
 from django.conf import settings
 from django.db.models.functions import Length
 
-from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders import registry
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.missing import Missing, TopicGap
 from rubricweb.grades.engine.progress import UNSURE, Range, in_words, measured_rate
 
@@ -63,7 +63,7 @@ def _has_model(missing: Missing) -> bool:
 def _tokens(collection: Collection, missing: Missing) -> int:
     """The characters of every prompt, by its parts, so that no prompt has to be written for it."""
     try:
-        template = len(prompts.get(missing.config.prompt_class).template)
+        template = len(spec_of(missing.config).prompt.template)
     except UnknownPrompt:
         template = 0
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)

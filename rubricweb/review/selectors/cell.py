@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
@@ -15,7 +14,7 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import convert
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import RunRank, retrieved
@@ -135,7 +134,7 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
 def _asking(grade: Grade, item: Item, passage: Passage) -> Asking:
     config = grade.config
     try:
-        prompt = prompts.get(config.prompt_class)
+        prompt = spec_of(config).prompt
     except UnknownPrompt:
         return Asking(config, grade, "", "The file names this prompt class; its words are not known here.")
     if not item.revision.text:

@@ -130,7 +130,7 @@ def test_a_reply_with_a_character_that_no_database_keeps(job, run, script):
 
 
 def test_a_grader_that_cannot_run_fails_the_job_in_words(job, run, monkeypatch):
-    def refuse(spec):
+    def refuse(spec, connection):
         raise GraderUnavailable("install rubricweb[models]")
 
     monkeypatch.setattr(registry, "build", refuse)

@@ -250,7 +250,7 @@ def test_chunks_are_about_ten_seconds(rate, cells, settings):
 
 @pytest.fixture
 def refusing(monkeypatch):
-    def refuse(spec):
+    def refuse(spec, connection):
         raise GraderUnavailable("install rubricweb[models]")
 
     monkeypatch.setattr(registry, "build", refuse)
@@ -279,7 +279,7 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
 def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, config, monkeypatch):
     elsewhere()
     jobs.grade_chunk(job.chunks.first().pk)
-    monkeypatch.setattr(registry, "build", lambda spec: pytest.fail("loaded again"))
+    monkeypatch.setattr(registry, "build", lambda spec, connection: pytest.fail("loaded again"))
     jobs.grade_chunk(job.chunks.last().pk)
     assert states(job) == [ChunkState.QUEUED] * 3
 
