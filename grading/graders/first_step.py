@@ -8,7 +8,7 @@ and are no ratings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.graders.results import Said, weighed
@@ -25,8 +25,8 @@ class Steps(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def after(self, prefix: Tokens) -> torch.Tensor:
-        """Log-probabilities (prompts, vocabulary) of the token after the prompt and `prefix`."""
+    def after(self, prefixes: Sequence[Tokens]) -> Mapping[Tokens, torch.Tensor]:
+        """For each prefix the log-probabilities (prompts, vocabulary) of the token after it."""
         ...
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
@@ -57,7 +57,7 @@ class ReplyScorer:
 
         if not self._spellings:
             return [None] * steps.rows
-        after = {prefix: steps.after(prefix) for prefix in self._prefixes}
+        after = steps.after(self._prefixes)
         scores = torch.stack(
             [
                 torch.stack([after[tokens[:i]][:, token] for i, token in enumerate(tokens)]).sum(0)
@@ -80,7 +80,7 @@ class ReplyScorer:
             weights[self._ratings[other]] += share
         return weighed(reply, self._ratings[reply], weights)
 
-    def _greedy(self, best_after: dict[Tokens, list[int]]) -> list[Tokens]:
+    def _greedy(self, best_after: Mapping[Tokens, list[int]]) -> list[Tokens]:
         """For each prompt the tokens of the reply that the likeliest ones spell, or none."""
         said: list[Tokens] = []
         for row in range(len(best_after[()])):

@@ -45,9 +45,11 @@ class Continuation:
     def rows(self) -> int:
         return self._n
 
-    def after(self, prefix: Tokens) -> torch.Tensor:
-        logits = self._first if not prefix else self._branch([list(prefix)] * self._n)
-        return logits[:, -1].float().log_softmax(dim=1)
+    def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
+        return {prefix: self._after(prefix)[:, -1].float().log_softmax(dim=1) for prefix in prefixes}
+
+    def _after(self, prefix: Tokens) -> torch.Tensor:
+        return self._branch([list(prefix)] * self._n) if prefix else self._first
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
         best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from grading.graders import hf_t5
 from grading.graders.base import GraderSpec
 from grading.graders.first_step import ReplyScorer, Tokens
 from grading.graders.hf_batches import Asked, GeneratingGrader, GeneratorOptions, padded
@@ -17,6 +18,9 @@ from grading.graders.results import Result, rated
 
 if TYPE_CHECKING:
     import torch
+
+CPU_ENCODER_TOKENS = 1024
+"""Tokens that a CPU's encoder reads at once; the decoder then reads the whole batch."""
 
 
 class Seq2SeqGrader(GeneratingGrader):
@@ -27,6 +31,7 @@ class Seq2SeqGrader(GeneratingGrader):
         options = GeneratorOptions.of(spec)
         loaded = load(spec.llm, SEQ2SEQ, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
+        self._is_quick = hf_t5.quicken(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         short = self._prompt.first_tokens
         self._scorer = ReplyScorer(loaded.tokenizer, short, loaded.ends.__contains__) if short else None
@@ -35,10 +40,7 @@ class Seq2SeqGrader(GeneratingGrader):
         import torch
 
         with torch.inference_mode():
-            ids, mask = padded([asked.tokens for asked in batch], self._loaded.pad)
-            mask = mask.to(self._loaded.device)
-            encoder = self._loaded.model.get_encoder()
-            encoded = encoder(input_ids=ids.to(self._loaded.device), attention_mask=mask)
+            encoded, mask = self._encode([asked.tokens for asked in batch])
             steps = _Decoder(self._loaded.model, encoded, mask) if self._scorer else None
             scored = self._scorer.score(steps) if self._scorer and steps else [None] * len(batch)
             open_rows = [row for row, said in enumerate(scored) if said is None]
@@ -47,6 +49,32 @@ class Seq2SeqGrader(GeneratingGrader):
             rated(asked.pair, said, asked.trace(said.reply)) if said else self._parsed(asked, replies[row])
             for row, (asked, said) in enumerate(zip(batch, scored, strict=True))
         ]
+
+    def _encode(self, rows: Sequence[list[int]]) -> tuple[Any, torch.Tensor]:
+        """The encoder's output and its mask; a CPU reads a few rows at a time, which its caches hold."""
+        import torch
+        from torch.nn.functional import pad
+        from transformers.modeling_outputs import BaseModelOutput
+
+        ids, mask = (each.to(self._loaded.device) for each in padded(rows, self._loaded.pad))
+        width = ids.shape[1]
+        is_cpu = self._loaded.device.type == "cpu"
+        size = max(1, CPU_ENCODER_TOKENS // width) if is_cpu else len(rows)
+        states = []
+        for first in range(0, len(rows), size):
+            some = slice(first, first + size)
+            longest = max(map(len, rows[some]))
+            states.append(
+                pad(self._states(ids[some, :longest], mask[some, :longest]), (0, 0, 0, width - longest))
+            )
+        return BaseModelOutput(last_hidden_state=torch.cat(states)), mask
+
+    def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self._is_quick:
+            return hf_t5.encode(self._loaded.model, ids, mask)
+        encoder = self._loaded.model.get_encoder()
+        states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states
 
     def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[str]:
         """Greedily generated text for these rows of an encoded batch."""
@@ -66,40 +94,40 @@ class Seq2SeqGrader(GeneratingGrader):
 
 
 class _Decoder:
-    """The decoder over one encoded batch; the encoder's keys and values are computed once."""
+    """The decoder over one encoded batch, without a cache: it reads three tokens at most."""
 
     def __init__(self, model: Any, encoded: Any, mask: torch.Tensor) -> None:
         self._model, self._encoded, self._mask = model, encoded, mask
-        self._start, self._cache = self._step([[_start_token(model)]] * mask.shape[0], None)
 
     @property
     def rows(self) -> int:
         return self._mask.shape[0]
 
-    def after(self, prefix: Tokens) -> torch.Tensor:
-        logits = self._start if not prefix else self._branch([list(prefix)] * self.rows)
-        return logits[:, -1].float().log_softmax(dim=1)
+    def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
+        """A longer prefix is read together with its own beginnings."""
+        found: dict[Tokens, torch.Tensor] = {}
+        for prefix in sorted(prefixes, key=len, reverse=True):
+            if prefix not in found:
+                steps = self._step([list(prefix)] * self.rows).float().log_softmax(dim=2)
+                found |= {prefix[:length]: steps[:, length] for length in range(len(prefix) + 1)}
+        return found
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
-        best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()
+        best: list[list[int]] = self._step(tokens)[:, 1:].argmax(dim=2).tolist()
         return best
 
-    def _branch(self, tokens: list[list[int]]) -> torch.Tensor:
-        logits, _ = self._step(tokens, self._cache)
-        self._cache.crop(-len(tokens[0]))  # back to the start token
-        return logits
-
-    def _step(self, tokens: list[list[int]], cache: Any) -> tuple[torch.Tensor, Any]:
+    def _step(self, tokens: list[list[int]]) -> torch.Tensor:
+        """Logits after the start, and after each of the tokens."""
         import torch
 
-        output = self._model(
+        start = _start_token(self._model)
+        logits: torch.Tensor = self._model(
             encoder_outputs=self._encoded,
             attention_mask=self._mask,
-            decoder_input_ids=torch.tensor(tokens, device=self._mask.device),
-            past_key_values=cache,
-            use_cache=True,
-        )
-        return output.logits, output.past_key_values
+            decoder_input_ids=torch.tensor([[start, *row] for row in tokens], device=self._mask.device),
+            use_cache=False,
+        ).logits
+        return logits
 
 
 def _start_token(model: Any) -> int:

@@ -1,0 +1,94 @@
+"""The quickened T5 beside transformers' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from grading.graders import hf_t5  # noqa: E402
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+
+
+def load(folder: Path, dtype: Any = torch.float32) -> Any:
+    return transformers.T5ForConditionalGeneration.from_pretrained(folder, dtype=dtype).eval()
+
+
+def inputs(folder: Path) -> Any:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = ["Context: Ember. It rains. Nobody knows why.", "Context: Birch.", "The river is long and wide."]
+    return tokenizer(texts, padding=True, return_tensors="pt")
+
+
+@pytest.mark.parametrize("can_pack", [True, False])
+def test_the_same_states_and_logits(
+    tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, can_pack: bool
+) -> None:
+    if not can_pack:
+        monkeypatch.setattr(hf_t5, "_can_pack", lambda: False)
+    usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
+    assert hf_t5.quicken(quick)
+    there = given["attention_mask"].bool()
+    with torch.inference_mode():
+        expected = usual.get_encoder()(**given).last_hidden_state
+        states = hf_t5.encode(quick, given["input_ids"], given["attention_mask"])
+        assert torch.allclose(states[there], expected[there], atol=1e-4)
+        said = torch.tensor([[0, 5, 7]] * 3)
+        outputs = transformers.modeling_outputs.BaseModelOutput(last_hidden_state=states)
+        logits = [
+            model(
+                encoder_outputs=outputs,
+                attention_mask=given["attention_mask"],
+                decoder_input_ids=said,
+                use_cache=False,
+            ).logits
+            for model in (usual, quick)
+        ]
+    assert torch.allclose(*logits, atol=1e-3)
+
+
+def test_generation_says_the_same(tiny_t5_folder: Path) -> None:
+    usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
+    hf_t5.quicken(quick)
+    said = [model.generate(**given, max_new_tokens=8, do_sample=False).tolist() for model in (usual, quick)]
+    assert said[0] == said[1]
+
+
+def test_half_precision(tiny_t5_folder: Path) -> None:
+    usual, quick = load(tiny_t5_folder, torch.bfloat16), load(tiny_t5_folder, torch.bfloat16)
+    given = inputs(tiny_t5_folder)
+    assert hf_t5.quicken(quick)
+    there = given["attention_mask"].bool()
+    with torch.inference_mode():
+        expected = usual.get_encoder()(**given).last_hidden_state[there].float()
+        states = hf_t5.encode(quick, given["input_ids"], given["attention_mask"])[there].float()
+    assert (states - expected).abs().mean() < 0.03 * expected.abs().mean()
+
+
+def test_what_is_quick_stays_as_it_is(tiny_t5_folder: Path) -> None:
+    quick = load(tiny_t5_folder)
+    assert hf_t5.quicken(quick)
+    forward = quick.decoder.block[0].layer[1].EncDecAttention.forward
+    assert hf_t5.quicken(quick)
+    assert quick.decoder.block[0].layer[1].EncDecAttention.forward is forward
+
+
+def test_other_models_are_left_alone(tiny_t5_folder: Path) -> None:
+    config = transformers.BartConfig(
+        vocab_size=20,
+        d_model=8,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_ffn_dim=8,
+        decoder_ffn_dim=8,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        max_position_embeddings=16,
+    )
+    assert not hf_t5.quicken(transformers.BartForConditionalGeneration(config))
+    assert not hf_t5.quicken(load(tiny_t5_folder, torch.float16))
