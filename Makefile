@@ -55,7 +55,7 @@ format: setup-test ## format the code and the templates
 	$(BIN)/ruff format $(SOURCES)
 	$(if $(TEMPLATES),$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true)
 
-bench: setup ## run every script of bench/
+bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 screenshots: setup-test ## make the pictures of the README again

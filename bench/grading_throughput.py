@@ -2,7 +2,7 @@
 
 The peer is transformers' `generate` with 5 beams and early stopping, the prompts of one passage at a time, at
 most 10. Same prompts, same weights, same machine, turn by turn in one run. The model has a FLAN-T5 shape and
-random weights, so that nothing is downloaded (flan_shape.py); most of its replies are one digit and the end.
+random weights, so that nothing is downloaded (_flan_shape.py); most of its replies are one digit and the end.
 
     python bench/grading_throughput.py [--shape small|base|large] [--device cpu|cuda]
         [--dtype float32|bfloat16] [--prompts 210] [--rounds 3] [--threads N] [--model FOLDER]
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-import flan_shape
+import _flan_shape as flan_shape
 import torch
 import transformers
 
