@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection
 
 
 def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Collection:
@@ -17,9 +16,3 @@ def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Co
         raise Http404("No such collection.")
     roles.require(user, collection, needed)
     return collection
-
-
-def topic_for(user: User, slug: str, topic_id: int, *, needed: Role = roles.TO_VIEW) -> Topic:
-    collection = collection_for(user, slug, needed=needed)
-    topic: Topic = get_object_or_404(collection.topics, pk=topic_id)
-    return topic
