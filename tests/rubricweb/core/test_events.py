@@ -1,6 +1,7 @@
 """Events over the real Redis: names only, for members only, from a real ASGI server."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
@@ -26,7 +27,10 @@ async def _first_events(response, channel: str, names: list[str]) -> list[str]:
 
 
 def _run(listening):
-    """Its result; the thread that the views ran in leaves no connection open to the test database."""
+    """Its result; the thread that the views ran in leaves no connection open to the test database.
+
+    In a thread of its own, since a browser test before it leaves Playwright's event loop in this one.
+    """
 
     async def run():
         try:
@@ -34,7 +38,8 @@ def _run(listening):
         finally:
             await sync_to_async(connections.close_all)()
 
-    return asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, run()).result()
 
 
 @pytest.mark.django_db(transaction=True)
