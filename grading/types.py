@@ -26,6 +26,19 @@ class ItemKind(StrEnum):
     DIRECT = "direct"
 
 
+class Importance(StrEnum):
+    """What an item means to a good answer (AutoNuggetizer, arXiv 2411.09607; "avoid" is ours)."""
+
+    VITAL = "vital"
+    OKAY = "okay"
+    AVOID = "avoid"
+
+    @property
+    def weight(self) -> float:
+        """What a covered item adds to weighted measures, unless people chose another weight."""
+        return {"vital": 1.0, "okay": 0.5, "avoid": -1.0}[self]
+
+
 class Purpose(StrEnum):
     """What the grades of a grader config mean."""
 

@@ -1,7 +1,7 @@
 """First drafts of a bank by a language model, for people to accept, edit or reject."""
 
 from grading.generation.drafting import DraftRequest, Drafts, TextModel, draft
-from grading.generation.importance import Importance, Importances, weigh
+from grading.generation.importance import Importances, weigh
 from grading.generation.parsing import parse_drafts
 from grading.generation.prompts import DraftPrompt, get, known
 from grading.generation.similarity import THRESHOLD, NearDuplicate, near_duplicates
@@ -11,7 +11,6 @@ __all__ = [
     "DraftPrompt",
     "DraftRequest",
     "Drafts",
-    "Importance",
     "Importances",
     "NearDuplicate",
     "TextModel",

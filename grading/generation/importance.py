@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from grading.generation import prompts
 from grading.generation.drafting import TRIES, TextModel
-from grading.types import Topic
+from grading.types import Importance, Topic
 
 WINDOW = 10
 """Nuggets that are asked about at once."""
-
-
-class Importance(StrEnum):
-    VITAL = "vital"
-    OKAY = "okay"
 
 
 _LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)

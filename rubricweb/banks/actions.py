@@ -10,7 +10,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from grading.formats.ids import item_id, md5_of_id, text_md5
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.errors import (
     AlreadyAsked,
@@ -18,9 +18,18 @@ from rubricweb.banks.errors import (
     EmptyWording,
     NoAnswerKey,
     UnfitAnswerKey,
+    UnfitWeight,
     WrongText,
 )
-from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange, ItemRevision
+from rubricweb.banks.models import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    AnswerKey,
+    Bank,
+    Item,
+    ItemChange,
+    ItemRevision,
+)
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
 
@@ -87,6 +96,20 @@ def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
     if item.is_retired:
         with _refusing_twin(item.bank, item.revision, item.kind):
             _write(item, seen, Verb.RESTORED, by, retired_at=None)
+    return item
+
+
+@transaction.atomic
+def weigh_item(
+    item: Item, *, importance: Importance, seen: int, by: User | None, weight: float | None = None
+) -> Item:
+    """Say what the item means to a good answer; without a `weight` it has its importance's own."""
+    weight = importance.weight if weight is None else weight
+    if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+        raise UnfitWeight(f"A weight lies between {LEAST_WEIGHT} and {MOST_WEIGHT}; this is {weight:g}.")
+    if (item.importance, item.weight) != (importance, weight):
+        detail = f"{importance}, weight {weight:g}"
+        _write(item, seen, Verb.WEIGHED, by, detail=detail, importance=importance, weight=weight)
     return item
 
 
@@ -188,16 +211,16 @@ def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
         raise AlreadyAsked(twin)
 
 
-def _write(item: Item, seen: int, verb: Verb, by: User | None, **fields: object) -> None:
+def _write(item: Item, seen: int, verb: Verb, by: User | None, *, detail: str = "", **fields: object) -> None:
     """Change `item` only if it is still the version that the writer saw; else Conflict: nothing is lost."""
     changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:
         raise Conflict(item, seen)
-    _remember(item, verb, by)
+    _remember(item, verb, by, detail)
 
 
-def _remember(item: Item, verb: Verb, by: User | None) -> None:
-    item.changes.create(number=item.version, verb=verb, revision=item.revision, by=by)
+def _remember(item: Item, verb: Verb, by: User | None, detail: str = "") -> None:
+    item.changes.create(number=item.version, verb=verb, revision=item.revision, detail=detail, by=by)
     audit.record(f"item {verb}", item, by=by, detail=f"version {item.version}")
     events.publish_on_commit(item.bank.collection.channel, "items")

@@ -24,6 +24,14 @@ class UnfitAnswerKey(BankError):
     """Too many accepted answers, or one that is too long."""
 
 
+class UnfitWeight(BankError):
+    """A weight out of its range."""
+
+
+class UnfitVersion(BankError):
+    """A version that cannot be named so, or that holds nothing."""
+
+
 class AlreadyAsked(BankError):
     """The bank already holds an active item with these words."""
 

@@ -6,10 +6,11 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 
+LEAST_WEIGHT, MOST_WEIGHT = -10, 10
 DIRECT_UID = "direct"
 """The synthetic item of a topic that direct graders grade; its text is the query."""
 
@@ -77,6 +78,13 @@ class Item(models.Model):
         QUESTION = ItemKind.QUESTION.value, "question"
         NUGGET = ItemKind.NUGGET.value, "nugget"
 
+    class Weight(models.TextChoices):
+        """Its importance in words."""
+
+        VITAL = Importance.VITAL.value, "vital"
+        OKAY = Importance.OKAY.value, "okay"
+        AVOID = Importance.AVOID.value, "to avoid"
+
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="items")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="items")
     kind = models.CharField(max_length=20, choices=Kind)
@@ -85,6 +93,9 @@ class Item(models.Model):
     version = models.PositiveIntegerField(default=1)
     """Moves with every change; a writer says which one it saw."""
     position = models.PositiveIntegerField()
+    importance = models.CharField(max_length=10, choices=Weight, default=Weight.VITAL)
+    weight = models.FloatField(default=Importance.VITAL.weight)
+    """What covering the item adds in weighted measures; its importance's own unless people chose another."""
     retired_at = models.DateTimeField(null=True, blank=True)
 
     objects = ItemQuerySet.as_manager()
@@ -98,6 +109,10 @@ class Item(models.Model):
                 name="one_active_item_per_wording",
             ),
             models.CheckConstraint(condition=Q(version__gte=1), name="item_version_starts_at_one"),
+            models.CheckConstraint(
+                condition=Q(weight__gte=LEAST_WEIGHT, weight__lte=MOST_WEIGHT),
+                name="item_weight_within_range",
+            ),
         )
         indexes = (models.Index(fields=("bank", "topic"), name="items_by_bank_and_topic"),)
 
@@ -119,12 +134,15 @@ class ItemChange(models.Model):
         RETIRED = "retired"
         RESTORED = "restored"
         KEYED = "keyed", "answer key changed"
+        WEIGHED = "weighed"
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="changes")
     number = models.PositiveIntegerField()
     """The item's version after this change."""
     verb = models.CharField(max_length=20, choices=Verb)
     revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="+")
+    detail = models.CharField(max_length=200, blank=True)
+    """What the wording does not show: "okay, weight 0.5"."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 
@@ -134,3 +152,45 @@ class ItemChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} as version {self.number}"
+
+
+class BankVersion(models.Model):
+    """A named, dated set of wordings: boards and qrels can be made as of it, and two can be compared.
+
+    It never changes. The bank goes on; `rubricweb.banks.versions` makes and restores versions.
+    """
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=120)
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = (
+            models.UniqueConstraint(fields=("bank", "number"), name="version_number_once_a_bank"),
+            models.UniqueConstraint(fields=("bank", "name"), name="version_name_once_a_bank"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.bank.name}, version {self.number}: {self.name}"
+
+
+class VersionItem(models.Model):
+    """An item as it was, active, when the version was named."""
+
+    version = models.ForeignKey(BankVersion, on_delete=models.CASCADE, related_name="entries")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="+")
+    position = models.PositiveIntegerField()
+    importance = models.CharField(max_length=10, choices=Item.Weight)
+    weight = models.FloatField()
+
+    class Meta:
+        ordering = ("position", "pk")
+        constraints = (models.UniqueConstraint(fields=("version", "item"), name="item_once_a_version"),)
+
+    def __str__(self) -> str:
+        return str(self.revision)

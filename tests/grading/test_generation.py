@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.generation import DraftRequest, Importance, draft, near_duplicates, parse_drafts, weigh
+from grading.generation import DraftRequest, draft, near_duplicates, parse_drafts, weigh
 from grading.generation.importance import parse_importances
-from grading.types import ItemKind, Topic
+from grading.types import Importance, ItemKind, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")
 CAR = Topic("tqa2:L_0001", "The Water Cycle")
