@@ -38,9 +38,14 @@ class UnknownPrompt(GradingError):
 class BadPrompt(GradingError):
     """A prompt that somebody wrote cannot be asked; the message says what to correct."""
 
+    def __init__(self, problem: str, *, part: str = "") -> None:
+        """`part` of the prompt is where to correct it: prompt_class, kinds, template, scale or labels."""
+        self.part = part
+        super().__init__(problem)
+
 
 class UnknownPlaceholder(BadPrompt):
-    """A prompt's text names a placeholder that does not exist; the message names it and those that do."""
+    """A prompt's text names placeholders that do not exist; the message names them and those that do."""
 
 
 class UnknownGrader(GradingError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from grading.errors import BadPrompt, UnknownPlaceholder
 from grading.prompts.catalogue import by_class
@@ -23,74 +24,109 @@ def check(prompt: Prompt) -> None:
     """Raise BadPrompt or UnknownPlaceholder with what to correct."""
     _check_name(prompt.prompt_class)
     if len(prompt.system) + len(prompt.template) > LONGEST:
-        raise BadPrompt(f"the prompt is longer than {LONGEST:,} characters")
+        raise BadPrompt(f"the prompt is longer than {LONGEST:,} characters", part="template")
     _check_kinds(prompt.kinds)
     _check_placeholders(prompt)
     _check_scale(prompt)
-    if prompt.rule is ParseRule.LABEL:
+    if prompt.labels or prompt.rule is ParseRule.LABEL:
         _check_labels(prompt)
-    elif prompt.labels:
-        raise BadPrompt(f"labels are read by the rule {ParseRule.LABEL}, not by {prompt.rule}")
 
 
 def _check_name(prompt_class: str) -> None:
     if not _NAME.fullmatch(prompt_class):
-        raise BadPrompt("a prompt class is a letter and then letters, digits or _, 64 at most")
+        raise BadPrompt(
+            "a prompt class is a letter and then letters, digits or _, 64 at most", part="prompt_class"
+        )
     if prompt_class in by_class():
-        raise BadPrompt(f"{prompt_class} is the class of a published prompt; choose another name")
+        raise BadPrompt(
+            f"{prompt_class} is the class of a published prompt; choose another name", part="prompt_class"
+        )
 
 
 def _check_kinds(kinds: frozenset[ItemKind]) -> None:
     if not kinds:
-        raise BadPrompt("a prompt is worded for questions, for nuggets, for both, or for direct grading")
+        raise BadPrompt(
+            "a prompt is worded for questions, for nuggets, for both, or for direct grading", part="kinds"
+        )
     if ItemKind.DIRECT in kinds and len(kinds) > 1:
-        raise BadPrompt("a prompt for direct grading cannot be for questions or nuggets too")
+        raise BadPrompt("a prompt for direct grading cannot be for questions or nuggets too", part="kinds")
 
 
 def _check_placeholders(prompt: Prompt) -> None:
-    named = _IN_BRACES.findall(prompt.system + "\n" + prompt.template)
+    """Name everything that is wrong at once, so that nobody corrects one thing only to read of the next."""
+    named = dict.fromkeys(_IN_BRACES.findall(prompt.system + "\n" + prompt.template))
     items = sorted(_ITEM[kind] for kind in prompt.kinds)
     usable = [name for name in PLACEHOLDERS if name in items or name not in ("question", "nugget")]
-    for name in named:
-        if name not in usable:
-            known = ", ".join(f"{{{one}}}" for one in usable)
-            raise UnknownPlaceholder(f"{{{name}}} is no placeholder of this prompt; it can have {known}")
-    found = prompt.placeholders
-    if spaced := set(named) - found:
-        raise UnknownPlaceholder(f"write {{{min(spaced)}}} without blanks in the braces")
+    found, absent = prompt.placeholders, _absent(prompt, items)
+    unknown = [name for name in named if name not in usable]
+    spaced = [name for name in named if name in usable and name not in found]
+    problems = []
+    if "answer" in found and ItemKind.DIRECT in prompt.kinds:
+        problems.append("{answer} is one to a question or nugget, so not in direct grading")
+    if unknown:
+        none = "is no placeholder" if len(unknown) == 1 else "are no placeholders"
+        problems.append(f"{_listed(unknown, 'and')} {none} of this prompt; it can have {_listed(usable)}")
+    if spaced:
+        problems.append(f"write {_listed(spaced, 'and')} without blanks in the braces")
+    if absent:
+        problems.append(f"the prompt needs {' and '.join(absent)}")
+    if problems:
+        error = UnknownPlaceholder if unknown or spaced else BadPrompt
+        raise error("; ".join(problems), part="template")
+
+
+def _absent(prompt: Prompt, items: list[str]) -> list[str]:
+    """What the text has to have and has not, in words."""
+    found, absent = prompt.placeholders, []
     if not found & set(items):
-        raise BadPrompt(
-            f"the prompt needs {' or '.join(f'{{{name}}}' for name in items)}, what is asked about"
-        )
+        absent.append(f"{_listed(items, 'or')}, what is asked about")
     if not found & {"context", "answer"}:
-        raise BadPrompt("the prompt needs {context}, the text of the passage")
+        absent.append("{context}, the text of the passage")
+    return absent
+
+
+def _listed(names: Iterable[str], word: str = ",") -> str:
+    glue = ", " if word == "," else f" {word} "
+    return glue.join(f"{{{name}}}" for name in names)
 
 
 def _check_scale(prompt: Prompt) -> None:
     if prompt.rule is ParseRule.TEXT:
         if prompt.scale:
-            raise BadPrompt("a prompt that asks for text has no scale")
+            raise BadPrompt("a prompt that asks for text has no scale", part="scale")
         if "answer" in prompt.placeholders:
-            raise BadPrompt("a prompt about an {answer} asks for a rating, so it needs a scale")
+            raise BadPrompt("a prompt about an {answer} asks for a rating, so it needs a scale", part="scale")
         return
     if prompt.scale is None:
-        raise BadPrompt("a prompt that asks for a rating needs a scale")
+        raise BadPrompt("a prompt that asks for a rating needs a scale", part="scale")
     low, high = prompt.scale
     if not MIN_RATING <= low < high <= MAX_RATING:
-        raise BadPrompt(f"the scale {low} to {high} must lie within {MIN_RATING} to {MAX_RATING} and rise")
+        raise BadPrompt(
+            f"the scale {low} to {high} must lie within {MIN_RATING} to {MAX_RATING} and rise", part="scale"
+        )
     if prompt.rule in (ParseRule.YES_NO, ParseRule.ANSWER_KEY) and prompt.scale != (0, 1):
-        raise BadPrompt(f"the rule {prompt.rule} gives 0 or 1; the scale must be 0 to 1")
+        raise BadPrompt(f"the rule {prompt.rule} gives 0 or 1; the scale must be 0 to 1", part="scale")
 
 
 def _check_labels(prompt: Prompt) -> None:
+    """By rule LABEL they are read; by others that rate they are names of ratings and nothing more."""
+    if prompt.scale is None:
+        raise BadPrompt("a prompt that asks for text has no labels", part="labels")
     names = [name.lower() for name, _ in prompt.labels]
-    low, high = prompt.scale or (MIN_RATING, MAX_RATING)
-    if len({rating for _, rating in prompt.labels}) < 2 or len(set(names)) < len(names):
-        raise BadPrompt("a prompt that asks for a label needs two or more, each with its own name")
+    if len(set(names)) < len(names):
+        raise BadPrompt("each label needs its own name", part="labels")
+    if prompt.rule is ParseRule.LABEL and len({rating for _, rating in prompt.labels}) < 2:
+        raise BadPrompt(
+            "a prompt that asks for a label needs two or more, of different ratings", part="labels"
+        )
+    low, high = prompt.scale
     for name, rating in prompt.labels:
         if not _LABEL.fullmatch(name):
             raise BadPrompt(
-                f"the label {name!r} must be words of letters, digits and _, 40 characters at most"
+                f"the label {name!r} must be words of letters, digits and _, 40 characters at most",
+                part="labels",
             )
         if not low <= rating <= high:
-            raise BadPrompt(f"the label {name!r} has the rating {rating}, out of the scale {low} to {high}")
+            raise BadPrompt(
+                f"the label {name!r} has the rating {rating}, out of the scale {low} to {high}", part="labels"
+            )

@@ -27,7 +27,7 @@ Choice = TypeVar("Choice", ItemKind, ParseRule)
 _DIGEST = 12
 """Hex digits of the digest in a prompt id: a clash within one installation is out of the question."""
 _BINARY = (ParseRule.YES_NO, ParseRule.ANSWER_KEY)
-_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels")
+_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict")
 
 
 def from_template(
@@ -39,6 +39,7 @@ def from_template(
     system: str = "",
     rule: ParseRule | None = None,
     labels: Mapping[str, int] | None = None,
+    is_strict: bool = False,
 ) -> Prompt:
     """A prompt in somebody's own words, with an id that no other words, scale or rule can have.
 
@@ -61,6 +62,7 @@ def from_template(
         rule=rule,
         system=system.strip(),
         labels=tuple((labels or {}).items()),
+        is_strict=is_strict,
     )
     check(prompt)
     return replace(prompt, purpose=_purpose(prompt), version=_digest(prompt))
@@ -68,7 +70,7 @@ def from_template(
 
 def as_options(prompt: Prompt) -> dict[str, JSON]:
     """What a grader config keeps of a prompt of one's own, under the option `prompt`."""
-    return {
+    stored: dict[str, JSON] = {
         "template": prompt.template,
         "system": prompt.system,
         "kinds": [kind.value for kind in sorted(prompt.kinds)],
@@ -76,6 +78,7 @@ def as_options(prompt: Prompt) -> dict[str, JSON]:
         "parse": prompt.rule.value,
         "labels": [[name, rating] for name, rating in prompt.labels],
     }
+    return stored | ({"strict": True} if prompt.is_strict else {})
 
 
 def from_options(prompt_class: str, options: JSON) -> Prompt:
@@ -87,6 +90,8 @@ def from_options(prompt_class: str, options: JSON) -> Prompt:
     system, parse = options.get("system") or "", options.get("parse")
     if not isinstance(system, str):
         raise BadPrompt("the system text of a prompt must be text")
+    if not isinstance(options.get("strict", False), bool):
+        raise BadPrompt("whether a prompt is strict must be true or false")
     return from_template(
         prompt_class,
         cast("str", options["template"]),
@@ -95,6 +100,7 @@ def from_options(prompt_class: str, options: JSON) -> Prompt:
         system=system,
         rule=_one_of(ParseRule, parse, "parse") if parse else None,
         labels=_labels(options.get("labels") or []),
+        is_strict=bool(options.get("strict")),
     )
 
 

@@ -14,6 +14,8 @@ from grading.types import ItemKind, Pair, Purpose
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 _SINGLE_DIGIT = 9
+_NAMES = {ParseRule.YES_NO: ("no", "yes"), ParseRule.ANSWER_KEY: ("wrong", "right")}
+"""What 0 and 1 are called by rules that give nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ class Prompt:
     system: str = ""
     """What a chat model is told before; other models read it above the template."""
     labels: tuple[tuple[str, int], ...] = ()
-    """What rule LABEL reads, with the rating of each; the first one of a rating is its name."""
+    """Names with a rating each, which rule LABEL reads; the first of a rating is its name."""
+    is_strict: bool = False
+    """Is a reply that does not say what was asked for a failed grade, whatever the grader's options?"""
 
     @property
     def prompt_id(self) -> str:
@@ -100,8 +104,10 @@ class Prompt:
         Raises ParseFailure where no published rule says what such a reply counts as, and, with
         on_unparsable="fail", for every reply that does not say what was asked for.
         """
-        return read(self, reply, pair, on_unparsable)
+        return read(self, reply, pair, "fail" if self.is_strict else on_unparsable)
 
     def label_of(self, rating: int) -> str:
         """The name of a rating, or the number where it has none."""
-        return next((label for label, value in self.labels if value == rating), str(rating))
+        named = next((label for label, value in self.labels if value == rating), "")
+        names = _NAMES.get(self.rule, ())
+        return named or (names[rating] if 0 <= rating < len(names) else str(rating))

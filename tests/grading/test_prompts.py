@@ -121,7 +121,7 @@ def test_nugget_assignment_names_its_labels() -> None:
     assert prompt.parse("Partial support.") == Parsed(1, Outcome.NUMERIC)
     with pytest.raises(ParseFailure):
         prompt.parse("4")
-    assert prompts.get("Thomas").label_of(2) == "2"
+    assert prompts.get("Thomas").label_of(2) == "highly relevant"
 
 
 def test_answers_are_extracted_by_the_same_words_and_compared_with_the_key() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grading import prompts
-from grading.errors import BadPrompt, GraderUnavailable, UnknownPlaceholder, UnknownPrompt
+from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt
 from grading.graders import BACKENDS, GraderSpec, build
 from grading.graders.base import misfit, refuse_unknown_options, unasked
 from grading.parsing import Parsed
@@ -122,17 +122,55 @@ def test_an_unknown_placeholder_is_named_with_the_known_ones(changed: dict[str, 
         ({"rule": ParseRule.TEXT}, "asks for text has no scale"),
         ({"rule": ParseRule.YES_NO}, "the scale must be 0 to 1"),
         ({"rule": ParseRule.LABEL}, "needs two or more"),
-        ({"labels": {"good": 1, "Good": 0}}, "each with its own name"),
+        ({"labels": {"good": 1, "Good": 0}}, "needs its own name"),
         ({"labels": {"good": 1, "fine": 1}}, "needs two or more"),
         ({"labels": {"good": 4, "bad": 0}}, "'good' has the rating 4, out of the scale 0 to 3"),
         ({"labels": {"good!": 1, "bad": 0}}, "'good!' must be words"),
-        ({"labels": {"good": 1, "bad": 0}, "rule": ParseRule.RATING}, "labels are read by the rule label"),
+        ({"labels": {"good": 1}, "rule": ParseRule.TEXT, "scale": None}, "asks for text has no labels"),
+        ({"labels": {"good": 4}, "rule": ParseRule.RATING}, "out of the scale 0 to 3"),
+        ({"template": "{query} {answer}", "kinds": [DIRECT]}, "so not in direct grading"),
         ({"template": "Correct {answer} to {question}", "scale": None}, "so it needs a scale"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(changed: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadPrompt, match=problem):
         strict(**changed)
+
+
+def test_everything_that_is_wrong_with_the_placeholders_is_named_at_once() -> None:
+    with pytest.raises(UnknownPlaceholder) as refused:
+        strict(template="{passage} {topic} { context } {passage}")
+    said = str(refused.value)
+    assert said.startswith(
+        "{passage} and {topic} are no placeholders of this prompt; it can have {question}, "
+    )
+    assert "write {context} without blanks" in said
+    assert "needs {question}, what is asked about and {context}, the text of the passage" in said
+    assert refused.value.part == "template"
+
+
+def test_labels_of_a_number_are_only_names() -> None:
+    named = strict(labels={"wrong": 0, "perfect": 3}, rule=ParseRule.RATING)
+    assert [named.label_of(rating) for rating in range(4)] == ["wrong", "1", "2", "perfect"]
+    assert named.parse("perfect") == Parsed(1, Outcome.DEFAULTED)
+    assert named.parse("3") == Parsed(3, Outcome.NUMERIC)
+    assert from_options(named.prompt_class, as_options(named)) == named
+
+
+def test_yes_and_right_have_names_without_labels() -> None:
+    assert prompts.get("FagB").label_of(1) == "yes"
+    assert prompts.get("QuestionCompleteConcisePromptWithAnswerKey2").label_of(0) == "wrong"
+    assert prompts.get("UmbrelaStyle").label_of(3) == "perfectly relevant"
+    assert prompts.get("NuggetSelfRatedPrompt").label_of(4) == "4"
+
+
+def test_a_strict_prompt_never_takes_a_default() -> None:
+    firm = strict(is_strict=True)
+    with pytest.raises(ParseFailure, match="holds no rating from 0 to 3"):
+        firm.parse("I like it.", on_unparsable="default")
+    assert firm.parse("unanswerable") == Parsed(0, Outcome.UNANSWERABLE)
+    assert firm.prompt_id != strict().prompt_id
+    assert from_options("StrictPrompt", json.loads(json.dumps(as_options(firm)))) == firm
 
 
 def test_other_braces_are_words() -> None:
@@ -175,6 +213,7 @@ def test_it_travels_with_its_grader_config() -> None:
         ({"template": TEXT, "kinds": ["question"], "scale": [False, True]}, "two whole numbers"),
         ({"template": TEXT, "kinds": ["question"], "parse": "vibes"}, "'vibes' is no parse of a prompt"),
         ({"template": TEXT, "kinds": ["question"], "system": ["x"]}, "system text of a prompt must be text"),
+        ({"template": TEXT, "kinds": ["question"], "strict": 1}, "strict must be true or false"),
         ({"template": TEXT, "kinds": ["question"], "labels": {"a": 1}}, "pairs of a name and a whole number"),
         ({"template": TEXT, "kinds": ["question"], "labels": [["a", "1"]]}, "pairs of a name"),
     ],
