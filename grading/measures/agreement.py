@@ -1,0 +1,170 @@
+"""Agreement of two or more who labelled the same things: contingency tables, kappa, Krippendorff's alpha.
+
+All functions take stacks: shape (..., categories, categories) gives shape (...), so that a bootstrap over
+topics is one matrix product (`resampled`) and one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.resampling import LEVEL, RESAMPLES, SEED, Interval, interval, topic_counts
+
+Counts = NDArray[np.int64]
+"""Shape (rows, columns): how often the first said the row's category and the second the column's."""
+Floats = NDArray[np.float64]
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From stacked counts, shape (..., k, k), to a value each, shape (...)."""
+
+
+def contingency(
+    first: Sequence[int] | NDArray[np.int_],
+    second: Sequence[int] | NDArray[np.int_],
+    *,
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> Counts:
+    """Count pairs of labels; a pair with a label that is neither in `rows` nor in `columns` is left out.
+
+    >>> contingency([5, 0, 0], [1, 1, 0], rows=[5, 0], columns=[1, 0]).tolist()
+    [[1, 0], [1, 1]]
+    """
+    found = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    row_of = {value: place for place, value in enumerate(rows)}
+    column_of = {value: place for place, value in enumerate(columns)}
+    for one, other in zip(first, second, strict=True):
+        row, column = row_of.get(int(one)), column_of.get(int(other))
+        if row is not None and column is not None:
+            found[row, column] += 1
+    return found
+
+
+def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Counts:
+    """Collapse to 2 x 2: the first `n_rows` rows and `n_columns` columns against the others.
+
+    >>> binarised(np.array([[1, 2, 3], [4, 5, 6]]), n_rows=1, n_columns=2).tolist()
+    [[3, 3], [9, 6]]
+    """
+    by_row = np.stack([counts[..., :n_rows, :].sum(axis=-2), counts[..., n_rows:, :].sum(axis=-2)], axis=-2)
+    collapsed: Counts = np.stack(
+        [by_row[..., :n_columns].sum(axis=-1), by_row[..., n_columns:].sum(axis=-1)], axis=-1
+    )
+    return collapsed
+
+
+def cohen_kappa(counts: NDArray[np.int64] | Floats) -> Floats:
+    """Cohen's kappa (1960), (po - pe) / (1 - pe), of square tables; NaN without pairs and where pe = 1.
+
+    Farzi and Dietz 2024 (RUBRIC, questions on DL 2020, grades 4-5 against judgments 2-3):
+
+    >>> cohen_kappa(np.array([[998, 2377], [668, 7343]])).round(2).item()
+    0.25
+    """
+    categories = counts.shape[-1]
+    return weighted_kappa(counts, 1.0 - np.eye(categories))
+
+
+def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = None) -> Floats:
+    """Weighted kappa (Cohen 1968): 1 - disagreement / disagreement expected; `weights` are of disagreement.
+
+    Without `weights` they are squared distances of the categories' places, for ordered categories.
+
+    >>> weighted_kappa(np.array([[2, 1, 0], [0, 2, 1], [0, 0, 2]])).round(4).item()
+    0.8049
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    categories = table.shape[-1]
+    if weights is None:
+        places = np.arange(categories, dtype=np.float64)
+        weights = (places[:, np.newaxis] - places[np.newaxis, :]) ** 2
+    total = table.sum(axis=(-2, -1))
+    seen = (table * weights).sum(axis=(-2, -1)) * total
+    expected = np.einsum("...i,ij,...j->...", table.sum(axis=-1), weights, table.sum(axis=-2))
+    return 1.0 - _divided(seen, expected)
+
+
+def cell_kappas(counts: NDArray[np.int64]) -> Floats:
+    """Shape of `counts`: kappa of each cell, its row and column each against all others.
+
+    RUBRIC on DL 2020 (its graded table): 0.10 for grade 4 with judgment 3, 0.29 for 0 with 0.
+
+    >>> table = np.array([[64, 87, 80, 276], [325, 522, 720, 1301], [23, 35, 61, 255], [14, 54, 120, 299],
+    ...                   [4, 14, 17, 75], [216, 308, 942, 5574]])
+    >>> cell_kappas(table)[[1, 5], [0, 3]].round(2).tolist()
+    [0.1, 0.29]
+    """
+    rows, columns = counts.sum(axis=1)[:, np.newaxis], counts.sum(axis=0)[np.newaxis, :]
+    total = counts.sum()
+    boxes = np.stack([counts, rows - counts, columns - counts, total - rows - columns + counts], axis=-1)
+    return cohen_kappa(boxes.reshape(*counts.shape, 2, 2))
+
+
+def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats:
+    """Shape (categories, categories): Krippendorff's coincidence matrix of ratings, shape (raters, units).
+
+    A value outside `categories` (such as -1) is missing; a unit with fewer than two ratings does not count.
+    The matrices of topics add up to that of the collection.
+
+    >>> coincidences(np.array([[0, 1, -1], [0, 0, 1]]), [0, 1]).tolist()
+    [[2.0, 1.0], [1.0, 0.0]]
+    """
+    said = np.stack([(ratings == value).sum(axis=0) for value in categories], axis=-1).astype(np.float64)
+    raters = said.sum(axis=-1)
+    paired = said[raters >= 2]
+    weights = 1.0 / (raters[raters >= 2] - 1)
+    pairs = np.einsum("uc,ud,u->cd", paired, paired, weights)
+    return np.asarray(pairs - np.diag(np.einsum("uc,u->c", paired, weights)), dtype=np.float64)
+
+
+def ordinal_alpha(pairs: Floats) -> Floats:
+    """Krippendorff's alpha (2004, section 11.3) for ordered categories, of coincidence matrices (..., k, k).
+
+    NaN where all ratings are of one category, or none is paired.
+
+    >>> ordinal_alpha(coincidences(np.array([[0, 1, 2, 2], [0, 1, 2, 1]]), [0, 1, 2])).round(3).item()
+    0.79
+    """
+    marginals = pairs.sum(axis=-1)
+    total = marginals.sum(axis=-1)
+    distances = _ordinal_distances(marginals)
+    seen = (pairs * distances).sum(axis=(-2, -1)) * (total - 1)
+    expected = np.einsum("...i,...ij,...j->...", marginals, distances, marginals)
+    return 1.0 - _divided(seen, expected)
+
+
+def bootstrapped(
+    by_topic: Iterable[NDArray[np.int64] | Floats],
+    statistic: Statistic,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Interval:
+    """Interval of `statistic` (such as `cohen_kappa`) over resampled topics, from one table a topic.
+
+    >>> same = [np.array([[3, 1], [1, 3]])] * 4
+    >>> bootstrapped(same, cohen_kappa, resamples=100)
+    Interval(low=0.5, high=0.5)
+    """
+    tables = np.array(list(by_topic), dtype=np.float64)
+    if not len(tables):
+        return interval(np.zeros(0))
+    counts = topic_counts(len(tables), resamples=resamples, seed=seed).astype(np.float64)
+    sums = (counts @ tables.reshape(len(tables), -1)).reshape(resamples, *tables.shape[1:])
+    return interval(statistic(sums), level=level)
+
+
+def _ordinal_distances(marginals: Floats) -> Floats:
+    """Squared: how many ratings lie from one category to the other, half of both ends."""
+    middles = np.cumsum(marginals, axis=-1) - marginals / 2
+    return np.asarray((middles[..., :, np.newaxis] - middles[..., np.newaxis, :]) ** 2)
+
+
+def _divided(numbers: Floats, by: Floats) -> Floats:
+    """NaN where `by` is 0."""
+    out: Floats = np.full(np.shape(numbers), np.nan)
+    np.divide(numbers, by, out=out, where=np.asarray(by) != 0)
+    return out
