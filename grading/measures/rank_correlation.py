@@ -1,11 +1,12 @@
-"""Rank correlation of two leaderboards: Spearman and Kendall tau-b over the runs in both, average ranks for
-ties.
+"""Rank correlation of two leaderboards over the runs in both: Spearman and Kendall tau-b (average ranks for
+ties), and tau-AP, which weighs the top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ Board = Mapping[str, float] | Sequence[float] | NDArray[np.float64]
 MIN_RUNS = 3
 TOO_FEW = "fewer than 3 runs in both"
 ALL_TIED = "all tied"
+NO_GRADES = "no grades"
+VOID_NAMES = {TOO_FEW: "too_few", ALL_TIED: "all_tied", NO_GRADES: "no_grades"}
+"""What a program finds in the place of a value that is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,12 @@ class Correlation:
     value: float | None
     n: int
     reason: str = ""
+
+
+class Coefficient(StrEnum):
+    SPEARMAN = "spearman"
+    KENDALL = "kendall"
+    TAU_AP = "tau_ap"
 
 
 def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
@@ -60,6 +70,95 @@ def kendall(first: Board, second: Board) -> Correlation:
     return Correlation(_cosine(_pair_order(x), _pair_order(y)), len(x))
 
 
+def tau_ap(board: Board, official: Board) -> Correlation:
+    """AP correlation (Yilmaz, Aslam and Robertson 2008) of `board` with `official`; void as `spearman`.
+
+    For each place of the board but the first: which share of the runs above it belong above it? Mean, then
+    times 2 minus 1. Swapping the first two of four costs more than swapping the last two. Where runs are
+    tied it is the mean over all orders of them (Urbano and Marrero 2017).
+
+    >>> official = {"a": 4, "b": 3, "c": 2, "d": 1}
+    >>> round(tau_ap({"a": 3, "b": 4, "c": 2, "d": 1}, official).value, 4)
+    0.3333
+    >>> round(tau_ap({"a": 4, "b": 3, "c": 1, "d": 2}, official).value, 4)
+    0.7778
+    """
+    x, y = _paired(board, official)
+    if reason := _void(x, y):
+        return Correlation(None, len(x), reason)
+    return Correlation(float(_tau_ap(x[np.newaxis], y[np.newaxis])[0]), len(x))
+
+
+COEFFICIENTS: Mapping[Coefficient, Callable[[Board, Board], Correlation]] = {
+    Coefficient.SPEARMAN: spearman,
+    Coefficient.KENDALL: kendall,
+    Coefficient.TAU_AP: tau_ap,
+}
+
+
+def official_top(official: Mapping[str, float], k: int) -> dict[str, float]:
+    """The runs whose official place is `k` or better, with those tied there, for a coefficient "@k".
+
+    >>> official_top({"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.1}, 2)
+    {'a': 0.9, 'b': 0.5, 'c': 0.5}
+    """
+    falling = sorted(official.values(), reverse=True)
+    if not falling:
+        return {}
+    worst = falling[min(k, len(falling)) - 1]
+    return {run_tag: value for run_tag, value in official.items() if value >= worst}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A run, and how much higher the correlation would be without it (below 0: lower)."""
+
+    run_tag: str
+    cost: float
+
+
+def costliest(
+    board: Mapping[str, float], official: Mapping[str, float], coefficient: Coefficient
+) -> list[Cost]:
+    """Every run in both by what it costs the correlation, dearest first; empty where one of them is void.
+
+    >>> costliest({"a": 1, "b": 4, "c": 3, "d": 2}, {"a": 4, "b": 3, "c": 2, "d": 1}, Coefficient.KENDALL)[0]
+    Cost(run_tag='a', cost=1.0)
+    """
+    correlation = COEFFICIENTS[coefficient]
+    whole = correlation(board, official).value
+    shared = sorted(board.keys() & official.keys())
+    found = []
+    for left_out in shared:
+        rest = {run_tag: board[run_tag] for run_tag in shared if run_tag != left_out}
+        without = correlation(rest, official).value
+        if whole is None or without is None:
+            return []
+        found.append(Cost(left_out, without - whole))
+    return sorted(found, key=lambda cost: (-cost.cost, cost.run_tag))
+
+
+def resampled(
+    boards: NDArray[np.float64], official: NDArray[np.float64], coefficient: Coefficient
+) -> NDArray[np.float64]:
+    """Shape (resamples,): the coefficient of each row of `boards` (resamples, runs) with `official`.
+
+    `official` has shape (runs,), or (resamples, runs) where it is resampled too. NaN where a row is void.
+
+    >>> boards = np.array([[4.0, 3, 2, 1], [3, 4, 2, 1], [1, 1, 1, 1]])
+    >>> resampled(boards, np.array([4.0, 3, 2, 1]), Coefficient.KENDALL).round(4).tolist()
+    [1.0, 0.6667, nan]
+    """
+    theirs = np.broadcast_to(official, boards.shape)
+    found = np.full(len(boards), np.nan)
+    if boards.shape[1] < MIN_RUNS:
+        return found
+    for start in range(0, len(boards), CHUNK):
+        part = slice(start, start + CHUNK)
+        found[part] = _VECTORISED[coefficient](boards[part], theirs[part])
+    return found
+
+
 def _paired(first: Board, second: Board) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         shared = sorted(first.keys() & second.keys())
@@ -89,6 +188,54 @@ def _centred_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def _pair_order(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """1, -1 or 0 (tied) for every ordered pair: tau-b is their cosine."""
     return np.sign(scores[:, np.newaxis] - scores[np.newaxis, :]).ravel()
+
+
+CHUNK = 256
+"""Resamples at a time: a matrix of pairs of runs each, which must not fill the memory."""
+
+
+def _orders(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
+    ahead = (scores[..., :, np.newaxis] > scores[..., np.newaxis, :]).astype(np.float32)
+    return ahead - ahead.swapaxes(-1, -2)
+
+
+def _kendalls(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _cosines(*(_orders(scores).reshape(len(scores), -1) for scores in (x, y)))
+
+
+def _spearmans(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _cosines(*(_orders(scores).sum(axis=-1) for scores in (x, y)))
+
+
+def _cosines(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.float64]:
+    both, ours, theirs = (np.einsum("ij,ij->i", *pair, dtype=np.float64) for pair in ((x, y), (x, x), (y, y)))
+    found: NDArray[np.float64] = np.full(len(x), np.nan)
+    scale = np.sqrt(ours * theirs)
+    np.divide(both, scale, out=found, where=scale > 0)
+    return found
+
+
+def _tau_ap(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By row. A run tied with t - 1 others below `a` runs has, over all orders, a, a + 1, ... a + t - 1 above
+    it with equal chances; what its fellows add cancels out over the group.
+    """
+    ours, theirs = _orders(x), _orders(y)
+    n = x.shape[-1]
+    above = (ours < 0).sum(axis=-1)
+    tied = (ours == 0).sum(axis=-1)
+    agreed = ((ours < 0) * -theirs).sum(axis=-1, dtype=np.float64)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
+    first = np.maximum(above, 1)
+    weight = (harmonic[np.minimum(first + tied - 1, n)] - harmonic[first - 1]) / tied
+    values = np.where(above > 0, agreed * weight, 0.0).sum(axis=-1) / (n - 1)
+    is_void = (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
+    return np.asarray(np.where(is_void, np.nan, values))
+
+
+_VECTORISED: Mapping[
+    Coefficient, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+] = {Coefficient.SPEARMAN: _spearmans, Coefficient.KENDALL: _kendalls, Coefficient.TAU_AP: _tau_ap}
 
 
 def _cosine(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
