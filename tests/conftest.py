@@ -11,6 +11,7 @@ from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
 from rubricweb.grades.engine import price
+from rubricweb.grades.humans import matrices as human_matrices
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 
 
@@ -19,6 +20,7 @@ def empty_caches():
     """Caches are keyed by ids and stamps, which a database that is rolled back gives out again."""
     pools._load.cache_clear()
     matrices._cache.clear()
+    human_matrices._cache.clear()
     price._passage_chars.cache_clear()
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from grading.types import FAILED, MISSING, GradeMatrix, Outcome
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.stamped import StampedCache
 
 CACHED_MATRICES = 4_000
 
@@ -30,17 +29,16 @@ class TopicGrades:
     matrix: GradeMatrix
 
 
-_cache: OrderedDict[Key, TopicGrades] = OrderedDict()
-_lock = Lock()
+_cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
 
 
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     """By topic id, for every topic of the pool; a topic without grades has a matrix without columns."""
     keys = _keys(config, pool)
-    found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cached(key)) is not None}
+    found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in found]
     for topic, matrix in _load(config, absent):
-        found[topic.topic_id] = _keep(keys[topic.topic_id], TopicGrades(topic, matrix))
+        found[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
     return found
 
 
@@ -55,22 +53,6 @@ def _keys(config: GraderConfig, pool: CollectionPool) -> dict[int, Key]:
         stamps = stamps.filter(topic=pool.topics[0].topic_id)
     number = dict(stamps.values_list("topic_id", "number"))
     return {t.topic_id: (config.pk, t.topic_id, number.get(t.topic_id, 0), pool.stamp) for t in pool.topics}
-
-
-def _cached(key: Key) -> TopicGrades | None:
-    with _lock:
-        found = _cache.get(key)
-        if found is not None:
-            _cache.move_to_end(key)
-        return found
-
-
-def _keep(key: Key, grades: TopicGrades) -> TopicGrades:
-    with _lock:
-        _cache[key] = grades
-        while len(_cache) > CACHED_MATRICES:
-            _cache.popitem(last=False)
-    return grades
 
 
 def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool, GradeMatrix]]:

@@ -1,10 +1,14 @@
 """Grades, who gave them, and the jobs that make them."""
 
+import uuid
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from grading.types import MAX_RATING, Outcome, Purpose
+from grading import prompts
+from grading.graders.base import PROMPT
+from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.querysets import GradeQuerySet
@@ -32,7 +36,13 @@ class GraderConfig(models.Model):
         ordering = ("llm", "prompt_class", "pk")
 
     def __str__(self) -> str:
-        return f"{self.llm} · {self.prompt_class}"
+        return f"{self.llm} · {self.prompt_name}"
+
+    @property
+    def prompt_name(self) -> str:
+        """The class; of a collection's own prompt the id, since others of its class may have other words."""
+        own = self.options.get(PROMPT)
+        return prompts.from_options(self.prompt_class, own).prompt_id if own else self.prompt_class
 
 
 class GradingJob(models.Model):
@@ -214,3 +224,75 @@ class MatrixStamp(models.Model):
 
     def __str__(self) -> str:
         return f"stamp {self.number} of config {self.config_id}, topic {self.topic_id}"
+
+
+class HumanGrade(models.Model):
+    """What a person said of one wording and one passage. Append-only: the highest number is what counts.
+
+    `number` counts what this person said of this cell, so that of two writers who saw the same number one is
+    refused. A change of mind, an undo (`is_withdrawn`) and an adjudication are events of their own.
+    """
+
+    class How(models.TextChoices):
+        """In which work it was said, and so what the person had seen."""
+
+        GRID = "grid", "own rating in the grid"
+        BLIND = "blind", "rated before seeing the grader's rating"
+        ASSISTED = "assisted", "rated beside the grader's rating"
+        VERIFIED = "verified", "checked the grader's rating"
+        ADJUDICATED = "adjudicated", "decided between assessors"
+
+    class Verdict(models.TextChoices):
+        """Of the grader's rating that was shown."""
+
+        RIGHT = "right", "right"
+        WRONG = "wrong", "wrong"
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="human_grades")
+    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="human_grades")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="human_grades")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="human_grades")
+    number = models.PositiveIntegerField()
+    rating = models.SmallIntegerField(null=True)
+    """None where the grader was only found wrong, or where the person took back what they said."""
+    verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
+    how = models.CharField(max_length=20, choices=How)
+    is_withdrawn = models.BooleanField(default=False)
+    config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
+    """The grader whose rating the person had seen, or gave a verdict of."""
+    seen_rating = models.SmallIntegerField(null=True)
+    """That rating, as it was then."""
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)
+    """Made where the person rated: what is sent twice is saved once."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("revision", "passage", "by", "number"), name="human_grades_in_turn"
+            ),
+            models.CheckConstraint(
+                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                name="human_rating_within_scale",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_withdrawn=True, rating__isnull=True, verdict="")
+                | Q(is_withdrawn=False) & (Q(rating__isnull=False) | ~Q(verdict="")),
+                name="human_grade_says_something",
+            ),
+        )
+        indexes = (models.Index(fields=("topic", "revision", "passage"), name="human_grades_by_cell"),)
+
+    def __str__(self) -> str:
+        return f"{self.by} said {self.verdict or self.rating}"
+
+
+class HumanStamp(models.Model):
+    """Moves with every human grade of a topic; matrices by humans are keyed by it."""
+
+    topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
+    number = models.PositiveBigIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return f"human stamp {self.number} of topic {self.topic_id}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Sum
 
 from grading.types import ItemKind, Purpose
-from rubricweb.banks.models import DIRECT_UID, Bank, Item
+from rubricweb.banks.models import DIRECT_UID, Bank, BankVersion, Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
@@ -30,13 +30,30 @@ def graders(collection: Collection) -> list[GraderRow]:
     return [GraderRow(config, config.here) for config in counted]
 
 
-def items_by_topic(bank: Bank, kinds: Iterable[ItemKind]) -> dict[int, Uids]:
-    """By topic id: the uids of the bank's active items of these kinds, in the bank's order."""
-    rows = bank.items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
-    uids: dict[int, list[str]] = {}
-    for topic_id, uid in rows.values_list("topic_id", "revision__uid"):
-        uids.setdefault(topic_id, []).append(uid)
-    return {topic_id: tuple(dict.fromkeys(found)) for topic_id, found in uids.items()}
+def items_by_topic(
+    bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
+) -> dict[int, Uids]:
+    """By topic id: the uids of the bank's active items of these kinds, in their order, or a version's."""
+    return {topic_id: tuple(weights) for topic_id, weights in weights_by_topic(bank, kinds, version).items()}
+
+
+def weights_by_topic(
+    bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
+) -> dict[int, dict[str, float]]:
+    """The same items, each with its weight; of two that ask the same words the first counts."""
+    wanted = [str(kind) for kind in kinds]
+    if version is None:
+        rows = bank.items.active().filter(kind__in=wanted).order_by("topic_id", "position", "pk")
+        fields = rows.values_list("topic_id", "revision__uid", "weight")
+    else:
+        entries = version.entries.filter(item__kind__in=wanted)
+        fields = entries.order_by("item__topic_id", "position", "pk").values_list(
+            "item__topic_id", "revision__uid", "weight"
+        )
+    weights: dict[int, dict[str, float]] = {}
+    for topic_id, uid, weight in fields:
+        weights.setdefault(topic_id, {}).setdefault(uid, weight)
+    return weights
 
 
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:

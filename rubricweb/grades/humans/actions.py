@@ -1,0 +1,113 @@
+"""Every way in which a person says something of a cell: one event each, in turn, saved once."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.accounts.models import User
+from rubricweb.core import events
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.sayings import Cell, Shown, said_by
+from rubricweb.grades.models import HumanGrade, HumanStamp
+
+How = HumanGrade.How
+Verdict = HumanGrade.Verdict
+
+
+def rate_cell(
+    cell: Cell,
+    *,
+    rating: int,
+    by: User,
+    seen: int,
+    how: How = How.GRID,
+    shown: Shown | None = None,
+    uid: UUID | None = None,
+) -> HumanGrade:
+    """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
+
+    `uid` makes sending it twice harmless. Raises SaidMeanwhile or UnfitRating.
+    """
+    _within_scale(rating)
+    return _append(cell, by, seen, uid, _shown(shown) | {"rating": rating, "how": how})
+
+
+def judge_grader(
+    cell: Cell,
+    *,
+    verdict: Verdict,
+    by: User,
+    seen: int,
+    shown: Shown,
+    rating: int | None = None,
+    uid: UUID | None = None,
+) -> HumanGrade:
+    """Find the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
+    if verdict == Verdict.RIGHT:
+        rating = shown.rating
+    if rating is not None:
+        _within_scale(rating)
+    elif verdict == Verdict.RIGHT:
+        raise UnfitRating("There is no rating here that could be right.")
+    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
+    return _append(cell, by, seen, uid, _shown(shown) | said)
+
+
+def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
+    """Say again what `by` said before the last time, or take back what they said first."""
+    before = HumanGrade.objects.filter(
+        by=by, revision=cell.revision_id, passage=cell.passage_id, number=seen - 1
+    ).first()
+    last = said_by(by, cell)
+    if last is None:
+        raise UnfitRating("There is nothing to undo: you said nothing of this cell.")
+    if before is None:
+        return _append(cell, by, seen, uid, {"is_withdrawn": True, "how": last.how})
+    same = ("rating", "verdict", "how", "is_withdrawn", "config_id", "seen_rating")
+    return _append(cell, by, seen, uid, {name: getattr(before, name) for name in same})
+
+
+@transaction.atomic
+def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
+    if uid is not None and (sent := HumanGrade.objects.filter(uid=uid, by=by).first()):
+        return sent
+    last = said_by(by, cell)
+    if (last.number if last else 0) != seen:
+        raise SaidMeanwhile(last, seen)
+    try:
+        with transaction.atomic():
+            event = HumanGrade.objects.create(
+                topic_id=cell.topic_id,
+                revision_id=cell.revision_id,
+                passage_id=cell.passage_id,
+                by=by,
+                number=seen + 1,
+                uid=uid or uuid4(),
+                **said,
+            )
+    except IntegrityError as error:
+        raise SaidMeanwhile(said_by(by, cell), seen) from error
+    _move_stamp(cell.topic_id)
+    return event
+
+
+def _move_stamp(topic_id: int) -> None:
+    stamp = HumanStamp.objects.filter(topic=topic_id)
+    if not stamp.update(number=F("number") + 1):
+        HumanStamp.objects.bulk_create([HumanStamp(topic_id=topic_id, number=0)], ignore_conflicts=True)
+        stamp.update(number=F("number") + 1)
+    events.publish_on_commit(Collection.objects.get(topics=topic_id).channel, "ratings")
+
+
+def _shown(shown: Shown | None) -> dict[str, object]:
+    return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
+
+
+def _within_scale(rating: int) -> None:
+    if not MIN_RATING <= rating <= MAX_RATING:
+        raise UnfitRating(f"A rating lies between {MIN_RATING} and {MAX_RATING}; this is {rating}.")

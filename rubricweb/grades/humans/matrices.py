@@ -1,0 +1,142 @@
+"""Ratings by people as matrices, and a grader's ratings where people have corrected them.
+
+What people say of a cell together: the last adjudication if there is one, else the lower median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import MISSING, GradeMatrix
+from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
+from rubricweb.grades.stamped import StampedCache
+
+CACHED_TOPICS = 4_000
+Key = tuple[int, int, int]
+"""(topic, stamp of its human grades, stamp of the collection)."""
+
+
+class Source(StrEnum):
+    """Whose ratings a board stands on."""
+
+    GRADER = "grader"
+    HUMANS = "humans"
+    CORRECTED = "corrected"
+    """The grader's, with people's in their place where there are any."""
+
+
+@dataclass(frozen=True, eq=False)
+class HumanGrades(TopicGrades):
+    """One topic's ratings by people together; MISSING where nobody rated. A cache key by identity."""
+
+    wrong: tuple[tuple[int, int, str, int | None], ...]
+    """(config, row, uid, rating that was shown): found wrong, and nobody gave a rating."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedGrades(TopicGrades):
+    """A grader's ratings, corrected. A cell that was found wrong and has no human rating is MISSING."""
+
+    checked: GradeMatrix
+    """The same cells: 1 where a person rated or gave a verdict, else 0."""
+
+    def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Shape (passages, items): which cells of these items a person has seen to."""
+        return self.checked.columns(uids).ratings == 1
+
+
+_cache: StampedCache[Key, HumanGrades] = StampedCache(CACHED_TOPICS)
+
+
+def ratings_by(source: Source, config: GraderConfig, pool: CollectionPool) -> Mapping[int, TopicGrades]:
+    """By topic id: the ratings that `source` stands for."""
+    if source is Source.GRADER:
+        return matrices(config, pool)
+    return human_matrices(pool) if source is Source.HUMANS else corrected(config, pool)
+
+
+def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGrades]:
+    """By topic id: the grader's ratings with people's in their place."""
+    human = human_matrices(pool)
+    graded = matrices(config, pool)
+    return {topic_id: _correct(config.pk, graded[topic_id], human[topic_id]) for topic_id in graded}
+
+
+def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
+    """By topic id, for every topic of the pool."""
+    ids = [topic.topic_id for topic in pool.topics]
+    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
+    keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
+    found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [topic for topic in pool.topics if topic.topic_id not in found]
+    rows = _current({topic.topic_id for topic in absent if topic.topic_id in number})
+    for topic in absent:
+        grades = _decided(topic, rows.get(topic.topic_id, ()))
+        found[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
+    return found
+
+
+def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
+    """By topic: what each person says now of each cell."""
+    rows = HumanGrade.objects.filter(topic__in=topic_ids).select_related("revision").order_by("number")
+    now = {(row.revision_id, row.passage_id, row.by_id): row for row in rows}
+    found: dict[int, list[HumanGrade]] = {}
+    for row in sorted(now.values(), key=lambda row: row.pk):
+        if not row.is_withdrawn:
+            found.setdefault(row.topic_id, []).append(row)
+    return found
+
+
+def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
+    row_of = {pk: row for row, pk in enumerate(topic.passage_pks)}
+    cells: dict[tuple[int, str], list[HumanGrade]] = {}
+    for row in rows:
+        if row.passage_id in row_of:
+            cells.setdefault((row_of[row.passage_id], row.revision.uid), []).append(row)
+    uids = tuple(dict.fromkeys(uid for _, uid in cells))
+    ratings = np.full((len(topic.doc_ids), len(uids)), MISSING, dtype=np.int8)
+    wrong: list[tuple[int, int, str, int | None]] = []
+    for (passage, uid), said in cells.items():
+        rating = decided(said)
+        if rating is None:
+            wrong += [(row.config_id, passage, uid, row.seen_rating) for row in said if row.config_id]
+        else:
+            ratings[passage, uids.index(uid)] = rating
+    return HumanGrades(topic, GradeMatrix(topic.query_id, topic.doc_ids, uids, ratings), tuple(wrong))
+
+
+def decided(said: Iterable[HumanGrade]) -> int | None:
+    """One rating of what people say of a cell now, in the order in which they said it; None without any."""
+    rated = [row for row in said if row.rating is not None]
+    decisions = [row.rating for row in rated if row.how == HumanGrade.How.ADJUDICATED]
+    if decisions:
+        return decisions[-1]
+    ratings = sorted(row.rating for row in rated)
+    return ratings[(len(ratings) - 1) // 2] if ratings else None
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> CheckedGrades:
+    uids = tuple(dict.fromkeys((*graded.matrix.item_ids, *human.matrix.item_ids)))
+    by_people = human.matrix.columns(uids).ratings
+    ratings = graded.matrix.columns(uids).ratings.copy()
+    checked = (by_people != MISSING).astype(np.int8)
+    for config, row, uid, shown in human.wrong:
+        column = uids.index(uid)
+        if config == config_id and ratings[row, column] == shown:
+            ratings[row, column], checked[row, column] = MISSING, 1
+    ratings = np.where(by_people != MISSING, by_people, ratings)
+    query_id, doc_ids = graded.pool.query_id, graded.pool.doc_ids
+    return CheckedGrades(
+        graded.pool,
+        GradeMatrix(query_id, doc_ids, uids, ratings),
+        GradeMatrix(query_id, doc_ids, uids, checked),
+    )
