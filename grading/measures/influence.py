@@ -1,4 +1,6 @@
-"""What a change does to a leaderboard: ranks before and after, and the pairs of runs that change places."""
+"""What a change does to a leaderboard: ranks before and after, the pairs of runs that change places, and what
+the leaderboard would be without each item.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grading.measures.rank_correlation import kendall
 
 Scores = NDArray[np.float64]
 """Shape (runs,); higher is better, NaN = undefined, behind all others."""
@@ -67,6 +71,90 @@ def tie_changes(
     """
     was_tied, is_tied = _order(before) == 0, _order(after) == 0
     return {"became_tied": _pairs(is_tied & ~was_tied), "ceased_tied": _pairs(was_tied & ~is_tied)}
+
+
+def means_without(table: Scores, topic: int, without: Scores) -> Scores:
+    """Shape (items, runs): the board's means without each item of one topic.
+
+    `table` has shape (runs, topics), and `without` (items, runs) the scores of that topic without each item;
+    a row of NaN there says that no item is left, so that the topic leaves the mean. Topics of NaN do not
+    count.
+
+    >>> table = np.array([[1.0, 0.5], [0.0, 0.5]])
+    >>> means_without(table, 0, np.array([[0.5, 0.0], [np.nan, np.nan]])).tolist()
+    [[0.5, 0.25], [0.5, 0.5]]
+    """
+    counted: NDArray[np.bool_] = np.asarray(~np.isnan(table).any(axis=0))
+    counted[topic] = False
+    others, n_others = table[:, counted].sum(axis=1), int(counted.sum())
+    is_left = ~np.isnan(without).any(axis=1)
+    totals = others + np.where(is_left[:, np.newaxis], without, 0.0)
+    n_topics = n_others + is_left[:, np.newaxis]
+    found: Scores = np.full(totals.shape, np.nan)
+    np.divide(totals, n_topics, out=found, where=n_topics > 0)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """What leaving one item out does to the board."""
+
+    tau: float | None
+    """Kendall's tau-b of the board with and without it; None where it is void."""
+    n_swapped: int
+    """Pairs of runs in the other order."""
+    largest_move: int
+    """Places that the run which moves most rises or falls."""
+    mean_change: float
+    """Of the runs' scores; above 0 where the item is harder than the others."""
+
+
+def influences(board: Scores, without: Scores) -> list[Influence]:
+    """One for each row of `without`, shape (items, runs), as `means_without` makes them.
+
+    >>> influences(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.2, 0.3]]))[0].largest_move
+    1
+    """
+    places = ranks(board)
+    return [
+        Influence(
+            tau=kendall(board, changed).value,
+            n_swapped=len(swapped_pairs(board, changed)),
+            largest_move=int(np.abs(ranks(changed) - places).max(initial=0)),
+            mean_change=float((changed - board).mean()) if len(board) else 0.0,
+        )
+        for changed in without
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """A run, the one item that its place depends on most, and its places with and without it."""
+
+    run: int
+    item: int
+    before: int
+    after: int
+
+
+def dependents(board: Scores, without: Scores) -> list[Dependent]:
+    """The runs whose rank one item alone changes, each with the item that changes it most; largest first.
+
+    >>> dependents(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.4, 0.3], [0.5, 0.2, 0.3]]))
+    [Dependent(run=1, item=1, before=2, after=3), Dependent(run=2, item=1, before=3, after=2)]
+    """
+    if not len(without) or not len(board):
+        return []
+    places = ranks(board)
+    changed = np.stack([ranks(row) for row in without])
+    moved = np.abs(changed - places)
+    strongest = moved.argmax(axis=0)
+    found = [
+        Dependent(run, int(item), int(places[run]), int(changed[item, run]))
+        for run, item in enumerate(strongest)
+        if moved[item, run]
+    ]
+    return sorted(found, key=lambda one: (-abs(one.after - one.before), one.before))
 
 
 def _comparable(scores: Scores) -> Scores:

@@ -1,0 +1,173 @@
+"""Is an item worth asking, and does the pool treat all runs alike?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.resampling import RESAMPLES, SEED, UNDEFINED, Interval, interval, topic_counts
+from grading.types import MIN_RATING, Ratings
+
+Floats = NDArray[np.float64]
+MIN_CASES = 3
+"""A correlation over fewer says nothing."""
+
+
+def difficulty(answers: Floats) -> Floats:
+    """Shape (items,): the share of cases (runs, or passages) that answer each item; NaN is missing.
+
+    >>> difficulty(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0]])).round(2).tolist()
+    [0.67, 0.0]
+    """
+    known = ~np.isnan(answers)
+    return _divided(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
+
+
+def discrimination(answers: Floats, rests: Floats) -> Floats:
+    """Shape (items,): Pearson's r of each item with `rests`, the score of each case without that item.
+
+    Both have shape (cases, items). It is the corrected item-total correlation (Nunnally 1978): above 0 where
+    better cases answer the item, about 0 where it does not tell them apart, below 0 where it misleads. NaN
+    with fewer than three cases, or where all of them do the same.
+
+    >>> answers = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+    >>> rests = np.array([[0.9, 0.9], [0.8, 0.8], [0.2, 0.2], [0.1, 0.1]])
+    >>> discrimination(answers, rests).round(2).tolist()
+    [0.99, -0.14]
+    """
+    known = ~(np.isnan(answers) | np.isnan(rests))
+    n = known.sum(axis=0)
+    x, y = (_deviations(values, known) for values in (answers, rests))
+    found = _divided((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
+    found[n < MIN_CASES] = np.nan
+    return found
+
+
+def rest_means(answers: Floats) -> Floats:
+    """Shape of `answers`: for each case and item, the mean of the case's other items; NaN is missing.
+
+    >>> rest_means(np.array([[1.0, 0.0, np.nan], [4.0, 2.0, 3.0]])).tolist()
+    [[0.0, 1.0, 0.5], [2.5, 3.5, 3.0]]
+    """
+    known = ~np.isnan(answers)
+    values = np.where(known, answers, 0.0)
+    others = values.sum(axis=1, keepdims=True) - values
+    return _divided(others, known.sum(axis=1, keepdims=True) - known.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPair:
+    """Two items of a topic that are answered by the same passages."""
+
+    first: int
+    second: int
+    overlap: float
+    """Passages that both count for / passages that at least one counts for (Jaccard)."""
+    n_both: int
+    n_either: int
+
+
+def redundant_pairs(
+    ratings: Ratings, *, min_grade: int = 4, min_overlap: float = 0.7, min_passages: int = 3
+) -> list[ItemPair]:
+    """Pairs of items rated `min_grade` or more on nearly the same passages, most alike first.
+
+    Pairs that fewer than `min_passages` passages count for are left out: they are alike by chance.
+
+    >>> ratings = np.array([[5, 4, 0], [4, 4, 5], [5, 5, 0], [4, 0, 4]], dtype=np.int8)
+    >>> redundant_pairs(ratings)
+    [ItemPair(first=0, second=1, overlap=0.75, n_both=3, n_either=4)]
+    """
+    reached = (ratings >= min_grade).astype(np.int64)
+    both = reached.T @ reached
+    alone = np.diag(both)
+    either = alone[:, np.newaxis] + alone[np.newaxis, :] - both
+    overlap = _divided(both.astype(np.float64), either)
+    is_found = np.triu((overlap >= min_overlap) & (either >= min_passages), k=1)
+    pairs = [
+        ItemPair(
+            first, second, float(overlap[first, second]), int(both[first, second]), int(either[first, second])
+        )
+        for first, second in zip(*(places.tolist() for places in np.nonzero(is_found)), strict=True)
+    ]
+    return sorted(pairs, key=lambda pair: (-pair.overlap, -pair.n_both))
+
+
+def contributed_alone(
+    ranked: NDArray[np.int32], teams: Sequence[int], *, depth: int, n: int
+) -> NDArray[np.bool_]:
+    """Shape (teams, passages): the passages of a pool of `n` that only one team's runs have in their first
+    `depth`.
+
+    `ranked` has shape (runs, depth of the runs) with rows of the pool, -1 for none; `teams` says by run its
+    team's number. Without that team nobody would have graded these (Zobel 1998, leave out unique).
+
+    >>> ranked = np.array([[0, 1], [0, 2], [0, 2]], dtype=np.int32)
+    >>> contributed_alone(ranked, [0, 1, 1], depth=2, n=4).tolist()
+    [[False, True, False, False], [False, False, True, False]]
+    """
+    n_teams = max(teams, default=-1) + 1
+    has = np.zeros((n_teams, n + 1), dtype=np.bool_)  # the last is what -1 points at
+    for run, team in enumerate(teams):
+        has[team, ranked[run, :depth]] = True
+    has = has[:, :n]
+    return np.asarray(has & (has.sum(axis=0) == 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Advantage:
+    """How much more the runs of a family gain than other runs where they are asked a family's own items."""
+
+    value: float | None
+    interval: Interval
+    n_topics: int
+    """Topics with items of the family and items of others."""
+
+
+def advantage(
+    own: Floats, others: Floats, is_family: NDArray[np.bool_], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Advantage:
+    """A difference of differences: (own - others) of the family's runs minus that of all other runs.
+
+    `own` and `others`, shape (runs, topics), are the scores on the items that the family's model drafted, and
+    on those that it did not. About 0 is fair; well above 0, a model's items favour its own runs. The interval
+    is over topics.
+
+    >>> own, others = np.array([[0.9, 0.7], [0.5, 0.5]]), np.array([[0.5, 0.5], [0.5, 0.5]])
+    >>> round(advantage(own, others, np.array([True, False]), resamples=9).value, 2)
+    0.3
+    """
+    known = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
+    if not known.any() or not is_family.any() or is_family.all():
+        return Advantage(None, UNDEFINED, int(known.sum()))
+    gains = (own - others)[:, known]
+    by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
+    counts = topic_counts(len(by_topic), resamples=resamples, seed=seed)
+    spread = interval(counts @ by_topic / len(by_topic)) if len(by_topic) > 1 else UNDEFINED
+    return Advantage(float(by_topic.mean()), spread, len(by_topic))
+
+
+def as_answers(ratings: Ratings, min_grade: int) -> Floats:
+    """1 where a rating counts, 0 where it does not, NaN where there is none.
+
+    >>> as_answers(np.array([[5, 3, -1]], dtype=np.int8), 4).tolist()
+    [[1.0, 0.0, nan]]
+    """
+    return np.where(ratings >= MIN_RATING, (ratings >= min_grade).astype(np.float64), np.nan)
+
+
+def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """From the mean of the column; 0 where unknown."""
+    kept = np.where(known, values, 0.0)
+    means = _divided(kept.sum(axis=0), known.sum(axis=0))
+    return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
+
+
+def _divided(numbers: Floats, by: NDArray[np.int64] | Floats) -> Floats:
+    """NaN where `by` is 0, or so near to it that only rounding is left."""
+    out: Floats = np.full(np.broadcast_shapes(numbers.shape, by.shape), np.nan)
+    np.divide(numbers, by, out=out, where=np.asarray(by) > 1e-15)
+    return out

@@ -1,0 +1,80 @@
+"""Items and pools: against scipy, plain loops and tables by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from grading.measures.diagnostics import (
+    advantage,
+    as_answers,
+    contributed_alone,
+    difficulty,
+    discrimination,
+    redundant_pairs,
+    rest_means,
+)
+
+NAN = float("nan")
+some_answers = arrays(
+    np.float64, st.tuples(st.integers(3, 9), st.integers(2, 4)), elements=st.sampled_from([0.0, 1.0, NAN])
+)
+
+
+@given(some_answers)
+def test_discrimination_is_scipy_s_pearson(answers):
+    rests = rest_means(answers)
+    found = discrimination(answers, rests)
+    for item in range(answers.shape[1]):
+        others = np.delete(answers, item, axis=1)
+        rest = [np.mean(row[~np.isnan(row)]) if (~np.isnan(row)).any() else NAN for row in others]
+        np.testing.assert_allclose(rests[:, item], rest)
+        known = ~(np.isnan(answers[:, item]) | np.isnan(rest))
+        x, y = answers[known, item], np.array(rest)[known]
+        if known.sum() < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan(found[item])
+        else:
+            assert found[item] == pytest.approx(stats.pearsonr(x, y).statistic)
+
+
+def test_difficulty_leaves_out_what_is_missing():
+    answers = as_answers(np.array([[5, -1], [4, -2], [1, -1], [0, -1]], dtype=np.int8), 4)
+    np.testing.assert_array_equal(difficulty(answers), [0.5, NAN])
+
+
+def test_redundant_pairs_by_hand():
+    """Items 0 and 1 share 3 of 4 passages; item 2 counts for one passage only, like item 3."""
+    ratings = np.array(
+        [[5, 4, 0, 0], [4, 5, 0, 0], [4, 4, 4, 4], [4, 0, 0, 0], [-1, -2, 0, 0]], dtype=np.int8
+    )
+    pairs = redundant_pairs(ratings)
+    assert [(pair.first, pair.second, pair.overlap) for pair in pairs] == [(0, 1, 0.75)]
+    assert (pairs[0].n_both, pairs[0].n_either) == (3, 4)
+    assert [(p.first, p.second) for p in redundant_pairs(ratings, min_passages=1)] == [(2, 3), (0, 1)]
+    assert redundant_pairs(ratings, min_overlap=0.8) == []
+
+
+def test_what_only_one_team_found():
+    ranked = np.array([[0, 1, 4], [2, 0, 5], [3, 2, -1]], dtype=np.int32)
+    alone = contributed_alone(ranked, [0, 0, 1], depth=2, n=6)
+    assert [np.flatnonzero(row).tolist() for row in alone] == [[0, 1], [3]]
+    assert contributed_alone(ranked[:0], [], depth=2, n=6).shape == (0, 6)
+
+
+def test_advantage_by_hand():
+    """Own minus others: the family gains 0.4 and 0.2 on two topics, other runs 0.1 and 0."""
+    own = np.array([[0.9, 0.7, 0.3], [0.6, 0.5, 0.8]])
+    others = np.array([[0.5, 0.5, NAN], [0.5, 0.5, NAN]])
+    found = advantage(own, others, np.array([True, False]), resamples=500)
+    assert found.value == pytest.approx((0.3 + 0.2) / 2)
+    assert found.n_topics == 2
+    assert (found.interval.low, found.interval.high) == (pytest.approx(0.2), pytest.approx(0.3))
+
+
+def test_no_advantage_without_other_runs_or_topics():
+    scores = np.ones((2, 3))
+    assert advantage(scores, scores, np.array([True, True])).value is None
+    assert advantage(scores * NAN, scores, np.array([True, False])).value is None
+    assert not advantage(scores[:, :1], scores[:, :1], np.array([True, False])).interval.is_defined
