@@ -1,11 +1,13 @@
-"""Changes to memberships."""
+"""Changes to memberships, and to what people set for themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from rubricweb.accounts import keys
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
@@ -22,3 +24,22 @@ def set_role(user: User, collection: Collection, *, role: Role, by: User | None)
     )
     audit.record("role set", membership, by=by, detail=f"{user.username}: {role}")
     return membership
+
+
+@transaction.atomic
+def set_keys(user: User, *, chosen: Mapping[str, str]) -> User:
+    """Let these keys, one for each action, be the person's own."""
+    return _keep_keys(user, keys.changed(chosen))
+
+
+@transaction.atomic
+def reset_keys(user: User) -> User:
+    """Back to the keys that everybody has."""
+    return _keep_keys(user, {})
+
+
+def _keep_keys(user: User, key_map: dict[str, str]) -> User:
+    user.key_map = key_map
+    user.save(update_fields=["key_map"])
+    audit.record("keys set", user, by=user, detail=key_map)
+    return user

@@ -9,6 +9,9 @@ from rubricweb.accounts.roles import Role
 class User(AbstractUser):
     """A person who signs in."""
 
+    key_map = models.JSONField(default=dict, blank=True)
+    """By action: the key that this person chose for it, where it is not everybody's (`accounts.keys`)."""
+
     def __str__(self) -> str:
         return self.get_full_name() or self.username
 

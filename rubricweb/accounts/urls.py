@@ -1,8 +1,12 @@
 from django.contrib.auth import views as auth_views
 from django.urls import path
 
+from rubricweb.accounts import views
+
 app_name = "accounts"
 urlpatterns = [
     path("sign-in/", auth_views.LoginView.as_view(template_name="accounts/sign_in.html"), name="login"),
     path("sign-out/", auth_views.LogoutView.as_view(), name="logout"),
+    path("keys/", views.keys, name="keys"),
+    path("keys/reset/", views.keys_reset, name="keys-reset"),
 ]

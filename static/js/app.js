@@ -1,16 +1,27 @@
-// What every page needs: a live stream that rests in hidden tabs, focus after swaps, toasts, dialogs, copying.
+// What every page needs: a live stream that rests in hidden tabs, keys, focus after swaps, toasts, dialogs, copying.
+import "./keys.js";
 import "./live.js";
 
-// Focus never gets lost: after a swap it returns to the same id, or to what the swap brought.
-let focusedId = "";
-document.addEventListener("htmx:beforeSwap", () => {
-  focusedId = document.activeElement?.id ?? "";
-});
+// Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
+// thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
+let trail = []; // ids of the focused element and of what is around it
+const isLost = () => !document.activeElement || document.activeElement === document.body;
+function note() {
+  if (isLost()) return;
+  trail = [];
+  for (let node = document.activeElement; node; node = node.parentElement) trail.push(node.id);
+}
+document.addEventListener("htmx:beforeRequest", note);
+document.addEventListener("htmx:beforeSwap", note);
+document.addEventListener("pointerdown", () => (trail = []));
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (document.activeElement && document.activeElement !== document.body) return;
-  const wanted = focusedId && document.getElementById(focusedId);
-  const target = wanted || event.detail.elt?.querySelector?.("[autofocus]");
-  target?.focus({ preventScroll: true });
+  const [same, ...around] = trail.map((id) => id && document.getElementById(id));
+  trail = [];
+  for (const target of [same, event.detail.elt?.querySelector?.("[autofocus]"), ...around]) {
+    if (!target || !isLost()) continue;
+    if (target.tabIndex < 0) target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+  }
 });
 
 document.addEventListener("click", (event) => {
@@ -18,7 +29,9 @@ document.addEventListener("click", (event) => {
   if (dismiss) dismiss.closest(".toast")?.remove();
 
   const opener = event.target.closest("[data-opens]");
-  if (opener) document.getElementById(opener.dataset.opens)?.showModal();
+  const opened = opener && document.getElementById(opener.dataset.opens);
+  if (opened) event.preventDefault(); // without JavaScript it may be a link
+  opened?.showModal();
 
   const closer = event.target.closest("[data-closes]");
   if (closer) closer.closest("dialog")?.close();

@@ -71,6 +71,7 @@ def test_pages(inspector, places):
         "exports": places.of_collection("exports:exports"),
         "settings": places.of_collection("corpus:settings"),
         "patterns": reverse("core:patterns"),
+        "keys": reverse("accounts:keys"),
     }.items():
         inspector.open(address)
         if inspector.page.locator("#missing").count():
@@ -78,6 +79,13 @@ def test_pages(inspector, places):
         if name == "board":
             inspector.page.locator(".plotly .main-svg").first.wait_for()
         inspector.inspect(name)
+
+
+def test_sheet_of_keys(inspector, places):
+    inspector.open(places.of_collection("review:collection"))
+    inspector.page.keyboard.press("?")
+    expect(inspector.page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
+    inspector.inspect("sheet of keys")
 
 
 def test_bank_editor(inspector, places):

@@ -1,0 +1,45 @@
+"""What people set for themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
+
+
+class KeyField(forms.CharField):
+    """One key, typed as its sign or pressed where JavaScript is on."""
+
+    widget = forms.TextInput(attrs={"data-captures-key": "", "autocomplete": "off", "spellcheck": "false"})
+
+    def clean(self, value: Any) -> str:  # Any: as Django hands it over
+        try:
+            return parsed(super().clean(value))
+        except NoSuchKey:
+            raise forms.ValidationError(
+                "This is no key that can be used here. Use a letter, a digit, a sign, an arrow, Enter, Home, "
+                "End, PageUp or PageDown, with Shift or without."
+            ) from None
+
+
+class KeysForm(forms.Form):
+    """A key for each action; empty turns its key off."""
+
+    def __init__(self, rows: tuple[KeyRow, ...], *args: Any, **kwargs: Any) -> None:  # Any: as Form has them
+        initial = {row.action.name: row.shown for row in rows}
+        super().__init__(*args, initial=initial, auto_id="key-%s", **kwargs)
+        for row in rows:
+            self.fields[row.action.name] = KeyField(label=row.action.label, required=False, max_length=30)
+
+    def clean(self) -> dict[str, str]:
+        """Each key once."""
+        chosen = self.cleaned_data
+        labels: dict[str, str] = {}
+        for action in ACTIONS:
+            key = chosen.get(action.name, "")
+            if key and key in labels:
+                self.add_error(action.name, f"{shown(key)} does this already: {labels[key]}.")
+            labels.setdefault(key, action.label)
+        return chosen

@@ -1,0 +1,123 @@
+"""The keys of the review screens: what each does, and which one a person chose for it.
+
+A key is named by its place on a keyboard, as browsers name it in `event.code`, so that it stays where it is
+when the layout changes: `KeyS`, `Digit3`, `ArrowLeft`, with `Shift+` in front where Shift is held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+SIGNS = {
+    "ArrowLeft": "←",
+    "ArrowRight": "→",
+    "ArrowUp": "↑",
+    "ArrowDown": "↓",
+    "Shift+Slash": "?",
+    "Slash": "/",
+    "Minus": "-",
+    "Equal": "=",
+    "BracketLeft": "[",
+    "BracketRight": "]",
+    "Semicolon": ";",
+    "Quote": "'",
+    "Backquote": "`",
+    "Backslash": "\\",
+    "Comma": ",",
+    "Period": ".",
+}
+CODE = re.compile(r"(Shift\+)?(Key[A-Z]|Digit[0-9]|Arrow(Left|Right|Up|Down)|Enter|Home|End|PageUp|PageDown)")
+ALWAYS = {"Mod+Enter": "complete"}
+"""Ctrl+Enter, or Cmd+Enter: whatever a person chooses."""
+
+
+class NoSuchKey(ValueError):
+    """Words that name no key, or one that browsers need for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """Something that a key does on the review screens that have it."""
+
+    name: str
+    label: str
+    key: str
+    """Where a person chose none."""
+
+
+ACTIONS = (
+    KeyAction("next", "Next", "ArrowRight"),
+    KeyAction("previous", "Previous", "ArrowLeft"),
+    KeyAction("down", "Down", "ArrowDown"),
+    KeyAction("up", "Up", "ArrowUp"),
+    *(KeyAction(f"rate-{rating}", f"Rate {rating}", f"Digit{rating}") for rating in range(6)),
+    KeyAction("right", "The grader is right", "KeyR"),
+    KeyAction("wrong", "The grader is wrong", "KeyW"),
+    KeyAction("spurious", "Flag as spurious", "KeyS"),
+    KeyAction("uncovered", "Flag as uncovered", "KeyU"),
+    KeyAction("comment", "Comment", "KeyC"),
+    KeyAction("skip", "Skip", "KeyX"),
+    KeyAction("undo", "Undo", "KeyZ"),
+    KeyAction("complete", "Complete, and go on", "Enter"),
+    KeyAction("home", "To the collection's topics", "KeyG"),
+    KeyAction("help", "Keys of this page", "Shift+Slash"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An action with the key that does it for one person."""
+
+    action: KeyAction
+    key: str
+
+    @property
+    def shown(self) -> str:
+        return shown(self.key)
+
+
+def keys_of(user: User) -> tuple[KeyRow, ...]:
+    """Every action with this person's key; an empty key means none."""
+    return tuple(KeyRow(action, user.key_map.get(action.name, action.key)) for action in ACTIONS)
+
+
+def bindings(rows: tuple[KeyRow, ...]) -> dict[str, str]:
+    """By key: the name of its action, as static/js/keys.js wants it."""
+    return {row.key: row.action.name for row in rows if row.key} | ALWAYS
+
+
+def changed(chosen: Mapping[str, str]) -> dict[str, str]:
+    """What of `chosen` differs from the keys that everybody has."""
+    return {action.name: chosen[action.name] for action in ACTIONS if chosen[action.name] != action.key}
+
+
+def shown(key: str) -> str:
+    """A key as people read it: `S`, `3`, `→`, `Shift + S`."""
+    if key in SIGNS:
+        return SIGNS[key]
+    shift, _, code = key.rpartition("+")
+    name = SIGNS.get(code, re.sub(r"^(Key|Digit)", "", code))
+    return f"{shift} + {name}" if shift else name
+
+
+def parsed(text: str) -> str:
+    """The key that `text` names, by its sign or by its code; empty for none."""
+    words = text.replace(" ", "")
+    for key, sign in SIGNS.items():
+        words = key if words == sign else words
+    shift, _, code = words.rpartition("+")
+    shift = shift.capitalize()
+    if len(code) == 1 and code.isascii() and code.isalnum():
+        code = f"Digit{code}" if code.isdigit() else f"Key{code.upper()}"
+    code = next((key for key, sign in SIGNS.items() if code == sign), code)
+    key = f"{shift}+{code}" if shift else code
+    is_known = key in SIGNS or key.removeprefix("Shift+") in SIGNS or CODE.fullmatch(key)
+    if words and not is_known:
+        raise NoSuchKey(text)
+    return key

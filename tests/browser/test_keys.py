@@ -1,0 +1,124 @@
+"""The keys of all review screens: the sheet, keys of one's own, and when they rest."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+COUNT = """(action) => {
+  const made = document.createElement("button");
+  made.dataset.keyAction = action;
+  made.id = `presses-${action}`;
+  made.textContent = "0";
+  made.addEventListener("click", () => (made.textContent = Number(made.textContent) + 1));
+  document.getElementById("main").append(made);
+}"""
+PRESS = """([code, key, held]) => document.activeElement.dispatchEvent(
+  new KeyboardEvent("keydown", { code, key, [held]: true, bubbles: true, cancelable: true }))"""
+"""What a browser sends, also where the layout has another letter on that key."""
+
+
+@pytest.fixture
+def page(people, places) -> Page:
+    page = people.sign_in("assessor")
+    page.goto(places.of_collection("review:collection"))
+    return page
+
+
+def counter(page: Page, action: str):
+    page.evaluate(COUNT, action)
+    return page.locator(f"#presses-{action}")
+
+
+def test_the_sheet_lists_what_the_page_has(page):
+    sheet = page.get_by_role("dialog", name="Keys of this page")
+    page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    expect(sheet.get_by_text("To the collection's topics")).to_be_visible()
+    expect(sheet.get_by_text("Rate 3")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    counter(page, "rate-3")
+    page.get_by_role("link", name="Keys", exact=True).click()
+    expect(sheet.get_by_text("Rate 3")).to_be_visible()
+    sheet.get_by_role("button", name="Close").click()
+    expect(sheet).to_be_hidden()
+
+
+def test_a_key_presses_its_element(page, places):
+    page.goto(places.of_collection("exports:exports"))
+    page.keyboard.press("g")
+    expect(page).to_have_url(f"{page.url.split('/exports/')[0]}{places.of_collection('review:collection')}")
+
+
+def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page):
+    wrong = counter(page, "wrong")
+    search = page.get_by_label("Topic or query holds")
+    search.focus()
+    page.keyboard.press("w")
+    expect(search).to_have_value("w")
+    page.get_by_label("Bank", exact=True).focus()
+    page.keyboard.press("w")
+    page.locator("#presses-wrong").focus()
+    for held in ("ctrlKey", "altKey", "metaKey"):
+        page.evaluate(PRESS, ["KeyW", "w", held])
+    page.keyboard.press("Shift+W")
+    page.keyboard.press("?")
+    page.keyboard.press("w")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(wrong).to_have_text("0")
+    page.keyboard.press("w")
+    expect(wrong).to_have_text("1")
+
+
+def test_keys_stay_where_they_are_on_other_layouts(page):
+    """A French keyboard has W on the key that an English one calls Z, and its digits need Shift."""
+    undo, rated = counter(page, "undo"), counter(page, "rate-3")
+    page.evaluate(PRESS, ["KeyZ", "w"])
+    expect(undo).to_have_text("1")
+    page.evaluate(PRESS, ["KeyW", "z"])
+    page.evaluate(PRESS, ["Digit3", '"'])
+    page.evaluate(PRESS, ["Numpad3", "3"])
+    expect(rated).to_have_text("2")
+    expect(undo).to_have_text("1")
+    page.evaluate(PRESS, ["Minus", "?"])  # German
+    expect(page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
+
+
+def test_enter_belongs_to_what_has_the_focus(page):
+    complete, other = counter(page, "complete"), counter(page, "skip")
+    other.focus()
+    page.keyboard.press("Enter")
+    expect(other).to_have_text("1")
+    page.keyboard.press("Control+Enter")
+    expect(complete).to_have_text("1")
+    page.locator("#main").focus()
+    page.keyboard.press("Enter")
+    expect(complete).to_have_text("2")
+    expect(other).to_have_text("1")
+
+
+def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page, places):
+    page.keyboard.press("?")
+    page.get_by_role("link", name="Choose your own keys").click()
+    home = page.get_by_label("To the collection's topics")
+    home.focus()
+    page.keyboard.press("c")
+    expect(home).to_have_value("C")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was saved")
+    expect(page.get_by_text("C does this already")).to_be_visible()
+    home.focus()
+    page.keyboard.press("Shift+H")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Keys saved.")).to_be_visible()
+    expect(home).to_have_value("Shift + H")
+    for _ in range(2):
+        page.goto(places.of_collection("exports:exports"))
+        page.keyboard.press("g")
+        page.keyboard.press("Shift+H")
+        expect(page.get_by_role("heading", name=places.collection.name)).to_be_visible()
+    page.goto("/accounts/keys/")
+    page.get_by_role("button", name="Back to everybody's keys").click()
+    expect(home).to_have_value("G")
