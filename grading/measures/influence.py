@@ -84,10 +84,10 @@ def means_without(table: Scores, topic: int, without: Scores) -> Scores:
     >>> means_without(table, 0, np.array([[0.5, 0.0], [np.nan, np.nan]])).tolist()
     [[0.5, 0.25], [0.5, 0.5]]
     """
-    counted: NDArray[np.bool_] = np.asarray(~np.isnan(table).any(axis=0))
+    counted = np.asarray(~np.isnan(table).any(axis=0), dtype=np.bool_)
     counted[topic] = False
     others, n_others = table[:, counted].sum(axis=1), int(counted.sum())
-    is_left = ~np.isnan(without).any(axis=1)
+    is_left = np.asarray(~np.isnan(without).any(axis=1), dtype=np.bool_)
     totals = others + np.where(is_left[:, np.newaxis], without, 0.0)
     n_topics = n_others + is_left[:, np.newaxis]
     found: Scores = np.full(totals.shape, np.nan)
