@@ -5,6 +5,8 @@ from __future__ import annotations
 import factory
 
 from grading.formats.ids import item_id
+from grading.prompts import from_template
+from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision
@@ -13,6 +15,13 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
 
+STRICT = from_template(
+    "StrictPrompt",
+    "How well does the text answer the question, from 0 to 3?\n{question}\n{context}\nRating:",
+    {ItemKind.QUESTION},
+    (0, 3),
+)
+"""A prompt in a collection's own words."""
 PASSWORD = "leaves-turn-red"  # for test accounts only
 
 NEEDS = (

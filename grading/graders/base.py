@@ -19,6 +19,9 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 PROMPT = "prompt"
 """The option that holds a prompt of one's own, as `prompts.as_options` writes it."""
+ANSWERS_BY = "answers_by"
+"""The option that names, by its fingerprint, the grader whose answers are verified."""
+_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end, and under PROMPT a prompt of one's own; what is left out has its default."""
+    """Settings of the back-end, and what PROMPT and ANSWERS_BY are for; what is left out has its default."""
 
     @property
     def prompt(self) -> Prompt:
@@ -41,7 +44,7 @@ class GraderSpec:
     @property
     def settings(self) -> dict[str, JSON]:
         """The options that are the back-end's own."""
-        return {name: value for name, value in self.options.items() if name != PROMPT}
+        return {name: value for name, value in self.options.items() if name not in _NOT_OF_THE_BACKEND}
 
     @property
     def fingerprint(self) -> str:
@@ -75,6 +78,10 @@ class Grader(Protocol):
 
         Lazy: takes no more pairs than the next grades need; whoever stops iterating cancels the rest.
         """
+        ...
+
+    def close(self) -> None:
+        """Give back memory and connections; it cannot grade any more."""
         ...
 
 

@@ -46,19 +46,24 @@ class Backend:
 
     @property
     def choices(self) -> tuple[Prompt, ...]:
-        """The published prompts that it can ask of a passage and an item, its own ones first.
+        """The published prompts that it can ask: default ones first, those about extracted answers last."""
+        asked = [prompt for prompt in prompts.known() if self.asks(prompt)]
+        return tuple(sorted(asked, key=self._place))
 
-        Not those about an answer that another prompt extracted.
+    def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:
+        """The named ones that it can ask, in the order of `choices`; its default ones where none is.
+
+        Published prompts are named by their class; `own` are people's, which are named by their id.
         """
-        asked = [prompt for prompt in prompts.known() if self.asks(prompt) and not prompt.needs_answer]
-        own = {prompt_class: place for place, prompt_class in enumerate(self.prompt_classes)}
-        return tuple(sorted(asked, key=lambda prompt: own.get(prompt.prompt_class, len(own))))
+        wanted = set(named)
+        found = [prompt for prompt in self.choices if prompt.prompt_class in wanted]
+        found += [prompt for prompt in own if prompt.prompt_id in wanted and self.asks(prompt)]
+        chosen = found or [prompts.get(prompt_class) for prompt_class in self.prompt_classes]
+        return tuple(sorted(chosen, key=lambda prompt: prompt.needs_answer))
 
-    def chosen(self, prompt_classes: Iterable[str]) -> tuple[str, ...]:
-        """Of these classes those that it can ask, in the order of `choices`; its own ones where none is."""
-        wanted = set(prompt_classes)
-        found = [prompt.prompt_class for prompt in self.choices if prompt.prompt_class in wanted]
-        return tuple(found) or self.prompt_classes
+    def _place(self, prompt: Prompt) -> tuple[bool, int]:
+        default = {prompt_class: place for place, prompt_class in enumerate(self.prompt_classes)}
+        return prompt.needs_answer, default.get(prompt.prompt_class, len(default))
 
 
 BACKENDS: dict[str, Backend] = {

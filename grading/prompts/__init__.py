@@ -1,7 +1,7 @@
 """The prompts that graders use: published ones, data in the TOML files beside this one, and people's own."""
 
 from grading.prompts.catalogue import get, known
-from grading.prompts.custom import as_options, from_options, from_template
+from grading.prompts.custom import as_options, from_options, from_template, is_own
 from grading.prompts.prompt import PLACEHOLDERS, Prompt
 from grading.prompts.rules import ParseRule
 
@@ -13,5 +13,6 @@ __all__ = [
     "from_options",
     "from_template",
     "get",
+    "is_own",
     "known",
 ]

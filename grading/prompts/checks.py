@@ -61,8 +61,10 @@ def _check_placeholders(prompt: Prompt) -> None:
     unknown = [name for name in named if name not in usable]
     spaced = [name for name in named if name in usable and name not in found]
     problems = []
-    if "answer" in found and ItemKind.DIRECT in prompt.kinds:
-        problems.append("{answer} is one to a question or nugget, so not in direct grading")
+    if "answer" in found and (ItemKind.DIRECT in prompt.kinds or len(items) > 1):
+        problems.append(
+            "{answer} is one to questions or one to nuggets, not to both and not in direct grading"
+        )
     if unknown:
         none = "is no placeholder" if len(unknown) == 1 else "are no placeholders"
         problems.append(f"{_listed(unknown, 'and')} {none} of this prompt; it can have {_listed(usable)}")

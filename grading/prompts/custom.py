@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from grading.errors import BadPrompt
+from grading.prompts.catalogue import by_class
 from grading.prompts.checks import check
 from grading.prompts.prompt import Prompt
 from grading.prompts.rules import ParseRule
@@ -66,6 +67,11 @@ def from_template(
     )
     check(prompt)
     return replace(prompt, purpose=_purpose(prompt), version=_digest(prompt))
+
+
+def is_own(prompt: Prompt) -> bool:
+    """Is it in somebody's own words? Then it travels in the options of its grader."""
+    return prompt.prompt_class not in by_class()
 
 
 def as_options(prompt: Prompt) -> dict[str, JSON]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from django import forms
 
 from grading.graders import registry
+from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.actions import CollectionSettings
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import asked_prompts, named, own_prompts, unextracted
+
+_EXTRACT_FIRST = "{} asks about extracted answers: tick a prompt that extracts them too."
 
 
 def _backends() -> list[tuple[str, str]]:
@@ -24,25 +32,26 @@ PURPOSES = {
 }
 
 
-def _prompts() -> list[tuple[str, list[tuple[str, str]]]]:
+def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the back-ends can be told to ask, by purpose; one with a single prompt leaves no choice."""
     several = [backend.choices for backend in registry.known_backends() if len(backend.choices) > 1]
-    prompts = dict.fromkeys(prompt for choices in several for prompt in choices)
+    offered = dict.fromkeys([*(prompt for choices in several for prompt in choices), *own])
     by_purpose = {
-        purpose: [prompt for prompt in prompts if prompt.purpose is purpose] for purpose in PURPOSES
+        purpose: [prompt for prompt in offered if prompt.purpose is purpose] for purpose in PURPOSES
     }
     return [
-        (PURPOSES[purpose], [(prompt.prompt_class, _prompt_name(prompt)) for prompt in found])
+        (PURPOSES[purpose], [(named(prompt), _prompt_name(prompt)) for prompt in found])
         for purpose, found in by_purpose.items()
         if found
     ]
 
 
 def _prompt_name(prompt: Prompt) -> str:
-    """The class with what it is asked about and its scale."""
+    """The name with what it is asked about, its scale, and whether it asks about extracted answers."""
     kinds = sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT)
     scale = [f"{prompt.scale[0]} to {prompt.scale[1]}"] if prompt.scale else []
-    return f"{prompt.prompt_class} ({', '.join([*kinds, *scale])})"
+    asked_last = ["by asking about each extracted answer"] if prompt.needs_answer else []
+    return f"{named(prompt)} ({', '.join([*kinds, *scale, *asked_last])})"
 
 
 class SettingsForm(forms.Form):
@@ -66,17 +75,30 @@ class SettingsForm(forms.Form):
     grader_prompts = forms.MultipleChoiceField(
         label="What Re-grade asks",
         required=False,
-        choices=_prompts,
         widget=forms.CheckboxSelectMultiple,
         help_text="With none, the grader's default prompts are asked. The lexical baseline has one way only.",
     )
 
+    own: tuple[Prompt, ...] = ()
+    """The collection's own prompts."""
+
+    def chosen(self) -> tuple[Prompt, ...]:
+        return self._backend.chosen(self.cleaned_data["grader_prompts"], self.own)
+
+    def clean(self) -> None:
+        if not self.errors and (without := unextracted(self.chosen())):
+            self.add_error("grader_prompts", _EXTRACT_FIRST.format(", ".join(map(named, without))))
+
+    @property
+    def _backend(self) -> Backend:
+        return registry.BACKENDS[self.cleaned_data["grader_backend"]]
+
     def settings(self) -> CollectionSettings:
         """The valid form's settings; a baseline without a model always goes by its own name."""
         fields = self.cleaned_data
-        backend = registry.BACKENDS[fields["grader_backend"]]
+        backend = self._backend
         llm = fields["grader_llm"].strip() if backend.needs_model else ""
-        chosen = backend.chosen(fields["grader_prompts"])
+        chosen = tuple(map(named, self.chosen()))
         return CollectionSettings(
             fields["name"],
             fields["min_relevant"],
@@ -84,6 +106,17 @@ class SettingsForm(forms.Form):
             llm or backend.default_llm,
             () if set(chosen) == set(backend.prompt_classes) else chosen,
         )
+
+
+def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None) -> SettingsForm:
+    """As sent or as it is; the prompts that are asked by default are ticked like chosen ones."""
+    initial = {name: getattr(collection, name) for name in SettingsForm.base_fields}
+    initial["grader_prompts"] = [named(prompt) for prompt in asked_prompts(collection)]
+    form = SettingsForm(sent, initial=initial)
+    form.own = tuple(own_prompts(collection))
+    offered: Any = form.fields["grader_prompts"]  # Any: the stubs know it as a Field only
+    offered.choices = _prompts(form.own)
+    return form
 
 
 class MemberForm(forms.Form):

@@ -1,8 +1,10 @@
 """What an evaluation stands on: topics, the pooled passages, the runs, and human judgments."""
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from grading import prompts
 from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
 
 
@@ -18,7 +20,7 @@ class Collection(models.Model):
     grader_llm = models.CharField(max_length=200, default="lexical")
     """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
     grader_prompts = models.JSONField(default=list, blank=True)
-    """The prompt classes that it asks; empty for those that its back-end asks where nothing else is said."""
+    """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
     stamp = models.PositiveBigIntegerField(default=1)
     """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     created_at = models.DateTimeField(auto_now_add=True)
@@ -38,6 +40,43 @@ class Collection(models.Model):
     def channel(self) -> str:
         """The Redis channel of this collection's live events."""
         return f"rubricweb:collection:{self.pk}"
+
+
+class OwnPrompt(models.Model):
+    """A prompt in a collection's own words. It never changes: other words are another row."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="prompts")
+    prompt_class = models.CharField(max_length=64)
+    version = models.CharField(max_length=20)
+    """A digest of everything that it says."""
+    definition = models.JSONField()
+    """As `grading.prompts.as_options` writes it; grader configs keep a copy."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    put_away_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("prompt_class", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection", "prompt_class", "version"), name="own_prompt_once_a_collection"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.prompt_id
+
+    @property
+    def prompt_id(self) -> str:
+        return f"{self.prompt_class}@{self.version}"
+
+    @property
+    def prompt(self) -> prompts.Prompt:
+        return prompts.from_options(self.prompt_class, self.definition)
+
+    @property
+    def is_put_away(self) -> bool:
+        return self.put_away_at is not None
 
 
 class Topic(models.Model):

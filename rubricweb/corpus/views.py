@@ -8,14 +8,13 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from grading.graders import registry
 from rubricweb.accounts import roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.roles import Role
 from rubricweb.core import events
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus import access, actions
-from rubricweb.corpus.forms import MemberForm, SettingsForm
+from rubricweb.corpus.forms import MemberForm, SettingsForm, settings_form
 from rubricweb.corpus.models import Collection
 
 
@@ -30,7 +29,7 @@ async def collection_events(request: HttpRequest, slug: str) -> StreamingHttpRes
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = SettingsForm(request.POST or None, initial=_present(collection))
+    form = settings_form(collection, request.POST or None)
     if form.is_bound and form.is_valid():
         actions.change_settings(collection, form.settings(), by=request.user)
         messages.success(request, "Settings saved.")
@@ -44,18 +43,11 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = MemberForm(request.POST)
     if not form.is_valid():
-        return _settings_page(request, collection, SettingsForm(initial=_present(collection)), form)
+        return _settings_page(request, collection, settings_form(collection), form)
     user, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
     set_role(user, collection, role=role, by=request.user)
     messages.success(request, f"{user} is now {role.label}.")
     return redirect("corpus:settings", slug)
-
-
-def _present(collection: Collection) -> dict[str, object]:
-    """The form's values; the prompts that are asked by default are ticked like chosen ones."""
-    backend = registry.BACKENDS[collection.grader_backend]
-    present = {name: getattr(collection, name) for name in SettingsForm.base_fields}
-    return present | {"grader_prompts": backend.chosen(collection.grader_prompts)}
 
 
 def _settings_page(

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
+from grading import prompts
 from grading.errors import UnknownPrompt
-from grading.graders import GraderSpec, registry
-from grading.graders.registry import IMPORTED
+from grading.graders import GraderSpec
+from grading.graders.base import ANSWERS_BY, JSON, PROMPT
+from grading.graders.registry import EXTRACTION, IMPORTED
+from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import asked_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
     """The config that this back-end runs. Raises UnknownGrader or UnknownPrompt."""
-    spec = GraderSpec(backend, llm, prompt_class, {})
+    return config_of(spec_for(backend, llm, prompts.get(prompt_class)))
+
+
+def config_of(spec: GraderSpec) -> GraderConfig:
     return _get(spec, spec.prompt.purpose, spec.fingerprint)
+
+
+def spec_for(backend: str, llm: str, prompt: Prompt, among: Iterable[Prompt] = ()) -> GraderSpec:
+    """What asks this prompt. One that verifies answers names who extracted them: the same model by the first
+    fitting extraction prompt `among` those that are asked, else by the published one."""
+    options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
+    if prompt.needs_answer:
+        extraction = _extraction(prompt, among)
+        options[ANSWERS_BY] = spec_for(backend, llm, extraction).fingerprint
+    return GraderSpec(backend, llm, prompt.prompt_class, options)
+
+
+def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
+    published = (prompts.get(prompt_class) for prompt_class in EXTRACTION)
+    return next(prompt for prompt in (*among, *published) if extracts_for(verifying, prompt))
 
 
 def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
@@ -42,11 +65,10 @@ def spec_of(config: GraderConfig) -> GraderSpec:
 
 
 def active_configs(collection: Collection) -> list[GraderConfig]:
-    """What Re-grade runs in this collection: one config a prompt class that an organizer chose, else the
-    back-end's own ones."""
-    backend = registry.BACKENDS[collection.grader_backend]
-    chosen = backend.chosen(collection.grader_prompts)
-    return [config_for(backend.name, collection.grader_llm, name) for name in chosen]
+    """What Re-grade runs in this collection: one config for each prompt that it asks."""
+    asked = asked_prompts(collection)
+    backend, llm = collection.grader_backend, collection.grader_llm
+    return [config_of(spec_for(backend, llm, prompt, asked)) for prompt in asked]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

@@ -128,7 +128,7 @@ def test_an_unknown_placeholder_is_named_with_the_known_ones(changed: dict[str, 
         ({"labels": {"good!": 1, "bad": 0}}, "'good!' must be words"),
         ({"labels": {"good": 1}, "rule": ParseRule.TEXT, "scale": None}, "asks for text has no labels"),
         ({"labels": {"good": 4}, "rule": ParseRule.RATING}, "out of the scale 0 to 3"),
-        ({"template": "{query} {answer}", "kinds": [DIRECT]}, "so not in direct grading"),
+        ({"template": "{query} {answer}", "kinds": [DIRECT]}, "and not in direct grading"),
         ({"template": "Correct {answer} to {question}", "scale": None}, "so it needs a scale"),
     ],
 )

@@ -8,6 +8,8 @@ from django.test import Client
 from grading.graders import BACKENDS
 from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.prompts import asked_prompts, save_prompt
+from tests.factories import STRICT
 
 PAGE = "/collections/autumn/settings/"
 VALID = {"name": "Autumn", "min_relevant": "2", "grader_backend": "hf_seq2seq", "grader_llm": ""}
@@ -38,7 +40,7 @@ def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
     for words in ("Rates questions", "Extracts answers", "Labels passages directly", "Verifies answers"):
         assert words in page
     assert "FagB (0 to 1)" in page
-    assert "T5VerifiedAnswerKey2" not in page
+    assert "T5VerifiedAnswerKey2 (questions, 0 to 1, by asking about each extracted answer)" in page
 
 
 def test_the_default_prompts_are_kept_as_no_choice(owner, collection, client_of):
@@ -100,7 +102,29 @@ def test_wrong_methods(owner, client_of):
     assert client_of(owner).get("/collections/autumn/members/").status_code == 405
 
 
+def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_of):
+    client, verifying = client_of(owner), "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+    refused = client.post(PAGE, VALID | {"grader_prompts": [verifying, "NuggetExtractionPrompt"]})
+    assert refused.status_code == 422
+    assert f"{verifying} asks about extracted answers: tick a prompt" in refused.content.decode()
+    both = ["QuestionCompleteConciseUnanswerablePromptWithChoices", verifying]
+    assert client.post(PAGE, VALID | {"grader_prompts": both}).status_code == 302
+    collection.refresh_from_db()
+    assert collection.grader_prompts == both
+
+
+def test_own_prompts_are_offered_by_their_id(owner, collection, client_of):
+    client, row = client_of(owner), save_prompt(collection, STRICT, by=owner)[0]
+    assert f"{row.prompt_id} (questions, 0 to 3)" in client.get(PAGE).content.decode()
+    assert client.post(PAGE, VALID | {"grader_prompts": [row.prompt_id]}).status_code == 302
+    collection.refresh_from_db()
+    assert asked_prompts(collection) == (STRICT,)
+    client.post(PAGE, VALID | {"grader_backend": "lexical", "grader_prompts": [row.prompt_id]})
+    collection.refresh_from_db()
+    assert [prompt.prompt_class for prompt in asked_prompts(collection)] == ["LexicalBaseline"]
+
+
 def test_the_page_asks_few_queries(owner, client_of, django_assert_max_num_queries):
     browser = client_of(owner)
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(6):
         assert browser.get(PAGE).status_code == 200
