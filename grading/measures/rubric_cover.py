@@ -6,10 +6,12 @@ passages}| / |items of the bank|. Passages that are not graded or not pooled cov
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import Ratings
+from grading.types import MIN_RATING, Ratings
 
 Rows = NDArray[np.int32]
 """Shape (runs, depth): row numbers of the rating matrix, best rank first; -1 = not in the matrix, or padding.
@@ -65,7 +67,47 @@ def normalised_cover(
     return _share(covered.sum(axis=1), int((ratings >= min_grade).any(axis=0).sum()))
 
 
-def _share(counts: NDArray[np.int64], whole: int) -> NDArray[np.float64]:
+def weighted_cover(
+    ratings: Ratings,
+    ranked: Rows,
+    weights: Sequence[float],
+    *,
+    cutoff: int = 20,
+    min_grade: int = 4,
+) -> NDArray[np.float64]:
+    """Shape (runs,): weights of the covered items / sum of the weights above 0; NaN without any such.
+
+    `weights` has one number an item. An item to avoid has a weight below 0: covering it costs, so a score may
+    be below 0, and 1 is to cover all that is asked and nothing to avoid.
+
+    >>> ratings = np.array([[4, 4, 5]], dtype=np.int8)
+    >>> ranked = np.array([[0], [-1]], dtype=np.int32)
+    >>> weighted_cover(ratings, ranked, [1.0, 0.5, -1.0]).round(4).tolist()
+    [0.3333, 0.0]
+    """
+    each = np.asarray(weights, dtype=np.float64)
+    covered = covered_items(ratings, ranked, cutoff=cutoff, min_grade=min_grade)
+    return _share(covered @ each, float(each[each > 0].sum()))
+
+
+def workbench_cover(
+    ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4
+) -> NDArray[np.float64]:
+    """Shape (runs,): covered items / items rated on any passage; 0 where none is.
+
+    The definition of the Autograder Workbench, whose denominator knows no bank.
+    Which runs it leaves out is the caller's: a topic that a run lacks is in no mean of that run.
+
+    >>> ratings = np.array([[4, 0, -1]], dtype=np.int8)
+    >>> workbench_cover(ratings, np.array([[0]], dtype=np.int32)).tolist()
+    [0.5]
+    """
+    covered = covered_items(ratings, ranked, cutoff=cutoff, min_grade=min_grade)
+    rated = int((ratings >= MIN_RATING).any(axis=0).sum())
+    return _share(covered.sum(axis=1), max(rated, 1))
+
+
+def _share(counts: NDArray[np.int64] | NDArray[np.float64], whole: float) -> NDArray[np.float64]:
     if whole == 0:
         return np.full(counts.shape, np.nan)
     return counts / np.float64(whole)

@@ -33,6 +33,31 @@ def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
     return Summary(mean, np.sqrt(_divide(variance, n_topics)), n_topics)
 
 
+class Marks(NamedTuple):
+    """Of the means of all runs (EXAM 6.3.3 and 7); NaN without runs."""
+
+    minimum: float
+    median: float
+    maximum: float
+    upper_quarter: float
+    """The 75th percentile, between two runs by their distance."""
+    upper_15: float
+    """The 85th percentile."""
+
+
+def marks(means: NDArray[np.float64]) -> Marks:
+    """Where a run stands among all: least, middle and best mean, and the marks of very good runs.
+
+    >>> marks(np.array([0.1, 0.2, 0.3, 0.4, np.nan, 0.5]))
+    Marks(minimum=0.1, median=0.3, maximum=0.5, upper_quarter=0.4, upper_15=0.44)
+    """
+    known = means[~np.isnan(means)]
+    if not len(known):
+        return Marks(*[float("nan")] * 5)
+    found = np.percentile(known, (0, 50, 100, 75, 85)).round(12)
+    return Marks(*found.tolist())
+
+
 def _divide(numbers: NDArray[np.float64], by: NDArray[np.int64]) -> NDArray[np.float64]:
     """NaN where `by` is not above 0."""
     out: NDArray[np.float64] = np.full(numbers.shape, np.nan)

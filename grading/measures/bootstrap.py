@@ -1,0 +1,90 @@
+"""Bootstrap over topics: what the means would be had other topics of the same kind been drawn.
+
+Resamples are drawn once a number of topics and kept, so that every measure of a board sees the same ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+SEED = 20240717
+LEVEL = 0.95
+_BLOCK = 4_000_000
+"""Draws at a time, so that many topics do not need more memory than few."""
+
+
+class Interval(NamedTuple):
+    """One value a run; NaN with fewer than two topics, which say nothing about others."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@lru_cache(maxsize=4)
+def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
+    """Shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
+
+    >>> resamples(3, n=2).sum(axis=1).tolist()
+    [3.0, 3.0]
+    """
+    random = np.random.default_rng(seed)
+    counts = np.empty((n, topics), dtype=np.float32)
+    step = max(1, _BLOCK // max(1, topics))
+    for start in range(0, n, step):
+        size = min(step, n - start)
+        drawn = random.integers(topics, size=(size, topics)) + topics * np.arange(size)[:, np.newaxis]
+        counts[start : start + size] = np.bincount(drawn.ravel(), minlength=size * topics).reshape(
+            size, topics
+        )
+    counts.setflags(write=False)
+    return counts
+
+
+def resampled_means(
+    scores: NDArray[np.float64], *, n: int = RESAMPLES, seed: int = SEED
+) -> NDArray[np.float64]:
+    """Shape (n, runs): means of scores (runs, topics) over resampled topics; NaN scores are left out.
+
+    Topics that count for no run are not drawn.
+    """
+    counted = ~np.isnan(scores)
+    drawn = counted.any(axis=0)
+    values, counted = scores[:, drawn], counted[:, drawn]
+    weights = resamples(values.shape[1], n, seed)
+    sums = weights @ np.where(counted, values, 0.0).T
+    if counted.all():
+        return np.asarray(sums / max(1, values.shape[1]))
+    sizes = weights @ counted.T.astype(np.float32)
+    unknown: NDArray[np.float64] = np.full(sums.shape, np.nan)
+    return np.divide(sums, sizes, out=unknown, where=sizes > 0)
+
+
+def intervals(
+    scores: NDArray[np.float64], *, level: float = LEVEL, n: int = RESAMPLES, seed: int = SEED
+) -> Interval:
+    """Percentile interval of each run's mean (Efron and Tibshirani 1993, 13.3).
+
+    >>> found = intervals(np.array([[0.0, 1.0, 0.0, 1.0], [0.5] * 4]))
+    >>> found.low.tolist(), found.high.tolist()
+    ([0.0, 0.5], [1.0, 0.5])
+    """
+    topics = (~np.isnan(scores)).sum(axis=1)
+    bounds = np.full((2, len(scores)), np.nan)
+    known = topics >= 2
+    if known.any():
+        means = resampled_means(scores[known], n=n, seed=seed)
+        tail = 50 * (1 - level)
+        bounds[:, known] = _percentiles(means, (tail, 100 - tail))
+    return Interval(bounds[0], bounds[1])
+
+
+def _percentiles(means: NDArray[np.float64], wanted: tuple[float, float]) -> NDArray[np.float64]:
+    ascending = np.ascontiguousarray(means.T)
+    if np.isnan(ascending).any():
+        return np.asarray(np.nanpercentile(ascending, wanted, axis=1))
+    return np.asarray(np.percentile(ascending, wanted, axis=1))
