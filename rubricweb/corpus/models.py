@@ -7,6 +7,9 @@ from django.urls import reverse
 from grading import prompts
 from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
 
+OFFICIAL = "official"
+"""The name of an official leaderboard that nobody named."""
+
 
 class Collection(models.Model):
     """A test collection: one track, one year, one task."""
@@ -204,16 +207,20 @@ class Judgment(models.Model):
 
 
 class OfficialScore(models.Model):
-    """A run's place on the official leaderboard: a rank (lower is better) or a score (higher is better)."""
+    """A run's place on an official leaderboard: a rank (lower is better) or a score (higher is better)."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="official_scores")
+    board = models.CharField(max_length=80, default=OFFICIAL)
+    """A track may have several, one a measure or year; each is known by its name."""
     run_tag = models.CharField(max_length=200)
     value = models.FloatField()
     is_rank = models.BooleanField()
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("collection", "run_tag"), name="one_official_score_per_run"),
+            models.UniqueConstraint(
+                fields=("collection", "board", "run_tag"), name="one_score_per_official_board_and_run"
+            ),
         )
 
     def __str__(self) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.influence import TIED_DECIMALS, ranks
-from grading.measures.rank_correlation import from_ranks, kendall, spearman
+from grading.measures.rank_correlation import kendall, spearman
 from grading.measures.uncertainty import mean_and_stderr
-from rubricweb.corpus.models import Run
+from rubricweb.corpus.models import OFFICIAL, Run
+from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import Measure, ScoreTable, Uids, judged_counts, judgment_table, score_table
@@ -138,12 +139,9 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
         judged = judgment_table(pool, Measure(name), level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         found.append(_correlation("human judgments", f"{name}, relevant from {level}", ours, theirs))
-    official = list(spec.collection.official_scores.values_list("run_tag", "value", "is_rank"))
-    if official:
-        is_rank = official[0][2]
-        values = {tag: value for tag, value, _ in official}
-        theirs = from_ranks(values) if is_rank else values
-        found.append(_correlation("official leaderboard", "ranks" if is_rank else "scores", ours, theirs))
+    for official in official_boards(spec.collection):
+        against = "official leaderboard" if official.name == OFFICIAL else official.name
+        found.append(_correlation(against, official.kind, ours, official.scores))
     return tuple(found)
 
 

@@ -8,14 +8,14 @@ from grading.formats.workbench import read_official
 from rubricweb.corpus.importers.places import Place, fitting
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.importers.tally import Tally
-from rubricweb.corpus.models import Collection, OfficialScore
+from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore
 
 
 def import_official(collection: Collection, path: Path, tally: Tally, *, is_replacing: bool) -> None:
-    """Take ranks or scores by run tag, of runs that the collection has or not."""
+    """Take ranks or scores by run tag, as the board without a name; the collection may lack runs."""
     board, counts = read_official(path), tally.of("official_scores")
     is_rank = board.kind == "ranks"
-    before = {score.run_tag: score for score in collection.official_scores.all()}
+    before = {score.run_tag: score for score in collection.official_scores.filter(board=OFFICIAL)}
     fresh = []
     for run_tag, value in board.values.items():
         old = before.get(run_tag)

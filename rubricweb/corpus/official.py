@@ -1,0 +1,78 @@
+"""The official leaderboards of a collection: read, put in whole, taken away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from grading.errors import BadFormat
+from grading.formats.workbench import read_official
+from grading.measures.rank_correlation import from_ranks
+from rubricweb.accounts.models import User
+from rubricweb.core import audit, events
+from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.models import Collection, OfficialScore
+
+NAME_LIMIT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Official:
+    """One official leaderboard: run tag -> rank or score, as the file has them."""
+
+    name: str
+    is_rank: bool
+    values: dict[str, float]
+
+    @property
+    def kind(self) -> str:
+        return "ranks" if self.is_rank else "scores"
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Run tag -> a number that is higher where the run is better."""
+        return from_ranks(self.values) if self.is_rank else self.values
+
+
+def official_boards(collection: Collection) -> list[Official]:
+    """By name. A board is of ranks if its first run has a rank."""
+    boards: dict[str, Official] = {}
+    rows = collection.official_scores.order_by("board", "pk")
+    for name, run_tag, value, is_rank in rows.values_list("board", "run_tag", "value", "is_rank"):
+        board = boards.setdefault(name, Official(name, is_rank, {}))
+        if is_rank == board.is_rank:
+            board.values[run_tag] = value
+    return list(boards.values())
+
+
+@transaction.atomic
+def put_official_board(collection: Collection, path: Path, *, name: str, by: User | None) -> Official:
+    """Take the board of a file under this name, in place of one that had it. BadFormat names the line."""
+    board = read_official(path)
+    name = " ".join(name.split())
+    if not name or len(name) > NAME_LIMIT:
+        raise BadFormat(f"the board needs a name of at most {NAME_LIMIT} characters", file=path.name)
+    for run_tag in board.values:
+        fitting(run_tag, what="the run tag", at=Place(path), limit=TAG_LIMIT)
+    collection.official_scores.filter(board=name).delete()
+    is_rank = board.kind == "ranks"
+    OfficialScore.objects.bulk_create(
+        OfficialScore(collection=collection, board=name, run_tag=run_tag, value=value, is_rank=is_rank)
+        for run_tag, value in board.values.items()
+    )
+    audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
+    events.publish_on_commit(collection.channel, "runs")
+    return Official(name, is_rank, dict(board.values))
+
+
+@transaction.atomic
+def remove_official_board(collection: Collection, *, name: str, by: User | None) -> bool:
+    """Forget the board; False where there is none of this name."""
+    removed, _ = collection.official_scores.filter(board=name).delete()
+    if removed:
+        audit.record("official board removed", collection, by=by, detail=name)
+        events.publish_on_commit(collection.channel, "runs")
+    return bool(removed)

@@ -1,0 +1,54 @@
+"""Official leaderboards: several, each under its name."""
+
+import pytest
+
+from grading.errors import BadFormat
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.official import Official, official_boards, put_official_board, remove_official_board
+from tests.factories import CollectionFactory
+
+
+@pytest.fixture
+def put(collection, tmp_path, owner):
+    def put(text, name="NDCG@10", file="board.tsv"):
+        path = tmp_path / file
+        path.write_text(text, encoding="utf-8")
+        return put_official_board(collection, path, name=name, by=owner)
+
+    return put
+
+
+def test_boards_stand_beside_each_other(put, collection):
+    put("run_tag\tscore\nbm25\t0.5\nql\t0.25\n")
+    put('{"bm25": 1, "ql": 2.5, "rm3": 2.5}', name="  2020   ranks ", file="ranks.json")
+    put("run_tag\tscore\nbm25\t0.5\n", name="of another")
+    remove_official_board(collection, name="of another", by=None)
+
+    ranks, scores = official_boards(collection)
+    assert ranks == Official("2020 ranks", is_rank=True, values={"bm25": 1, "ql": 2.5, "rm3": 2.5})
+    assert ranks.scores == {"bm25": -1, "ql": -2.5, "rm3": -2.5}
+    assert scores == Official("NDCG@10", is_rank=False, values={"bm25": 0.5, "ql": 0.25})
+    assert scores.scores == scores.values
+    assert official_boards(CollectionFactory()) == []
+
+
+def test_a_board_is_replaced_whole(put, collection):
+    put("run_tag\tscore\nbm25\t0.5\nql\t0.25\n")
+    put("run_tag\trank\nrm3\t1\n")
+    assert official_boards(collection) == [Official("NDCG@10", is_rank=True, values={"rm3": 1})]
+    assert AuditEntry.objects.filter(verb="official board imported").count() == 2
+
+
+def test_a_bad_file_changes_nothing_and_names_the_line(put, collection):
+    put("run_tag\tscore\nbm25\t0.5\n")
+    with pytest.raises(BadFormat, match=r"board\.tsv:3: "):
+        put("run_tag\tscore\nbm25\t0.5\nql\thigh\n")
+    with pytest.raises(BadFormat, match="needs a name"):
+        put("run_tag\tscore\nbm25\t0.5\n", name=" ")
+    assert official_boards(collection)[0].values == {"bm25": 0.5}
+
+
+def test_removing_says_whether_there_was_one(put, collection, owner):
+    put("run_tag\tscore\nbm25\t0.5\n")
+    assert remove_official_board(collection, name="NDCG@10", by=owner)
+    assert not remove_official_board(collection, name="NDCG@10", by=owner)
