@@ -1,0 +1,147 @@
+"""A table of results to paste elsewhere: tab-separated, or LaTeX with the best marked as the papers do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mark(StrEnum):
+    BEST = "best"
+    """Bold and italic."""
+    TIED = "tied"
+    """Bold: as good as the best."""
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number or void value as people read it."""
+
+    text: str
+    mark: Mark = Mark.NONE
+    title: str = ""
+    """What a page says of it when it is pointed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """`rows` have one entry a column; the first `n_labels` are text, the others numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    n_labels: int = 1
+    comments: tuple[str, ...] = ()
+    """What the numbers stand on."""
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{EN DASH}": "--",
+    "\N{MIDDLE DOT}": r"$\cdot$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
+    "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
+    "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
+    "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
+}
+_MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.NONE: "%s"}
+
+
+def row(*values: object) -> tuple[Cell, ...]:
+    """Cells without marks; None is void.
+
+    >>> [cell.text for cell in row("bm25", 0.51234, 7, None)]
+    ['bm25', '0.512', '7', '–']
+    """
+    return tuple(value if isinstance(value, Cell) else Cell(number(value)) for value in values)
+
+
+def number(value: object) -> str:
+    """Three decimals as in the papers' tables; a dash for what is undefined."""
+    if value is None or value != value:
+        return "\N{EN DASH}"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def tsv_lines(sheet: Sheet) -> list[str]:
+    """Comment lines, a header, one line a row.
+
+    >>> tsv_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5),)))
+    ['# T', 'run\\tS', 'bm25\\t0.500']
+    """
+    said = [f"# {_plain(line)}" for line in (sheet.title, *sheet.comments) if line]
+    body = ["\t".join(_plain(cell.text) for cell in cells) for cells in sheet.rows]
+    return [*said, "\t".join(_plain(name) for name in sheet.columns), *body]
+
+
+def tex_lines(sheet: Sheet) -> list[str]:
+    r"""A `tabular` in booktabs style.
+
+    >>> tex_lines(Sheet("", ("run_tag", "S"), ((Cell("50%"), Cell("0.9", Mark.TIED)),)))[3:6]
+    ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
+    """
+    align = "l" * sheet.n_labels + "r" * (len(sheet.columns) - sheet.n_labels)
+    said = [f"% {_plain(line)}" for line in (sheet.title, *sheet.comments) if line]
+    body = [_tex_row(_MARKED[cell.mark] % tex(cell.text) for cell in cells) for cells in sheet.rows]
+    return [
+        *said,
+        "% needs \\usepackage{booktabs}",
+        f"\\begin{{tabular}}{{{align}}}",
+        "\\toprule",
+        _tex_row(tex(name) for name in sheet.columns),
+        "\\midrule",
+        *body,
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+
+
+def tex(text: str) -> str:
+    """Text with LaTeX's own characters escaped."""
+    return "".join(_TEX.get(character, character) for character in _plain(text))
+
+
+def _tex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def marked(
+    values: Sequence[float | None], *, within: float, titles: Sequence[str] | None = None
+) -> list[Cell]:
+    """A column of correlations: the best marked, and those at most `within` below it (EXAM++ and RUBRIC: 0.05).
+
+    >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], within=0.05)]
+    ['best', 'tied', '', '']
+    """
+    said = titles or [""] * len(values)
+    best = max((value for value in values if value is not None), default=None)
+    return [
+        Cell(number(value), _mark(value, best, within), title)
+        for value, title in zip(values, said, strict=True)
+    ]
+
+
+def _mark(value: float | None, best: float | None, within: float) -> Mark:
+    if value is None or best is None:
+        return Mark.NONE
+    gap = round(best - value, 12)
+    return Mark.BEST if gap == 0 else Mark.TIED if gap <= within else Mark.NONE

@@ -1,0 +1,50 @@
+"""Tables to paste: TSV, and LaTeX that compiles whatever a run is called."""
+
+from grading.formats.sheets import Cell, Mark, Sheet, marked, row, tex, tex_lines, tsv_lines
+
+SHEET = Sheet(
+    "Correlation with\nNDCG@10",
+    ("Evaluation", "\N{GREATER-THAN OR EQUAL TO}", "S"),
+    (
+        (Cell("a_b & c"), Cell("4"), Cell("0.974", Mark.BEST)),
+        (Cell("50% {x}\\y"), Cell("5"), Cell("0.940", Mark.TIED)),
+        row("tab\there", 1, None),
+    ),
+    n_labels=2,
+    comments=("within 0.05",),
+)
+
+
+def test_tsv_keeps_its_columns():
+    assert tsv_lines(SHEET) == [
+        "# Correlation with\nNDCG@10".replace("\n", " "),
+        "# within 0.05",
+        "Evaluation\t\N{GREATER-THAN OR EQUAL TO}\tS",
+        "a_b & c\t4\t0.974",
+        "50% {x}\\y\t5\t0.940",
+        "tab here\t1\t\N{EN DASH}",
+    ]
+
+
+def test_latex_escapes_and_marks():
+    lines = tex_lines(SHEET)
+    assert lines[:4] == [
+        "% Correlation with NDCG@10",
+        "% within 0.05",
+        "% needs \\usepackage{booktabs}",
+        "\\begin{tabular}{llr}",
+    ]
+    assert lines[5] == r"Evaluation & $\geq$ & S \\"
+    assert lines[7:10] == [
+        r"a\_b \& c & 4 & \textbf{\textit{0.974}} \\",
+        r"50\% \{x\}\textbackslash{}y & 5 & \textbf{0.940} \\",
+        r"tab here & 1 & -- \\",
+    ]
+    assert tex("~^$#<") == r"\textasciitilde{}\textasciicircum{}\$\#\textless{}"
+
+
+def test_marks_of_a_column():
+    values = [0.959, 0.95, 0.909, 0.9, None]
+    assert [cell.mark for cell in marked(values, within=0.05)] == [Mark.BEST, Mark.TIED, Mark.TIED, "", ""]
+    assert [cell.mark for cell in marked([0.5, 0.5], within=0)] == [Mark.BEST, Mark.BEST]
+    assert [cell.text for cell in marked([None, None], within=0)] == ["\N{EN DASH}"] * 2
