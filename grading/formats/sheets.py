@@ -65,8 +65,8 @@ _MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.N
 def row(*values: object) -> tuple[Cell, ...]:
     """Cells without marks; None is void.
 
-    >>> [cell.text for cell in row("bm25", 0.51234, 7, None)]
-    ['bm25', '0.512', '7', '–']
+    >>> [cell.text for cell in row("bm25", 0.51234, 7)]
+    ['bm25', '0.512', '7']
     """
     return tuple(value if isinstance(value, Cell) else Cell(number(value)) for value in values)
 
@@ -127,7 +127,7 @@ def _plain(text: str) -> str:
 def marked(
     values: Sequence[float | None], *, within: float, titles: Sequence[str] | None = None
 ) -> list[Cell]:
-    """A column of correlations: the best marked, and those at most `within` below it (EXAM++ and RUBRIC: 0.05).
+    """A column of correlations: the best marked, and those at most `within` below it (0.05 in EXAM++).
 
     >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], within=0.05)]
     ['best', 'tied', '', '']

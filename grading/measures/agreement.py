@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.resampling import LEVEL, RESAMPLES, SEED, Interval, interval, topic_counts
+from grading.measures.bootstrap import LEVEL, RESAMPLES, SEED
+from grading.measures.bootstrap import resamples as drawn
+from grading.measures.resampling import Interval, interval
 
 Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
@@ -152,7 +154,7 @@ def bootstrapped(
     tables = np.array(list(by_topic), dtype=np.float64)
     if not len(tables):
         return interval(np.zeros(0))
-    counts = topic_counts(len(tables), resamples=resamples, seed=seed).astype(np.float64)
+    counts = drawn(len(tables), resamples, seed).astype(np.float64)
     sums = (counts @ tables.reshape(len(tables), -1)).reshape(resamples, *tables.shape[1:])
     return interval(statistic(sums), level=level)
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.resampling import RESAMPLES, SEED, UNDEFINED, Interval, interval, topic_counts
+from grading.measures.bootstrap import RESAMPLES, SEED
+from grading.measures.bootstrap import resamples as drawn
+from grading.measures.resampling import UNDEFINED, Interval, interval
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
@@ -145,7 +147,7 @@ def advantage(
         return Advantage(None, UNDEFINED, int(known.sum()))
     gains = (own - others)[:, known]
     by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
-    counts = topic_counts(len(by_topic), resamples=resamples, seed=seed)
+    counts = drawn(len(by_topic), resamples, seed).astype(np.float64)
     spread = interval(counts @ by_topic / len(by_topic)) if len(by_topic) > 1 else UNDEFINED
     return Advantage(float(by_topic.mean()), spread, len(by_topic))
 

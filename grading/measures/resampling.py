@@ -1,7 +1,6 @@
-"""Bootstrap over topics: how often each resample takes each topic, and the interval of what it makes of them.
+"""The interval of a number that resampled topics give: agreement, correlation, advantage.
 
-Efron and Tibshirani 1993, percentile intervals. Topics are resampled, never passages or cells: those of one
-topic are not independent.
+Topics are resampled (`bootstrap.resamples`), never passages or cells: those of one topic are not independent.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLES = 10_000
-SEED = 20_240_713
-LEVEL = 0.95
+from grading.measures.bootstrap import LEVEL
+
 MIN_DEFINED = 0.5
 """An interval needs at least this share of resamples with a defined value."""
 
@@ -31,19 +29,6 @@ class Interval:
 
 
 UNDEFINED = Interval(float("nan"), float("nan"))
-
-
-def topic_counts(n_topics: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> NDArray[np.int64]:
-    """Shape (resamples, topics): how often a resample with replacement takes each topic; rows sum to
-    `n_topics`.
-
-    >>> topic_counts(4, resamples=2, seed=1).sum(axis=1).tolist()
-    [4, 4]
-    """
-    if n_topics == 0:
-        return np.zeros((resamples, 0), dtype=np.int64)
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(n_topics, np.full(n_topics, 1 / n_topics), size=resamples)
 
 
 def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> Interval:
