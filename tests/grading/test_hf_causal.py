@@ -23,7 +23,7 @@ from grading.graders.hf_batches import Asked  # noqa: E402
 from grading.graders.hf_causal import CausalGrader  # noqa: E402
 from tests.grading import tiny_gpt2  # noqa: E402
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.models
 
 TEMPLATE = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"

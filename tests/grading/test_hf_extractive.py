@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 from grading.graders.hf_extractive import ExtractiveGrader  # noqa: E402
 from tests.grading import tiny_bert_qa, tiny_t5  # noqa: E402
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.models
 
 EXTRACT = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 CHECKED = "QuestionCompleteConcisePromptWithAnswerKey2"

@@ -21,7 +21,7 @@ from grading.graders import hf_batches  # noqa: E402
 from grading.graders.hf_seq2seq import Seq2SeqGrader  # noqa: E402
 from tests.grading import tiny_t5  # noqa: E402
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.models
 
 RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"
 RATE_NUGGET = "NuggetSelfRatedPrompt"
@@ -237,6 +237,15 @@ def test_the_model_is_loaded_once(tiny: Path) -> None:
     assert one._loaded is other._loaded
     assert one.device == "cpu (float32)"
     assert grader(tiny, dtype="bfloat16")._loaded is not one._loaded
+
+
+def test_a_closed_grader_gives_its_model_back(tiny: Path) -> None:
+    one, other = grader(tiny), grader(tiny)
+    model = weakref.ref(one._loaded.model)
+    one.close()
+    assert model() is not None, "the other grader uses it"
+    other.close()
+    assert model() is None
 
 
 def test_half_precision_rates_the_same(tiny: Path) -> None:

@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers")
 
 from grading.graders import hf_t5  # noqa: E402
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.models
 
 
 def load(folder: Path, dtype: Any = torch.float32) -> Any:

@@ -20,7 +20,7 @@ from tests.grading import tiny_gpt2
 from tests.grading.servers.causal import serving_model
 from tests.grading.servers.http import Server
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.models
 
 
 @pytest.fixture
