@@ -18,27 +18,35 @@ from grading.errors import UnknownMeasure
 
 SUPPORTED = (
     "11pt_avg",
+    "G",
     "Rndcg",
     "Rprec",
+    "binG",
     "bpref",
     "infAP",
     "map",
     "ndcg",
+    "ndcg_rel",
     "recip_rank",
     "set_F",
     "set_P",
     "set_map",
     "set_recall",
+    "set_relative_P",
+    "utility",
 )
 """Measures without a parameter."""
 SUPPORTED_AT_CUTOFF = ("P", "map_cut", "ndcg_cut", "recall", "relative_P", "success")
 """Measures at a number of passages: `P_20`."""
 SUPPORTED_AT_RECALL = ("iprec_at_recall",)
 """Measures at a level of recall: `iprec_at_recall_0.10`."""
+SUPPORTED_AT_MULTIPLE = ("Rprec_mult",)
+"""Measures at a multiple of the number of relevant passages: `Rprec_mult_0.50`."""
 MAX_CUTOFF = 100_000
 
 _AT_CUTOFF = re.compile(rf"({'|'.join(SUPPORTED_AT_CUTOFF)})[._]0*([1-9][0-9]*)")
 _AT_RECALL = re.compile(rf"({'|'.join(SUPPORTED_AT_RECALL)})[._]([01]|[01]?\.[0-9]+)")
+_AT_MULTIPLE = re.compile(rf"({'|'.join(SUPPORTED_AT_MULTIPLE)})[._]([0-9]{{1,2}}|[0-9]{{0,2}}\.[0-9]+)")
 _TOPIC = "topic"
 
 
@@ -55,9 +63,13 @@ def validate(measure: str) -> str:
         return f"{at[1]}_{at[2]}"
     if (at := _AT_RECALL.fullmatch(measure)) and float(at[2]) <= 1:
         return f"{at[1]}_{float(at[2]):.2f}"
+    if (at := _AT_MULTIPLE.fullmatch(measure)) and float(at[2]) > 0:
+        return f"{at[1]}_{float(at[2]):.2f}"
     at_cutoff = ", ".join(f"{name}_K" for name in SUPPORTED_AT_CUTOFF)
     at_recall = ", ".join(f"{name}_X" for name in SUPPORTED_AT_RECALL)
-    known = f"{', '.join(SUPPORTED)}, {at_cutoff} (K from 1 to {MAX_CUTOFF}), {at_recall} (X from 0 to 1)"
+    multiples = ", ".join(f"{name}_X" for name in SUPPORTED_AT_MULTIPLE)
+    ranges = f"{at_cutoff} (K from 1 to {MAX_CUTOFF}), {at_recall} (X from 0 to 1), {multiples}"
+    known = f"{', '.join(SUPPORTED)}, {ranges}"
     raise UnknownMeasure(f"no measure {measure!r}; known are {known}")
 
 
