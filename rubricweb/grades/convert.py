@@ -17,8 +17,11 @@ def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
     return types.Item(revision.uid, kind, revision.text, answers)
 
 
-def pair(topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind) -> types.Pair:
-    return types.Pair(item(revision, kind), corpus.passage(passage), corpus.topic(topic))
+def pair(
+    topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind, answer: str | None = None
+) -> types.Pair:
+    """`answer` is what was extracted before, for a prompt that asks about it."""
+    return types.Pair(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
 def grade_row(

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from grading.types import Outcome
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
+from rubricweb.grades.querysets import GradeQuerySet
 
 
 class GradeRow(NamedTuple):
@@ -68,6 +69,15 @@ def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: Gra
         written += _insert(config, rows, job, on_conflict=_replacing_failed())
         _correct_stamp(config, topic_id, _counted(config, topic_id) - before)
     return written
+
+
+@transaction.atomic
+def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) -> int:
+    """Take grades of one topic away that are not true any more: their cells are missing again."""
+    _move_stamp(config, topic_id, expected=0)
+    removed = grades.filter(config=config, topic=topic_id).delete()[0]
+    _correct_stamp(config, topic_id, -removed)
+    return removed
 
 
 def recount(config: GraderConfig, topic_id: int) -> None:

@@ -1,4 +1,8 @@
-"""Stored answers against answer keys by rule: when a key changes, no model is asked again."""
+"""What holds only for the answer keys of then: when a key changes, nothing stays as it was by the old one.
+
+Answers that a rule compares with the key get their new verdict at once. A model that read the old key has not
+seen the new one: its grades are removed, so that the cells are missing and Re-grade asks again.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.grades import store
 from rubricweb.grades.configs import spec_of
+from rubricweb.grades.engine.answers import asks_with_key
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import GradeRow
 
@@ -36,6 +41,8 @@ class Verified:
     answers: int
     changed: int
     """Of them: verdicts that are others now."""
+    removed: int = 0
+    """Grades of models that had read the old key."""
 
 
 @transaction.atomic
@@ -48,20 +55,32 @@ def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User |
 
 @transaction.atomic
 def verify_again(revision_ids: Iterable[int]) -> Verified:
-    """Give the stored answers to these wordings the verdict of their present keys."""
-    stored = Grade.objects.filter(revision__in=list(revision_ids), config__purpose=Purpose.VERIFY)
+    """Give the stored answers to these wordings, whose keys have changed, their present verdict."""
+    stored = Grade.objects.filter(revision__in=list(revision_ids)).exclude(config__backend=IMPORTED)
     pairs = list(stored.order_by("config", "revision").values_list("config", "revision").distinct())
     configs = GraderConfig.objects.in_bulk({config for config, _ in pairs})
     revisions = ItemRevision.objects.select_related("topic__collection").in_bulk({pk for _, pk in pairs})
     checked = [_verify(configs[config], revisions[revision]) for config, revision in pairs]
-    return Verified(sum(one.answers for one in checked), sum(one.changed for one in checked))
+    return Verified(
+        sum(one.answers for one in checked),
+        sum(one.changed for one in checked),
+        sum(one.removed for one in checked),
+    )
 
 
-def with_present_keys(config: GraderConfig, rows: list[GradeRow]) -> list[GradeRow]:
-    """New grades by the keys of now: one may have changed since the model was asked.
+def with_present_keys(
+    config: GraderConfig, rows: list[GradeRow], *, asked: Mapping[int, Answers]
+) -> list[GradeRow]:
+    """New grades by the keys of now: one may have changed since the model was asked with the keys `asked`.
 
     Within the transaction that saves them; until its end nobody changes these keys.
     """
+    if asks_with_key(config):
+        present = _locked_keys({row.revision_id for row in rows})
+        return [
+            row if present.get(row.revision_id, ()) == asked.get(row.revision_id, ()) else _outdated(row)
+            for row in rows
+        ]
     prompt = _prompt_by_key(config)
     if prompt is None:
         return rows
@@ -84,6 +103,8 @@ def _prompt_by_key(config: GraderConfig) -> Prompt | None:
 
 
 def _verify(config: GraderConfig, revision: ItemRevision) -> Verified:
+    if asks_with_key(config):
+        return _remove(config, revision)
     prompt = _prompt_by_key(config)
     if prompt is None:
         return Verified(0, 0)
@@ -100,6 +121,20 @@ def _verify(config: GraderConfig, revision: ItemRevision) -> Verified:
     Grade.objects.bulk_update(changed, ["rating", "outcome"], batch_size=WRITTEN_ROWS)
     events.publish_on_commit(revision.topic.collection.channel, "grades")
     return Verified(len(rows), len(changed))
+
+
+def _remove(config: GraderConfig, revision: ItemRevision) -> Verified:
+    _locked_keys({revision.pk})
+    removed = store.remove_grades(config, revision.topic_id, Grade.objects.filter(revision=revision))
+    events.publish_on_commit(revision.topic.collection.channel, "grades")
+    return Verified(0, 0, removed)
+
+
+def _outdated(row: GradeRow) -> GradeRow:
+    if row.outcome == Outcome.FAILED:
+        return row
+    reason = "The answer key changed while the model was asked."
+    return row._replace(rating=None, outcome=Outcome.FAILED.value, answer=row.reply, reply=reason)
 
 
 def _locked_keys(revision_ids: set[int]) -> Mapping[int, Answers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -16,12 +17,17 @@ STEPS = 80
 
 
 def build_t5(folder: Path, asked: str, reply: str) -> None:
-    tokenizer = tiny_t5._tokenizer([asked, reply])
+    build_t5_of(folder, {asked: reply})
+
+
+def build_t5_of(folder: Path, replies: Mapping[str, str]) -> None:
+    """`replies` by the prompt that each answers."""
+    tokenizer = tiny_t5._tokenizer([*replies, *replies.values()])
     tokenizer.save_pretrained(folder)
     with torch.random.fork_rng():
         torch.manual_seed(4)
         model = T5ForConditionalGeneration(tiny_t5._config(len(tokenizer)))
-        tiny_t5._train(model, tokenizer, [asked], [reply])
+        tiny_t5._train(model, tokenizer, list(replies), list(replies.values()))
     model.save_pretrained(folder)
 
 

@@ -12,6 +12,7 @@ from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine import breaker
+from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
 
@@ -87,7 +88,9 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
             return ""
     except UnknownPrompt:
         return ""
-    pair = convert.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items))
+    cell = (grade.revision_id, grade.passage_id)
+    answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
+    pair = convert.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
     cut = grade.context_chars
     return prompt.render(pair, None if cut is None else pair.passage.text[:cut])
 

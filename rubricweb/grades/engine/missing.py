@@ -15,6 +15,7 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
 
@@ -76,6 +77,8 @@ class Missing:
     """Topics with at least one missing cell."""
     wordless_pks: frozenset[int]
     """Revisions that cannot be graded, because only their id is known and not their text."""
+    unextracted: int = 0
+    """Cells that cannot be graded yet, because no answer was extracted that could be verified."""
 
     @property
     def wordless(self) -> int:
@@ -159,7 +162,7 @@ def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> d
     if ItemKind.DIRECT in kinds:
         return _wanted_directly(topic_ids)
     asked = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
-    if config.purpose == Purpose.VERIFY:  # without accepted answers there is nothing to compare with
+    if config.purpose == Purpose.VERIFY or asks_with_key(config):  # else there is nothing to compare with
         asked = asked.with_answer_key()
     rows = asked.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
     for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
@@ -187,13 +190,28 @@ def _missing(
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
     look = _in_matrices if config.purpose in RATED else _in_rows
     masks = look(config, part, worded, value)
+    masks, unextracted = _with_answers(config, part, worded, masks)
     gaps = [
         TopicGap(
             topic.topic_id, tuple(one.revision_pk for one in worded[topic.topic_id]), topic.passage_pks, mask
         )
         for topic, mask in zip(part.topics, masks, strict=True)
     ]
-    return Missing(config, tuple(gap for gap in gaps if gap.mask.any()), wordless)
+    return Missing(config, tuple(gap for gap in gaps if gap.mask.any()), wordless, unextracted)
+
+
+def _with_answers(
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mask]
+) -> tuple[list[Mask], int]:
+    """Without the cells that have no answer to verify yet, and how many these are."""
+    if not reads_answers(config):
+        return masks, 0
+    answered = answered_cells(config, (topic.topic_id for topic in pool.topics))
+    absent = [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
+    pairs = list(zip(masks, absent, strict=True))
+    return [mask & ~unread for mask, unread in pairs], sum(
+        int((mask & unread).sum()) for mask, unread in pairs
+    )
 
 
 RATED = (Purpose.RATE, Purpose.DIRECT)

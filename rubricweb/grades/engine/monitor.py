@@ -87,6 +87,8 @@ class Gap:
     failed: int
     """Cells with a failed grade that no live job retries."""
     wordless: int
+    unextracted: int
+    """Cells that wait until an answer is extracted that could be verified."""
     live: tuple[JobRow, ...]
     workers: Workers | None
     """Told while a job waits for one, or could be started."""
@@ -124,6 +126,7 @@ def gap(collection: Collection, scope: Scope) -> Gap:
         price=price(collection, left, workers=len(living.rows)) if each and living else None,
         failed=sum(one.cells for one in left_to_start(collection, failed)),
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found))),
+        unextracted=sum(one.unextracted for one in found),
         live=live,
         workers=living,
     )

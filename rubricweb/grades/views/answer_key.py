@@ -64,10 +64,14 @@ def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpRespons
 
 
 def _saved(verified: Verified) -> str:
-    if not verified.answers:
-        return "Answer key saved."
-    some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"
-    return f"Answer key saved; {some} checked again, {verified.changed:,} with another verdict."
+    said = ["Answer key saved"]
+    if verified.answers:
+        some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"
+        said.append(f"{some} checked again, {verified.changed:,} with another verdict")
+    if verified.removed:
+        some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
+        said.append(f"{some} by a model that had read the old key removed, Re-grade asks again")
+    return "; ".join(said) + "."
 
 
 def _row(request: HtmxRequest, item: Item) -> HttpResponse:

@@ -15,6 +15,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import RunRank, retrieved
@@ -139,7 +140,8 @@ def _asking(grade: Grade, item: Item, passage: Passage) -> Asking:
         return Asking(config, grade, "", "The file names this prompt class; its words are not known here.")
     if not item.revision.text:
         return Asking(config, grade, "", "The text of this item is not known, so neither is what was asked.")
-    pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind))
+    answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
+    pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
