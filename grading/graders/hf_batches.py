@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from grading.graders.base import GraderSpec, unasked
-from grading.graders.hf_model import DTYPES, LoadedModel, is_out_of_memory
+from grading.graders.hf_model import DTYPES, LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.options import Options
 from grading.graders.results import Result, failed, parsed
 from grading.graders.text import longest_start
@@ -86,6 +86,11 @@ class BatchGrader(ABC):
     @property
     def device(self) -> str:
         return self._loaded.description
+
+    def close(self) -> None:
+        """Let go of the model: its memory is free once no other grader uses it."""
+        del self._loaded
+        let_go_of_latest()
 
     def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
         """Read WINDOW pairs ahead, then yield batch by batch."""

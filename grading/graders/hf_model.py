@@ -1,9 +1,11 @@
-"""Loads a model once, and keeps it for as long as the process lives."""
+"""Loads a model once, and keeps it for as long as somebody uses it; the latest one for longer."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,11 +31,13 @@ SEQ2SEQ = Task("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
 CAUSAL = Task("AutoModelForCausalLM", "causal language model")
 EXTRACTIVE = Task("AutoModelForQuestionAnswering", "question answering model")
 
-_loaded: dict[tuple[Task, str, str, str], LoadedModel] = {}
+_loaded: weakref.WeakValueDictionary[tuple[Task, str, str, str], LoadedModel] = weakref.WeakValueDictionary()
+_latest: list[LoadedModel] = []
+"""The one that was asked for last is kept, so that nobody who needs it again at once waits for it."""
 _loading = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class LoadedModel:
     """A model in inference mode, and its tokenizer."""
 
@@ -94,9 +98,21 @@ def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> 
     dtype = _dtype(device) if dtype == "auto" else dtype
     key = (task, llm, dtype, device)
     with _loading:
-        if key not in _loaded:
-            _loaded[key] = _load(llm, task, dtype, torch.device(device))
-        return _loaded[key]
+        found = _loaded.get(key)
+        if found is None:
+            found = _loaded[key] = _load(llm, task, dtype, torch.device(device))
+        _latest[:] = [found]
+        return found
+
+
+def let_go_of_latest() -> None:
+    """Free the memory of every model that nobody uses any more."""
+    _latest.clear()
+    gc.collect()  # models hold references to themselves
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel:

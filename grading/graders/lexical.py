@@ -55,6 +55,9 @@ class LexicalGrader:
         self.spec = spec
         self._prompt = spec.prompt
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade | GradeFailure]:
         """One pair after the other, in their order."""
         for pair in pairs:

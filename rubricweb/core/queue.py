@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 
 import django_rq
 import redis
@@ -30,8 +30,8 @@ class WorkerBeat:
     model: str = ""
     """What it has loaded."""
     memory: str = ""
-    cannot: tuple[int, ...] = ()
-    """What it cannot work on; the app that has the work says what the numbers mean."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """What it cannot run, in words, by the queue in which such work waits for another worker."""
 
 
 def connection() -> redis.Redis:
@@ -85,12 +85,7 @@ def living_workers() -> list[WorkerBeat]:
     with connection() as client:
         keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
         beats = client.mget(keys) if keys else []
-    return [_heard(text) for text in beats if text]
-
-
-def _heard(text: bytes) -> WorkerBeat:
-    said = json.loads(text)
-    return WorkerBeat(**{**said, "cannot": tuple(said.get("cannot", ()))})
+    return [WorkerBeat(**json.loads(text)) for text in beats if text]
 
 
 def seconds_since(worker: WorkerBeat) -> float:

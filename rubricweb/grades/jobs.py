@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 import redis
 from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
-from grading.graders import Grader, GraderSpec, registry
-from rubricweb.core import model_server
+from grading.graders import Grader
+from rubricweb.core import able as workers
+from rubricweb.core import working
 from rubricweb.core.worker import close_dead_connections
 from rubricweb.grades import convert
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine import able, chunks, dispatch, endings, leases, working
+from rubricweb.grades.engine import able, chunks, dispatch, endings, leases, loaded
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.engine.leases import Lease, LeaseLost
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 BATCH_RESULTS = 1_000
 BATCH_SECONDS = 1.0
 """A batch is saved when it is this large or this old: slow graders show each grade, fast ones save time."""
-LOADED_GRADERS = 4
 SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
 """Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
 
@@ -50,9 +49,9 @@ def grade_chunk(chunk_id: int) -> None:
     if lease is None:
         logger.info("chunk %s was not to be had", chunk_id)
         return
-    working.now.lease = lease
     try:
-        _grade(lease)
+        with working.now.on(lease):
+            _grade(lease)
     except LeaseLost:
         logger.info("lost chunk %s of job %s", lease.chunk_id, lease.job_id)
     except Stopping:
@@ -63,8 +62,6 @@ def grade_chunk(chunk_id: int) -> None:
         logger.warning("chunk %s of job %s failed", lease.chunk_id, lease.job_id, exc_info=True)
         close_dead_connections()
         endings.retry_chunk(lease, error=f"{type(error).__name__}: {error}")
-    finally:
-        working.now.lease = None
 
 
 def _grade(lease: Lease) -> None:
@@ -88,12 +85,12 @@ def _grade(lease: Lease) -> None:
 
 def _grader(config: GraderConfig) -> Grader:
     """Raises GraderUnavailable at once where this worker failed lately and another may do better."""
-    why_not = working.now.why_not(config)
+    why_not = working.now.why_not(able.need_of(config).queue)
     if why_not and _others_can(config):
         raise GraderUnavailable(why_not)
     working.now.loading = str(config)
     try:
-        grader = loaded(spec_of(config))
+        grader = loaded.grader(spec_of(config))
     finally:
         working.now.loading = ""
     working.now.device, working.now.model = grader.device, str(config)
@@ -102,15 +99,9 @@ def _grader(config: GraderConfig) -> Grader:
 
 def _others_can(config: GraderConfig) -> bool:
     try:
-        return able.others_can(config)
+        return workers.others_can(able.need_of(config).queue)
     except redis.RedisError:
         return False
-
-
-@lru_cache(maxsize=LOADED_GRADERS)
-def loaded(spec: GraderSpec) -> Grader:
-    """The grader, its model loaded; kept in the process, so that a job does not load it again."""
-    return registry.build(spec, model_server.connection())
 
 
 def _save_all(lease: Lease, work: Work, results: Iterable[Result]) -> float:

@@ -1,6 +1,7 @@
 """The sequence-to-sequence grader on a real, tiny T5."""
 
 import logging
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

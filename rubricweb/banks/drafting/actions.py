@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
-import redis
 from django.db import transaction
-from django.db.models import F
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from grading import generation
@@ -20,17 +18,14 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
 from rubricweb.banks.drafting.asking import Wanted, request_of, stale_before
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
+from rubricweb.banks.drafting.leases import DraftLease, enqueue
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyAsked
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core import audit, events, queue
+from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
 
 logger = logging.getLogger(__name__)
-
-ENTRY_POINT = "rubricweb.banks.drafting.jobs.draft_items"
-QUEUE = "high"
-"""Somebody waits for it."""
 
 State = DraftRequest.State
 
@@ -58,7 +53,8 @@ def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None)
     request.prompt_id = request_of(request).prompt.prompt_id
     request.save()
     audit.record("drafts requested", request, by=by, detail=f"{request} for topic {topic.query_id}")
-    _enqueue(request)
+    enqueue(request)
+    _announce(request)
     return request
 
 
@@ -66,7 +62,7 @@ def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None)
 def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
     """Queue a request again that failed, or that nobody ended for long. Raises NotAskedAgain."""
     now = timezone.now()
-    fresh = {"state": State.QUEUED, "error": "", "reply": "", "asked_at": now, "ended_at": None}
+    fresh = {"state": State.QUEUED, "error": "", "reply": "", "asked_at": now, "ended_at": None, "tries": 0}
     same = DraftRequest.objects.filter(pk=request.pk)
     failed = same.filter(state__in=(State.FAILED, State.DISMISSED)).update(**fresh)
     if not failed:
@@ -75,7 +71,8 @@ def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
             raise NotAskedAgain
     request.refresh_from_db()
     audit.record("drafts requested again", request, by=by)
-    _enqueue(request)
+    enqueue(request)
+    _announce(request)
     return request
 
 
@@ -87,27 +84,25 @@ def dismiss_request(request: DraftRequest, *, by: User | None) -> None:
         _announce(request)
 
 
-def claim(request_id: int) -> DraftRequest | None:
-    """The request, now this worker's; None where another has it or it has ended."""
-    queued = DraftRequest.objects.filter(pk=request_id, state=State.QUEUED)
-    if not queued.update(state=State.RUNNING, attempt=F("attempt") + 1):
-        return None
-    request = DraftRequest.objects.select_related("bank__collection", "topic").get(pk=request_id)
-    events.publish(request.bank.collection.channel, "items")
-    return request
-
-
 @transaction.atomic
-def keep_drafts(request: DraftRequest, drafts: generation.Drafts) -> None:
-    """Put what the model wrote into the inbox, unless somebody asked again meanwhile."""
-    if _end(request, State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
+def keep_drafts(lease: DraftLease, drafts: generation.Drafts) -> None:
+    """Put what the model wrote into the inbox, unless the lease is lost: then another worker was asked."""
+    request = lease.request
+    if _end(request, lease.held(), State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
         Draft.objects.bulk_create([Draft(request=request, text=text) for text in drafts.texts])
 
 
 @transaction.atomic
-def fail_request(request: DraftRequest, *, error: str, reply: str) -> None:
+def fail_request(lease: DraftLease, *, error: str, reply: str) -> None:
     """Keep why nothing came of it, with the model's last words."""
-    _end(request, State.FAILED, error=error, reply=reply)
+    _end(lease.request, lease.held(), State.FAILED, error=error, reply=reply)
+
+
+@transaction.atomic
+def fail_waiting(request: DraftRequest, *, error: str) -> None:
+    """No living worker can run its model."""
+    waiting = DraftRequest.objects.filter(pk=request.pk, state=State.QUEUED)
+    _end(request, waiting, State.FAILED, error=error)
 
 
 @transaction.atomic
@@ -170,26 +165,14 @@ def _decide(draft: Draft, state: Draft.State, by: User | None) -> None:
     audit.record(f"draft {state}", draft, by=by)
 
 
-def _end(request: DraftRequest, state: DraftRequest.State, **fields: str) -> bool:
-    """Only the worker of the last attempt ends a request."""
-    mine = DraftRequest.objects.filter(pk=request.pk, state=State.RUNNING, attempt=request.attempt)
-    is_ended = bool(mine.update(state=state, ended_at=timezone.now(), **fields))
+def _end(
+    request: DraftRequest, ending: QuerySet[DraftRequest], state: DraftRequest.State, **fields: str
+) -> bool:
+    """Only if `ending` still finds the request."""
+    is_ended = bool(ending.update(state=state, ended_at=timezone.now(), lease_until=None, **fields))
     if is_ended:
         _announce(request)
     return is_ended
-
-
-def _enqueue(request: DraftRequest) -> None:
-    transaction.on_commit(partial(_enqueue_now, request.pk, request.attempt))
-    _announce(request)
-
-
-def _enqueue_now(request_id: int, attempt: int) -> None:
-    try:
-        job = (f"drafts-{request_id}-{attempt}", (request_id,))
-        queue.enqueue_many_now(ENTRY_POINT, [job], queue_name=QUEUE)
-    except redis.RedisError as error:
-        logger.warning("draft request %s was not enqueued: %s", request_id, error)
 
 
 def _announce(request: DraftRequest) -> None:

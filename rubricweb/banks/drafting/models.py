@@ -34,6 +34,10 @@ class DraftRequest(models.Model):
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
     attempt = models.PositiveIntegerField(default=0)
     """Moves when a worker takes the request; only the worker of the last attempt may end it."""
+    tries = models.PositiveSmallIntegerField(default=0)
+    """By workers, since somebody asked."""
+    worker = models.CharField(max_length=120, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
     reply = models.TextField(blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -15,6 +15,7 @@ from rubricweb.grades.models import GradingJob
 
 logger = logging.getLogger(__name__)
 
+PREFIX = "chunk-"
 ENTRY_POINT = "rubricweb.grades.jobs.grade_chunk"
 NEWS_EVERY_SECONDS = 0.5
 _announced: dict[int, float] = {}
@@ -26,7 +27,13 @@ ChunkAttempt = tuple[int, int]
 
 def queue_id(chunk_id: int, attempts: int) -> str:
     """The id of the RQ job that makes the chunk's next attempt."""
-    return f"chunk-{chunk_id}-{attempts}"
+    return f"{PREFIX}{chunk_id}-{attempts}"
+
+
+def chunk_of(queue_id: str) -> int:
+    """The chunk of an RQ job, whichever attempt it was made for; 0 where it is no chunk's."""
+    chunk, _, _ = queue_id.removeprefix(PREFIX).partition("-")
+    return int(chunk) if queue_id.startswith(PREFIX) and chunk.isdecimal() else 0
 
 
 def enqueue(chunks: Iterable[ChunkAttempt], queue_name: str) -> None:

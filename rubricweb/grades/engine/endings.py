@@ -11,8 +11,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades.engine import dispatch
-from rubricweb.grades.engine.leases import MAX_ATTEMPTS, Lease, LeaseLost
+from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.models import GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)

@@ -1,28 +1,17 @@
-"""Who may grade a chunk: a lease, kept alive by its worker, and given to another when the worker died.
-
-Every step is one conditional UPDATE, so that of two who try only one succeeds. Times are the database's own,
-because workers may run on machines whose clocks differ.
-"""
+"""Who may grade a chunk: a lease, kept alive by its worker, and given to another when the worker died."""
 
 from __future__ import annotations
 
 import logging
-import os
-import socket
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
 
-from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from rubricweb.core.leases import MAX_ATTEMPTS, expiry, worker_name
 from rubricweb.grades.models import GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)
-
-MAX_ATTEMPTS = 3
-"""A chunk that fails, or loses its worker, this many times is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +28,17 @@ class Lease:
         held = {"state": JobChunk.State.LEASED, "attempts": self.attempt, "worker": self.worker}
         return JobChunk.objects.filter(pk=self.chunk_id, **held)
 
+    @property
+    def words(self) -> str:
+        return f"job {self.job_id}"
+
+    def renew(self) -> bool:
+        """Stay the owner for another while; False if the lease is lost."""
+        return bool(self.held().update(lease_until=expiry()))
+
 
 class LeaseLost(Exception):
     """The chunk was cancelled or given to another worker: write nothing more."""
-
-
-def worker_name() -> str:
-    return f"{socket.gethostname()}-{os.getpid()}"
-
-
-def expiry() -> Any:  # Any: a database expression
-    return Now() + timedelta(seconds=settings.LEASE_SECONDS)
 
 
 def claim(chunk_id: int) -> Lease | None:
@@ -66,8 +55,3 @@ def claim(chunk_id: int) -> Lease | None:
     if has_begun.update(state=GradingJob.State.RUNNING, started_at=Now()):
         logger.info("job %s started", job_id)
     return Lease(chunk_id, job_id, attempt, worker)
-
-
-def renew(lease: Lease) -> bool:
-    """Stay the owner for another while; False if the lease is lost."""
-    return bool(lease.held().update(lease_until=expiry()))

@@ -48,7 +48,7 @@ class WorkerRow:
     model: str
     memory: str
     cannot: str
-    """The graders that it cannot run, in words."""
+    """What it cannot run, in words."""
 
     @property
     def is_idle(self) -> bool:
@@ -104,11 +104,7 @@ def workers() -> Workers:
         beats, waiting = queue.living_workers(), len(queue.waiting_ids())
     except redis.RedisError:
         return Workers((), has_redis=False)
-    refused = {pk for beat in beats for pk in beat.cannot}
-    names = (
-        {config.pk: str(config) for config in GraderConfig.objects.filter(pk__in=refused)} if refused else {}
-    )
-    return Workers(tuple(_worker_row(beat, names) for beat in beats), has_redis=True, waiting=waiting)
+    return Workers(tuple(_worker_row(beat) for beat in beats), has_redis=True, waiting=waiting)
 
 
 def gap(collection: Collection, scope: Scope) -> Gap:
@@ -132,7 +128,7 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     )
 
 
-def _worker_row(beat: WorkerBeat, names: dict[int, str]) -> WorkerRow:
+def _worker_row(beat: WorkerBeat) -> WorkerRow:
     return WorkerRow(
         name=beat.name,
         heard_seconds_ago=round(queue.seconds_since(beat)),
@@ -140,5 +136,5 @@ def _worker_row(beat: WorkerBeat, names: dict[int, str]) -> WorkerRow:
         device=beat.device,
         model=beat.model,
         memory=beat.memory,
-        cannot=", ".join(names[pk] for pk in beat.cannot if pk in names),
+        cannot=", ".join(beat.cannot.values()),
     )

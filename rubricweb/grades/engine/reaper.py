@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from datetime import timedelta
 
 from django.db.models.functions import Now
 
 from rubricweb.core import queue
+from rubricweb.core.leases import ENQUEUED_WITHIN
 from rubricweb.grades.engine import dispatch, endings
 from rubricweb.grades.engine.dispatch import ChunkAttempt
 from rubricweb.grades.engine.leases import Lease
 from rubricweb.grades.models import GradingJob, JobChunk
 
 logger = logging.getLogger(__name__)
-
-ENQUEUED_WITHIN = timedelta(seconds=5)
-"""A younger job may still be on its way to the queue."""
 
 
 def reap() -> int:
@@ -45,9 +42,10 @@ def _enqueue_lost(waiting: set[str]) -> int:
     old = JobChunk.objects.filter(state=JobChunk.State.QUEUED, job__created_at__lt=Now() - ENQUEUED_WITHIN)
     wanted = old.filter(job__state__in=GradingJob.WORKED_ON).order_by("pk")
     lost: dict[str, list[ChunkAttempt]] = defaultdict(list)
-    for *chunk, priority in wanted.values_list("pk", "attempts", "job__priority"):
-        if dispatch.queue_id(*chunk) not in waiting:
-            lost[priority].append((chunk[0], chunk[1]))
+    found = {dispatch.chunk_of(name) for name in waiting}
+    for pk, attempts, priority in wanted.values_list("pk", "attempts", "job__priority"):
+        if pk not in found:
+            lost[priority].append((pk, attempts))
     for priority, chunks in lost.items():
         dispatch.enqueue_now(chunks, priority)
         logger.warning("enqueued %d chunks that the queue had lost", len(chunks))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, asking, jobs, selectors
+from rubricweb.banks.drafting import actions, asking, jobs, leases, selectors
 from rubricweb.banks.drafting.asking import STALE_AFTER, Wanted
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -178,7 +178,7 @@ def test_asking_again(asked, says, bank, topic, developer):
 def test_a_lost_request_can_be_asked_again_after_a_while_and_its_late_worker_adds_nothing(
     asked, bank, topic, says
 ):
-    mine = actions.claim(asked.pk)
+    mine = leases.claim(asked.pk)
     with pytest.raises(NotAskedAgain):
         actions.ask_again(asked, by=None)
     assert not selectors.inbox(bank, topic).requests[0].is_stale

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks import actions as banks
-from rubricweb.banks.drafting import actions
+from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.asking import Wanted
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.forms import MAX_WORDING
@@ -36,7 +36,7 @@ def asked(bank, topic, owner):
 @pytest.fixture
 def drafts(asked):
     """Three; the last one is much like the second."""
-    claimed = actions.claim(asked.pk)
+    claimed = leases.claim(asked.pk)
     actions.keep_drafts(claimed, actions.generation.Drafts(TEXTS, "reply", asked.prompt_id, 1))
     return list(Draft.objects.all())
 
@@ -50,7 +50,7 @@ def of(name, bank, row):
 
 
 def fail(asked, reply="I would rather not."):
-    actions.fail_request(actions.claim(asked.pk), error="no question in 3 replies", reply=reply)
+    actions.fail_request(leases.claim(asked.pk), error="no question in 3 replies", reply=reply)
 
 
 def everything(bank, topic, asked, draft):

@@ -32,6 +32,9 @@ class CountingGrader:
     def __init__(self, spec: GraderSpec) -> None:
         self.spec = spec
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade]:
         waiting = iter(pairs)
         while batch := list(islice(waiting, BATCH)):

@@ -11,6 +11,7 @@ Result = Grade | GradeFailure
 SCRIPT: list[Callable[[int, Pair], Iterator[Result]]] = []
 """The last entry decides what the grader yields for its n-th pair; it may raise."""
 BUILT: list[GraderSpec] = []
+CLOSED: list[GraderSpec] = []
 
 
 def rated(pair: Pair, rating: int = 4) -> Grade:
@@ -23,6 +24,9 @@ class ScriptedGrader:
     def __init__(self, spec: GraderSpec) -> None:
         self.spec = spec
         BUILT.append(spec)
+
+    def close(self) -> None:
+        CLOSED.append(self.spec)
 
     def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
         for number, pair in enumerate(pairs):

@@ -14,7 +14,7 @@ from django.db.models import Count, Sum
 from grading.graders import registry
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, reaper
+from rubricweb.grades.engine import chunks, loaded, reaper
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
@@ -152,7 +152,7 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(jobs, "BATCH_RESULTS", 5)
     monkeypatch.setattr(jobs, "SAVE_AGAIN_AFTER", (0.0, 0.0))
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
     gradable(collection, topics=1, passages=10, items=4)
     (job,) = actions.start_grading(
         collection, by=None, configs=[config_for("scripted", "script", "LexicalBaseline")]
@@ -180,7 +180,7 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
             jobs.grade_chunk(pk)
     finally:
         scripted.SCRIPT.clear()
-        jobs.loaded.cache_clear()
+        loaded.close_until(0)
     assert broken == [5, 15, 25, 35]
     assert reaper._take_from_the_dead() == 0
     assert_true(job)

@@ -6,11 +6,12 @@ import pytest
 from django.db.models import Sum
 
 from grading.errors import GraderUnavailable
-from grading.graders import registry
+from grading.graders import GraderSpec, registry
 from grading.types import GradeFailure, Outcome
+from rubricweb.core import working
 from rubricweb.grades import actions, jobs, store
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import dispatch, leases, working
+from rubricweb.grades.engine import dispatch, leases, loaded
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
@@ -25,11 +26,11 @@ def script(monkeypatch):
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), False, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
     scripted.BUILT.clear()
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
 
 
 @pytest.fixture
@@ -88,6 +89,19 @@ def test_the_grader_is_built_once(job, run, script):
     assert len(scripted.BUILT) == 1
     assert working.now.device == "paper"
     assert working.now.doing() == "idle"
+
+
+def test_the_grader_that_was_unused_for_longest_is_closed(script):
+    specs = [GraderSpec("scripted", f"script-{n}", "LexicalBaseline") for n in range(loaded.KEPT + 1)]
+    scripted.CLOSED.clear()
+    scripted.BUILT.clear()
+    for spec in specs[: loaded.KEPT]:
+        loaded.grader(spec)
+    first = loaded.grader(specs[0])
+    loaded.grader(specs[-1])
+    assert [specs[1]] == scripted.CLOSED
+    assert loaded.grader(specs[0]) is first
+    assert specs == scripted.BUILT
 
 
 def test_a_chunk_runs_twice_without_harm(job, run, script):

@@ -57,8 +57,8 @@ def test_a_leased_chunk_is_not_to_be_had_until_the_lease_ends(job):
     expire(chunk)
     second = leases.claim(chunk.pk)
     assert second.attempt == 2
-    assert not leases.renew(first)
-    assert leases.renew(second)
+    assert not first.renew()
+    assert second.renew()
 
 
 @pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.CANCELLED])

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError
 from django.db.models import Sum
+from django.utils import timezone
 
 from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure
-from rubricweb.core import queue
+from rubricweb.core import able as workers
+from rubricweb.core import queue, working
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import able, chunks, endings, leases, progress, reaper, working
+from rubricweb.grades.engine import able, chunks, endings, leases, loaded, progress, reaper
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
@@ -35,13 +38,13 @@ def script(monkeypatch):
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
     working.now.refused.clear()
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
     scripted.BUILT.clear()
     working.now.refused.clear()
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
 
 
 @pytest.fixture
@@ -256,8 +259,9 @@ def refusing(monkeypatch):
     monkeypatch.setattr(registry, "build", refuse)
 
 
-def elsewhere(*cannot: int) -> None:
-    queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=cannot))
+def elsewhere(*cannot: GraderConfig) -> None:
+    refused = dict(map(able.need_of, cannot))
+    queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=refused))
 
 
 def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_capture_on_commit_callbacks):
@@ -268,12 +272,16 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
     assert (job.state, job.error) == (JobState.RUNNING, "")
     assert states(job) == [ChunkState.QUEUED] * 3
     assert job.chunks.first().attempts == 0
-    assert able.queue_of(config) in queue.known_names()
-    assert able.queue_of(config) not in able.more_queues()
+    handed_over = able.need_of(config).queue
+    assert queue.get_queue(handed_over).job_ids == [f"chunk-{job.chunks.first().pk}-1"]
+    assert handed_over not in workers.more_queues()
     own = next(beat for beat in queue.living_workers() if beat.name == leases.worker_name())
-    assert own.cannot == (config.pk,)
+    assert own.cannot == {handed_over: "script \N{MIDDLE DOT} LexicalBaseline"}
+    job.chunks.exclude(pk=job.chunks.first().pk).update(state=ChunkState.DONE)
+    GradingJob.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    assert reaper.reap() == 0, "what was handed over is not lost"
     working.now.refused.clear()
-    assert able.more_queues() == [able.queue_of(config)]
+    assert workers.more_queues() == [handed_over]
 
 
 def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, config, monkeypatch):
@@ -285,7 +293,7 @@ def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, 
 
 
 def test_a_job_fails_where_no_living_worker_can(job, run, refusing, config):
-    elsewhere(config.pk)
+    elsewhere(config)
     assert run(job).state == JobState.FAILED
     assert job.error == "install rubricweb[models]"
 
@@ -295,11 +303,14 @@ def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
     jobs.grade_chunk(job.chunks.first().pk)
     able.fail_what_nobody_can_run()
     assert GradingJob.objects.get().state == JobState.RUNNING
-    elsewhere(config.pk)
+    elsewhere(config)
     able.fail_what_nobody_can_run()
     job.refresh_from_db()
     assert job.state == JobState.FAILED
-    assert job.error == "No living worker can run this grader. install rubricweb[models]"
+    assert (
+        job.error
+        == "No living worker can run script \N{MIDDLE DOT} LexicalBaseline. install rubricweb[models]"
+    )
 
 
 def test_a_batch_that_could_not_be_saved_is_saved_again(job, run, script, monkeypatch):

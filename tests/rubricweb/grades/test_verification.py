@@ -14,6 +14,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
 from rubricweb.grades.editor import impact
+from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
@@ -40,7 +41,7 @@ def config(monkeypatch):
         ),
     )
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    jobs.loaded.cache_clear()
+    loaded.close_until(0)
     return config_for("scripted", "paper", BY_KEY)
 
 
@@ -62,7 +63,7 @@ def stored(config, item):
         GradeRow(item.topic_id, item.revision_id, pooled.passage_id, None, "extracted", answer, answer)
         for pooled, answer in zip(item.topic.pool.all(), ANSWERS, strict=True)
     ]
-    save_grades(config, verification.with_present_keys(config, rows, asked={}))
+    save_grades(config, verification.with_present_keys(config, rows))
     return item
 
 

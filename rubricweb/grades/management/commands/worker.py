@@ -7,9 +7,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from rubricweb.core import queue
+from rubricweb.banks.drafting import able as writers
+from rubricweb.banks.drafting import reaper as drafts_reaper
+from rubricweb.core import able, leases, queue, working
 from rubricweb.core.worker import Duties, Runner
-from rubricweb.grades.engine import able, leases, reaper, working
+from rubricweb.grades.engine import able as graders
+from rubricweb.grades.engine import reaper
 
 BEATS_A_LEASE = 3
 
@@ -23,7 +26,13 @@ class Command(BaseCommand):
             name=leases.worker_name(),
             beat=working.now.beat,
             more_queues=able.more_queues,
-            every_beat=(working.now.renew, reaper.reap, able.fail_what_nobody_can_run),
+            every_beat=(
+                working.now.renew,
+                reaper.reap,
+                drafts_reaper.reap,
+                graders.fail_what_nobody_can_run,
+                writers.fail_what_nobody_can_run,
+            ),
             stop=working.now.stop,
             beat_seconds=min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE),
         )

@@ -1,4 +1,4 @@
-"""What this process is grading now: written by `jobs`, read by the worker's beat."""
+"""What this process works on now: written by jobs, read by the worker's beat."""
 
 from __future__ import annotations
 
@@ -6,37 +6,66 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from rubricweb.core import leases
+from rubricweb.core.leases import Leased
 from rubricweb.core.queue import WorkerBeat
-from rubricweb.grades.engine import leases
-from rubricweb.grades.engine.leases import Lease
-from rubricweb.grades.models import GraderConfig
 
 TRIES_AGAIN_SECONDS = 300.0
-"""So long a worker believes that it cannot run a grader; then somebody may have mended it."""
+"""So long a worker believes that it cannot run a model; then somebody may have mended it."""
+
+
+class Need(NamedTuple):
+    """What a piece of work needs of its worker: a grader, or a model that writes."""
+
+    queue: str
+    """Where such work waits when a worker has handed it over."""
+    words: str
+    """For people."""
+
+
+class Refusal(NamedTuple):
+    since: float
+    words: str
+    reason: str
+
+    @property
+    def stands(self) -> bool:
+        return time.monotonic() - self.since < TRIES_AGAIN_SECONDS
 
 
 @dataclass
 class Working:
-    lease: Lease | None = None
+    lease: Leased | None = None
     device: str = ""
     """Where the grader that is loaded computes, in its own words."""
     model: str = ""
     """The grader that is loaded."""
     loading: str = ""
-    """The grader that is being loaded now."""
+    """What is being loaded now."""
     is_stopping: bool = False
     """Set by a signal: stop after the present batch."""
-    refused: dict[int, tuple[float, str]] = field(default_factory=dict)
-    """By config: since when this worker cannot run it, and why."""
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    """By queue: what this worker cannot run."""
+
+    @contextmanager
+    def on(self, lease: Leased) -> Iterator[None]:
+        self.lease = lease
+        try:
+            yield
+        finally:
+            self.lease = None
 
     def doing(self) -> str:
         lease = self.lease
         if self.loading:
             return f"loading {self.loading}"
-        return f"job {lease.job_id}" if lease else "idle"
+        return lease.words if lease else "idle"
 
     def stop(self) -> None:
         self.is_stopping = True
@@ -45,19 +74,19 @@ class Working:
         """Keep the lease while a slow batch or a loading model sends no results."""
         lease = self.lease
         if lease:
-            leases.renew(lease)
+            lease.renew()
 
-    def refuse(self, config: GraderConfig, reason: str) -> None:
-        self.refused[config.pk] = (time.monotonic(), reason)
+    def refuse(self, need: Need, reason: str) -> None:
+        self.refused[need.queue] = Refusal(time.monotonic(), need.words, reason)
 
-    def why_not(self, config: GraderConfig) -> str:
-        """Why this worker cannot run the config, if it tried in the last minutes."""
-        since, reason = self.refused.get(config.pk, (0.0, ""))
-        return reason if reason and time.monotonic() - since < TRIES_AGAIN_SECONDS else ""
+    def why_not(self, queue_name: str) -> str:
+        """Why this worker cannot do what is handed over there, if it tried in the last minutes."""
+        refusal = self.refused.get(queue_name)
+        return refusal.reason if refusal and refusal.stands else ""
 
-    def cannot(self) -> tuple[int, ...]:
-        now = time.monotonic()
-        return tuple(pk for pk, (since, _) in list(self.refused.items()) if now - since < TRIES_AGAIN_SECONDS)
+    def cannot(self) -> dict[str, str]:
+        """In words, by queue."""
+        return {name: refusal.words for name, refusal in list(self.refused.items()) if refusal.stands}
 
     def beat(self) -> WorkerBeat:
         return WorkerBeat(
