@@ -175,7 +175,7 @@ def pairs_of(chunk: Any, chunks: Any) -> list[Any]:
     passages = Passage.objects.in_bulk({passage for _, passage in chunk.cells})
     kinds = chunks._kinds(chunk.job.config, revisions)
     left = [(revision, passage) for revision, passage in chunk.cells]
-    return list(chunks.Work(chunk, left, revisions, passages, kinds, {}, 0, 0.0).pairs())
+    return list(chunks.Work(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
 
 
 def work_off() -> tuple[float, float]:

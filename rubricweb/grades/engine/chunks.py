@@ -16,6 +16,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades import convert, store, verification
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine import pauses
+from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.engine.missing import Cell, TopicGap
@@ -57,6 +58,8 @@ class Work:
     passages: dict[int, Passage]
     kinds: dict[int, ItemKind]
     """By revision pk."""
+    answers: dict[Cell, str]
+    """What was extracted before, where the prompt asks about it."""
     unanswered: dict[tuple[str, str], Cell]
     """By item id and passage id: the cells that no saved batch has answered yet."""
     failed: int
@@ -67,7 +70,8 @@ class Work:
     def pairs(self) -> Iterator[types.Pair]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
-            yield convert.pair(self.chunk.topic, revision, passage, self.kinds[revision_pk])
+            answer = self.answers.get((revision_pk, passage_pk))
+            yield convert.pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """The grades of a batch. Each pair is answered once: a second answer is a KeyError."""
@@ -79,6 +83,10 @@ class Work:
                 raise KeyError(cell)
             rows[cell] = convert.grade_row(result, topic_id=topic_id, revision_id=cell[0], passage_id=cell[1])
         return list(rows.values())
+
+    def keys(self) -> dict[int, tuple[str, ...]]:
+        """By revision pk: the accepted answers that the grader was told."""
+        return {pk: tuple(key.text for key in row.answer_keys.all()) for pk, row in self.revisions.items()}
 
     def breaker(self) -> Breaker:
         """As it was when the chunk was claimed."""
@@ -100,7 +108,8 @@ def work_of(lease: Lease) -> Work:
     if (chunk.done, chunk.failed) != tuple(counts.values()) and not lease.held().update(**counts):
         raise LeaseLost
     kinds = _kinds(chunk.job.config, revisions)
-    return Work(chunk, left, revisions, passages, kinds, unanswered, failed, chunk.seconds)
+    answers = answers_for(chunk.job.config, revisions, passages)
+    return Work(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
 
 
 def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> None:
@@ -109,17 +118,17 @@ def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> Non
     The counts are absolute, so that to save a batch again, after a commit of which nobody knows whether it
     succeeded, does no harm.
     """
-    rows = work.rows(results)
-    failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
+    rows, job = work.rows(results), work.chunk.job
     spent = work.seconds + seconds
-    counts = {"done": work.chunk.size - len(work.unanswered) + len(rows), "failed": failed, "seconds": spent}
-    job = work.chunk.job
     with transaction.atomic():
+        rows = verification.with_present_keys(job.config, rows, asked=work.keys())
+        failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
+        done = work.chunk.size - len(work.unanswered) + len(rows)
+        counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("row"):
             pauses.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
-        rows = verification.with_present_keys(job.config, rows)
         write = store.replace_failed if job.is_retry else store.save_grades
         write(job.config, rows, job=job)
     work.failed, work.seconds = failed, spent
