@@ -14,6 +14,7 @@ from grading.measures.resampling import UNDEFINED, Interval, interval
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 MIN_CASES = 3
 """A correlation over fewer says nothing."""
 
@@ -173,3 +174,94 @@ def _divided(numbers: Floats, by: NDArray[np.int64] | Floats) -> Floats:
     out: Floats = np.full(np.broadcast_shapes(numbers.shape, by.shape), np.nan)
     np.divide(numbers, by, out=out, where=np.asarray(by) > 1e-15)
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Passages of a pool that people call relevant, or not; shape (passages,). Of others nobody said."""
+
+    relevant: Mask
+    not_relevant: Mask
+
+    @classmethod
+    def judged(cls, judgments: Sequence[int | None], *, min_relevant: int) -> Relevance:
+        """By judgments, one a passage.
+
+        >>> Relevance.judged([2, 0, None], min_relevant=1).not_relevant.tolist()
+        [False, True, False]
+        """
+        is_judged = np.array([judgment is not None for judgment in judgments], dtype=np.bool_)
+        reaches = np.array([judgment or 0 for judgment in judgments], dtype=np.int64) >= min_relevant
+        return cls(is_judged & reaches, is_judged & ~reaches)
+
+    @classmethod
+    def rated(cls, by_people: Ratings, *, min_grade: int = 4) -> Relevance:
+        """By ratings of people, shape (passages, items): relevant as soon as one item is rated `min_grade`.
+
+        >>> Relevance.rated(np.array([[5, 0], [3, -1], [-1, -1]], dtype=np.int8)).relevant.tolist()
+        [True, False, False]
+        """
+        is_rated = np.asarray((by_people >= MIN_RATING).any(axis=1), dtype=np.bool_)
+        reaches = np.asarray((by_people >= min_grade).any(axis=1), dtype=np.bool_)
+        return cls(reaches, is_rated & ~reaches)
+
+
+@dataclass(frozen=True, slots=True)
+class Spurious:
+    """How often passages that are not relevant cover an item (Farzi and Dietz 2024, RUBRIC 4.4)."""
+
+    item: int
+    passages: tuple[int, ...]
+    """Not relevant, yet rated the minimum grade or more; highest rating first."""
+    n_graded: int
+    """Not relevant passages with a rating for the item."""
+
+    @property
+    def count(self) -> int:
+        return len(self.passages)
+
+    @property
+    def share(self) -> float | None:
+        return self.count / self.n_graded if self.n_graded else None
+
+
+def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> list[Spurious]:
+    """One for each item, in their order; those that no such passage covers have no passages.
+
+    >>> relevance = Relevance.judged([0, 0, 1, 3], min_relevant=2)
+    >>> ratings = np.array([[4, 0], [5, -1], [-2, 0], [5, 5]], dtype=np.int8)
+    >>> [(found.passages, found.n_graded) for found in spurious_items(ratings, relevance)]
+    [((1, 0), 2), ((), 2)]
+    """
+    rows = np.flatnonzero(relevance.not_relevant)
+    found = []
+    for item in range(ratings.shape[1]):
+        column = ratings[rows, item]
+        order = np.argsort(-column, kind="stable")
+        covering = rows[order][column[order] >= min_grade]
+        found.append(Spurious(item, tuple(covering.tolist()), int((column >= MIN_RATING).sum())))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """Relevant passages that no item covers, by row: the bank may lack a question (RUBRIC 4.4)."""
+
+    uncovered: tuple[int, ...]
+    """Graded, and the highest rating is below the minimum grade."""
+    ungraded: tuple[int, ...]
+    """No rating at all, so nothing can be said of them."""
+
+
+def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> Uncovered:
+    """In the order of the pool.
+
+    >>> relevance = Relevance.judged([3, 2, 2, 0], min_relevant=2)
+    >>> uncovered_passages(np.array([[3], [-1], [4], [0]], dtype=np.int8), relevance)
+    Uncovered(uncovered=(0,), ungraded=(1,))
+    """
+    highest = ratings.max(axis=1, initial=np.iinfo(np.int8).min)
+    is_graded = highest >= MIN_RATING
+    below = np.flatnonzero(relevance.relevant & is_graded & (highest < min_grade))
+    ungraded = np.flatnonzero(relevance.relevant & ~is_graded)
+    return Uncovered(tuple(below.tolist()), tuple(ungraded.tolist()))

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from grading.measures.diagnostics import (
+    Relevance,
     advantage,
     as_answers,
     contributed_alone,
@@ -15,6 +16,8 @@ from grading.measures.diagnostics import (
     discrimination,
     redundant_pairs,
     rest_means,
+    spurious_items,
+    uncovered_passages,
 )
 
 NAN = float("nan")
@@ -78,3 +81,78 @@ def test_no_advantage_without_other_runs_or_topics():
     assert advantage(scores, scores, np.array([True, True])).value is None
     assert advantage(scores * NAN, scores, np.array([True, False])).value is None
     assert not advantage(scores[:, :1], scores[:, :1], np.array([True, False])).interval.is_defined
+
+
+JUDGED = (3, 2, 1, 0, None, 0)
+"""Relevant from 2: rows 0 and 1; not relevant: 2, 3 and 5."""
+RATED = np.array(
+    # item 0  item 1  item 2
+    [
+        [5, 0, -1],
+        [3, 0, -2],
+        [4, 0, -1],
+        [5, 4, -1],
+        [5, 5, 0],
+        [-1, 4, -2],
+    ],
+    dtype=np.int8,
+)
+
+
+def test_spurious_items_by_hand():
+    """Item 0: rows 3 and 2 of two rated; item 1: rows 3 and 5 of three; item 2 has no rating there."""
+    found = spurious_items(RATED, Relevance.judged(JUDGED, min_relevant=2))
+    assert [(one.item, one.passages, one.count, one.n_graded) for one in found] == [
+        (0, (3, 2), 2, 2),
+        (1, (3, 5), 2, 3),
+        (2, (), 0, 0),
+    ]
+    assert [one.share for one in found] == [1.0, pytest.approx(2 / 3), None]
+    strict = spurious_items(RATED, Relevance.judged(JUDGED, min_relevant=2), min_grade=5)
+    assert [one.passages for one in strict] == [(3,), (), ()]
+    lenient = spurious_items(RATED, Relevance.judged(JUDGED, min_relevant=1))
+    assert [one.passages for one in lenient] == [(3,), (3, 5), ()]
+
+
+def test_uncovered_passages_by_hand():
+    """Row 1 has 3 at most; the judgment of row 4 is missing; an item that failed everywhere is no grade."""
+    relevance = Relevance.judged(JUDGED, min_relevant=2)
+    found = uncovered_passages(RATED, relevance)
+    assert (found.uncovered, found.ungraded) == ((1,), ())
+    found = uncovered_passages(RATED[:, 2:], relevance)
+    assert (found.uncovered, found.ungraded) == ((), (0, 1))
+    found = uncovered_passages(RATED[:, :0], relevance)
+    assert (found.uncovered, found.ungraded) == ((), (0, 1))
+    everything = uncovered_passages(RATED, Relevance.judged(JUDGED, min_relevant=0), min_grade=5)
+    assert (everything.uncovered, everything.ungraded) == ((1, 2, 5), ())
+
+
+def test_relevance_by_ratings_of_people():
+    """Any item at the threshold makes a passage relevant; all below make it not; blanks say nothing."""
+    by_people = np.array([[-1, 5], [3, 2], [-1, -1], [0, -1], [4, 0]], dtype=np.int8)
+    relevance = Relevance.rated(by_people)
+    assert relevance.relevant.tolist() == [True, False, False, False, True]
+    assert relevance.not_relevant.tolist() == [False, True, False, True, False]
+    assert Relevance.rated(by_people, min_grade=3).not_relevant.tolist() == [False, False, False, True, False]
+
+
+@given(
+    arrays(np.int8, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.integers(-2, 5)),
+    st.data(),
+    st.integers(1, 5),
+)
+def test_spurious_and_uncovered_are_what_plain_loops_count(ratings, data, min_grade):
+    judged = data.draw(st.lists(st.none() | st.integers(0, 3), min_size=len(ratings), max_size=len(ratings)))
+    relevance = Relevance.judged(judged, min_relevant=2)
+    for found in spurious_items(ratings, relevance, min_grade=min_grade):
+        fooled = {r for r, j in enumerate(judged) if j in (0, 1) and ratings[r, found.item] >= min_grade}
+        assert set(found.passages) == fooled
+        assert found.n_graded == sum(
+            j in (0, 1) and ratings[r, found.item] >= 0 for r, j in enumerate(judged)
+        )
+    left = uncovered_passages(ratings, relevance, min_grade=min_grade)
+    for row, judgment in enumerate(judged):
+        known = [rating for rating in ratings[row] if rating >= 0]
+        is_relevant = judgment in (2, 3)
+        assert (row in left.ungraded) == (is_relevant and not known)
+        assert (row in left.uncovered) == (is_relevant and bool(known) and max(known) < min_grade)
