@@ -18,6 +18,7 @@ from rubricweb.banks.errors import (
     EmptyWording,
     NoAnswerKey,
     UnfitAnswerKey,
+    UnfitMerge,
     UnfitWeight,
     WrongText,
 )
@@ -29,7 +30,9 @@ from rubricweb.banks.models import (
     Item,
     ItemChange,
     ItemRevision,
+    ItemSource,
 )
+from rubricweb.banks.origins import Origin
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
 
@@ -38,6 +41,7 @@ Verb = ItemChange.Verb
 MOST_KEYS = 20
 KEY_CHARS = 300
 """Accepted answers of one wording, and characters of each."""
+DETAIL_CHARS = 200
 
 
 def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
@@ -55,9 +59,16 @@ def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
 
 @transaction.atomic
 def add_item(
-    bank: Bank, topic: Topic, *, kind: ItemKind, text: str, by: User | None, facet_id: str = ""
+    bank: Bank,
+    topic: Topic,
+    *,
+    kind: ItemKind,
+    text: str,
+    by: User | None,
+    facet_id: str = "",
+    origin: Origin | None = None,
 ) -> Item:
-    """Ask something new of every passage of the topic's pool."""
+    """Ask something new of every passage of the topic's pool; `origin` is where the words come from."""
     revision = wording(topic, text, facet_id=facet_id)
     last = bank.items.for_topic(topic).aggregate(last=Max("position"))["last"]
     with _refusing_twin(bank, revision, kind):
@@ -68,17 +79,26 @@ def add_item(
             revision=revision,
             position=0 if last is None else last + 1,
         )
-    _remember(item, Verb.ADDED, by)
+    _from_passage(_remember(item, Verb.ADDED, by), origin)
     return item
 
 
 @transaction.atomic
-def revise_item(item: Item, *, text: str, seen: int, by: User | None) -> Item:
+def revise_item(item: Item, *, text: str, seen: int, by: User | None, origin: Origin | None = None) -> Item:
     """Give `item` new words, where `seen` is its version; old grades stay with the old wording."""
-    revision = wording(item.topic, text, facet_id=item.facet_id)
+    return reuse_wording(
+        item, wording(item.topic, text, facet_id=item.facet_id), seen=seen, by=by, origin=origin
+    )
+
+
+@transaction.atomic
+def reuse_wording(
+    item: Item, revision: ItemRevision, *, seen: int, by: User | None, origin: Origin | None = None
+) -> Item:
+    """Give `item` a wording of its topic that exists, maybe without a text."""
     if revision.pk != item.revision_id:
         with _refusing_twin(item.bank, revision, item.kind):
-            _write(item, seen, Verb.REWORDED, by, revision=revision)
+            _from_passage(_write(item, seen, Verb.REWORDED, by, revision=revision), origin)
     return item
 
 
@@ -95,8 +115,26 @@ def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
     """Bring a retired item back with its words and grades."""
     if item.is_retired:
         with _refusing_twin(item.bank, item.revision, item.kind):
-            _write(item, seen, Verb.RESTORED, by, retired_at=None)
+            _write(item, seen, Verb.RESTORED, by, retired_at=None, merged_into=None)
     return item
+
+
+@transaction.atomic
+def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> Item:
+    """Retire `duplicate`, where `seen` is its version, with a note that `keep` stands for it.
+
+    Restoring it takes the merge back.
+    """
+    keep = Item.objects.select_for_update(of=("self",)).select_related("revision").get(pk=keep.pk)
+    if keep.pk == duplicate.pk:
+        raise UnfitMerge("Choose two different items.")
+    if (keep.bank_id, keep.topic_id, keep.kind) != (duplicate.bank_id, duplicate.topic_id, duplicate.kind):
+        raise UnfitMerge("Only two questions, or two nuggets, of the same topic can be merged.")
+    if keep.is_retired or duplicate.is_retired:
+        raise UnfitMerge("One of the two is retired already.")
+    detail = f"duplicate of: {keep}"[:DETAIL_CHARS]
+    _write(duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep)
+    return duplicate
 
 
 @transaction.atomic
@@ -211,16 +249,26 @@ def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
         raise AlreadyAsked(twin)
 
 
-def _write(item: Item, seen: int, verb: Verb, by: User | None, *, detail: str = "", **fields: object) -> None:
+def _write(
+    item: Item, seen: int, verb: Verb, by: User | None, *, detail: str = "", **fields: object
+) -> ItemChange:
     """Change `item` only if it is still the version that the writer saw; else Conflict: nothing is lost."""
     changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:
         raise Conflict(item, seen)
-    _remember(item, verb, by, detail)
+    return _remember(item, verb, by, detail)
 
 
-def _remember(item: Item, verb: Verb, by: User | None, detail: str = "") -> None:
-    item.changes.create(number=item.version, verb=verb, revision=item.revision, detail=detail, by=by)
+def _remember(item: Item, verb: Verb, by: User | None, detail: str = "") -> ItemChange:
+    change: ItemChange = item.changes.create(
+        number=item.version, verb=verb, revision=item.revision, detail=detail, by=by
+    )
     audit.record(f"item {verb}", item, by=by, detail=f"version {item.version}")
     events.publish_on_commit(item.bank.collection.channel, "items")
+    return change
+
+
+def _from_passage(change: ItemChange, origin: Origin | None) -> None:
+    if origin is not None:
+        ItemSource.objects.create(change=change, passage=origin.passage, spans=list(origin.spans))

@@ -32,6 +32,21 @@ class UnfitVersion(BankError):
     """A version that cannot be named so, or that holds nothing."""
 
 
+class UnfitSpan(BankError):
+    """Words that are said to stand in a passage, and do not."""
+
+
+class UnfitMerge(BankError):
+    """Two items that cannot stand for each other."""
+
+
+class BankMoved(BankError):
+    """Somebody changed the bank since the writer saw it, so the whole change is refused."""
+
+    def __init__(self) -> None:
+        super().__init__("Somebody changed this bank meanwhile, so nothing was changed. Look again.")
+
+
 class AlreadyAsked(BankError):
     """The bank already holds an active item with these words."""
 

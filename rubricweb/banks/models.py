@@ -8,7 +8,7 @@ from django.urls import reverse
 import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
 from grading.types import Importance, ItemKind
 from rubricweb.banks.querysets import ItemQuerySet
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Passage, Topic
 
 LEAST_WEIGHT, MOST_WEIGHT = -10, 10
 DIRECT_UID = "direct"
@@ -97,6 +97,10 @@ class Item(models.Model):
     weight = models.FloatField(default=Importance.VITAL.weight)
     """What covering the item adds in weighted measures; its importance's own unless people chose another."""
     retired_at = models.DateTimeField(null=True, blank=True)
+    merged_into = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
+    )
+    """The item that stayed where this one was retired as its duplicate."""
 
     objects = ItemQuerySet.as_manager()
 
@@ -152,6 +156,17 @@ class ItemChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} as version {self.number}"
+
+
+class ItemSource(models.Model):
+    """The passage, and the spans that a person marked in it, from which a change took its words."""
+
+    change = models.OneToOneField(ItemChange, on_delete=models.CASCADE, related_name="source")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
+    spans = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"from {self.passage.doc_id}"
 
 
 class BankVersion(models.Model):

@@ -82,8 +82,8 @@ def item_row(item: Item) -> ItemRow:
 
 
 def history(item: Item) -> QuerySet[ItemChange]:
-    """What happened to the item, newest first, with who and to which words."""
-    return item.changes.select_related("revision", "by")
+    """What happened to the item, newest first, with who, to which words, and from which passage."""
+    return item.changes.select_related("revision", "by", "source__passage")
 
 
 def last_change(item: Item) -> ItemChange | None:

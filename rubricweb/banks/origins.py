@@ -1,0 +1,34 @@
+"""Where the words of an item come from: spans that a person marked in a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rubricweb.banks.errors import UnfitSpan
+from rubricweb.corpus.models import Passage
+
+MOST_SPANS = 10
+SPAN_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A passage and spans of it, each as it stands there but for white space."""
+
+    passage: Passage
+    spans: tuple[str, ...]
+
+
+def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
+    """The spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
+    spans = tuple(dict.fromkeys(words for line in lines if (words := " ".join(line.split()))))
+    if len(spans) > MOST_SPANS:
+        raise UnfitSpan(f"Keep it to {MOST_SPANS} spans; these are {len(spans)}.")
+    text = " ".join(passage.text.split())
+    for span in spans:
+        if len(span) > SPAN_CHARS:
+            raise UnfitSpan(f"Keep each span under {SPAN_CHARS:,} characters: \u201c{span[:60]}…\u201d.")
+        if span not in text:
+            raise UnfitSpan(f"These words do not stand in the passage: \u201c{span[:60]}\u201d.")
+    return Origin(passage, spans)
