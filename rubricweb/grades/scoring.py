@@ -1,29 +1,57 @@
 """Scores of all runs on all topics: a function of bank, grader config (or humans), runs and measure.
 
-Each topic's scores are cached by what they stand on (grades, items, measure), so that retiring an item
-computes one topic anew and finds the others.
+Each topic's scores are cached by what they stand on (grades, items, weights, measure), so that retiring an
+item computes one topic anew and finds the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import rubric_cover, rubric_qrels, trec_eval
+from grading.measures import nuggets, rubric_cover, rubric_qrels, trec_eval
+from grading.measures.alpha_ndcg import alpha_ndcg
+from grading.measures.nuggets import NuggetScore, Weighed
 from grading.measures.rubric_qrels import LabelMode
-from grading.types import MIN_RATING
+from grading.measures.uncertainty import mean_and_stderr
+from grading.types import MIN_RATING, Importance, Ratings
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
 RUBRIC_COVER = "rubric_cover"
+NORMALISED_COVER = "normalised_cover"
+WEIGHTED_COVER = "weighted_cover"
+ALPHA_NDCG = "alpha_ndcg"
+NUGGETS = "nuggets_"
+"""Comes before the name of a nugget score: nuggets_strict_vital."""
+ITEM_MEASURES = (
+    RUBRIC_COVER,
+    NORMALISED_COVER,
+    WEIGHTED_COVER,
+    ALPHA_NDCG,
+    *(f"{NUGGETS}{score}" for score in NuggetScore),
+)
+"""Measures of which items a run covers; all others are trec_eval's, of labels."""
 CACHED_TOPIC_SCORES = 20_000
 
 Uids = tuple[str, ...]
+Weights = tuple[Weighed, ...]
+"""Of a topic's items, in their order."""
 Scores = NDArray[np.float64]
+
+
+class Definition(StrEnum):
+    """PAPERS is ours; the others are the published Workbench's, which differs (see docs/measures.md)."""
+
+    PAPERS = "papers"
+    WORKBENCH = "workbench"
+    WORKBENCH_0 = "workbench_0"
+    """For run files whose ranks start at 0, of which it takes one passage more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +63,37 @@ class Measure:
     cutoff: int = 20
     mode: LabelMode = LabelMode.MAX
     min_answers: int = 1
+    relevant: int = 0
+    """The first label that trec_eval counts as relevant; 0 for what follows from the mode."""
+    definition: Definition = Definition.PAPERS
 
     @property
     def is_cover(self) -> bool:
         return self.name == RUBRIC_COVER
 
     @property
+    def is_trec(self) -> bool:
+        """It looks at labels of passages; the others look at items."""
+        return self.name not in ITEM_MEASURES
+
+    @property
+    def is_workbench(self) -> bool:
+        return self.definition is not Definition.PAPERS
+
+    @property
     def level(self) -> int:
         """trec_eval's `level_for_rel`: the first label that counts as relevant."""
-        return self.min_grade if self.mode is LabelMode.MAX else 1
+        return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
+
+    @property
+    def depth(self) -> int:
+        """How many passages of a run a measure of items looks at."""
+        return self.cutoff + (self.definition is Definition.WORKBENCH_0)
+
+    @property
+    def partial_grade(self) -> int:
+        """The lowest grade that nugget scores take as partial support: half of full support, rounded up."""
+        return (self.min_grade + 1) // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +105,27 @@ class ScoreTable:
     scores: Scores
 
     def means(self) -> Scores:
-        """Shape (runs,): the mean over the topics that count; NaN if none does."""
-        counted = self.scores[:, ~np.isnan(self.scores).any(axis=0)]
-        return counted.mean(axis=1) if counted.size else np.full(len(self.run_tags), np.nan)
+        """Shape (runs,): the mean over the topics that count for the run; NaN if none does."""
+        return mean_and_stderr(self.scores).mean
 
 
 def score_table(
-    pool: CollectionPool, grades: Mapping[int, TopicGrades], items: Mapping[int, Uids], measure: Measure
+    pool: CollectionPool,
+    grades: Mapping[int, TopicGrades],
+    items: Mapping[int, Uids],
+    measure: Measure,
+    weights: Mapping[int, Weights] | None = None,
 ) -> ScoreTable:
-    """Score every run on every topic. `items`: by topic id, the uids of the bank's active items."""
-    return _table(
-        pool, [topic_scores(grades[t.topic_id], items.get(t.topic_id, ()), measure) for t in pool.topics]
-    )
+    """Score every run on every topic. `items`: by topic id, the uids of the bank's active items.
+
+    Without `weights` each item is vital and weighs 1.
+    """
+    weighed = weights or {}
+    columns = [
+        topic_scores(grades[t.topic_id], items.get(t.topic_id, ()), measure, weighed.get(t.topic_id, ()))
+        for t in pool.topics
+    ]
+    return _table(pool, columns)
 
 
 def judgment_table(pool: CollectionPool, measure: Measure, *, level: int) -> ScoreTable:
@@ -80,14 +139,33 @@ def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
-def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure) -> Scores:
-    """Shape (runs,). NaN where the topic has no items (Rubric-Cover) or no labels (trec_eval measures)."""
-    ratings = grades.matrix.columns(uids).ratings
+def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
+    """Shape (runs,). NaN where the topic has no items or, for trec_eval's measures, no labels."""
+    if measure.is_workbench:
+        uids, weights = grades.matrix.item_ids, ()
+    if measure.is_trec:
+        return _trec_scores(grades.pool, topic_labels(grades, uids, measure), measure.name, measure.level)
+    return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
+
+
+def item_scores(pool: TopicPool, ratings: Ratings, measure: Measure, weights: Weights = ()) -> Scores:
+    """Shape (runs,): a measure of the items that the columns of `ratings` stand for."""
+    ranked, at = pool.ranked_rows, {"cutoff": measure.depth, "min_grade": measure.min_grade}
+    weighed = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
+    if measure.name == WEIGHTED_COVER:
+        return rubric_cover.weighted_cover(ratings, ranked, [weight for _, weight in weighed], **at)
+    if measure.name == NORMALISED_COVER:
+        return rubric_cover.normalised_cover(ratings, ranked, **at)
+    if measure.name == ALPHA_NDCG:
+        return alpha_ndcg(ratings, ranked, doc_ids=pool.doc_ids, **at)
     if measure.is_cover:
-        return rubric_cover.cover(
-            ratings, grades.pool.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade
-        )
-    return _trec_scores(grades.pool, topic_labels(grades, uids, measure), measure.name, measure.level)
+        cover = rubric_cover.workbench_cover if measure.is_workbench else rubric_cover.cover
+        return cover(ratings, ranked, **at)
+    if not ratings.shape[1]:
+        return np.full(len(ranked), np.nan)
+    full, partial = measure.min_grade, measure.partial_grade
+    supported = nuggets.support(ratings, ranked, cutoff=measure.depth, full=full, partial=partial)
+    return nuggets.nugget_score(supported, weighed, NuggetScore(measure.name.removeprefix(NUGGETS)))
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
+from grading.measures.paired_tests import PairedTest
+from grading.measures.prediction_powered import Estimate
 from grading.measures.rank_correlation import Correlation
+from grading.measures.uncertainty import Marks
 from grading.types import ItemKind
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Measure
+
+
+class Missing(StrEnum):
+    """What a topic that a run lacks counts in the run's mean."""
+
+    ZERO = "zero"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A measure beside the ranking one; `token` is its name in addresses and on the command line."""
+
+    token: str
+    label: str
+    measure: Measure
+    config: GraderConfig | None = None
+    """Another grader than the board's own."""
+    is_judgments: bool = False
+    """The human judgments of the collection instead of grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +47,23 @@ class BoardSpec:
     """None for a direct grader, which labels passages without items."""
     kinds: frozenset[ItemKind]
     measure: Measure
+    """What the runs are ranked by."""
+    columns: tuple[Column, ...] = ()
+    version: BankVersion | None = None
+    """None for the bank as it is now."""
+    source: Source = Source.GRADER
+    missing: Missing = Missing.ZERO
+    by_subtopic: bool = False
+    """A topic's score is the mean over its subtopics; a board of one topic averages its subtopics."""
+    topic: str = ""
+    """The query id of the one topic that the board is of; empty for all."""
+    facet: str = ""
+    """The one subtopic that the board is of."""
+    test: PairedTest = PairedTest.RANDOMISATION
+
+    @property
+    def skips_missing(self) -> bool:
+        return self.missing is Missing.SKIP or self.measure.is_workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +77,37 @@ class BoardRow:
     score: float | None
     stderr: float | None
     n_topics: int
-    """Topics in the mean: the same for every run, since a topic that a run lacks counts 0."""
+    """Topics in the mean: the same for every run, unless topics that a run lacks are left out."""
     n_answered: int
     """Of these, topics that the run has a ranking for."""
     judged: float | None
     """Share of the run's first k passages that are graded."""
+    first: int | None = None
+    """The best rank that a paired test leaves open; None with fewer than two topics."""
+    last: int | None = None
+    low: float | None = None
+    """The ends of the bootstrap interval of the score."""
+    high: float | None = None
+    verified: float | None = None
+    """Share of the cells of the first k passages that people have seen to."""
+    estimate: Estimate | None = None
+    """What the score would be had people verified every cell; None with too few verified."""
+    current: float | None = None
+    """While a job grades: the share of this run's cells that are graded; None where none of them waits."""
+    others: tuple[float | None, ...] = ()
+    """Scores by the further columns."""
 
     @property
     def place(self) -> str:
         """Competition rank; tied runs share the better one: "=3"."""
         return f"={self.rank}" if self.is_tied else str(self.rank)
+
+    @property
+    def interval(self) -> str:
+        """The ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
+        if self.first is None or self.last is None:
+            return "\N{EN DASH}"
+        return str(self.first) if self.first == self.last else f"{self.first}\N{EN DASH}{self.last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +118,16 @@ class BoardCorrelation:
     measure: str
     spearman: Correlation
     kendall: Correlation
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """What can be said of the best runs."""
+
+    group: int
+    """Runs that no other is better than, as far as a paired test can tell."""
+    more_topics: int | None
+    """About how many would separate the first two; 0 if they are separate, None if no number would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +144,26 @@ class Board:
     """A digest of the item set: equal stamps mean equal items."""
     judged_at: int
     correlations: tuple[BoardCorrelation, ...]
+    n_undefined: int = 0
+    """Of those left out, topics with items for which the measure is 0 / 0."""
+    marks: Marks | None = None
+    top: Top | None = None
+    """None with fewer than two topics or two runs."""
+    brackets: tuple[tuple[int, int], ...] = ()
+    """Places of rows, from 0, between which no paired test finds a difference."""
+    test: PairedTest = PairedTest.RANDOMISATION
+    """The test that was used: many runs allow only t."""
+    verified: tuple[int, int] = (0, 0)
+    """How many cells people have seen to, of how many."""
 
     @property
     def is_ungraded(self) -> bool:
         """The grader said nothing yet about any passage that a run ranked."""
         return all(not row.judged for row in self.rows)
+
+    @property
+    def is_grading(self) -> bool:
+        return any(row.current is not None for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

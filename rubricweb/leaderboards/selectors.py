@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 
@@ -11,14 +10,17 @@ from numpy.typing import NDArray
 
 from grading.measures.influence import TIED_DECIMALS, ranks
 from grading.measures.rank_correlation import kendall, spearman
-from grading.measures.uncertainty import mean_and_stderr
+from grading.measures.uncertainty import marks, mean_and_stderr
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
-from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.scoring import Measure, ScoreTable, Uids, judged_counts, judgment_table, score_table
-from rubricweb.grades.selectors import graded_items, items_by_topic
+from rubricweb.corpus.pools import CollectionPool
+from rubricweb.grades.scoring import Measure, ScoreTable, Uids, judged_counts, judgment_table
 from rubricweb.leaderboards.boards import Board, BoardCorrelation, BoardRow, BoardSpec, TopicRow
+from rubricweb.leaderboards.certainty import Certainty, certainty, top
+from rubricweb.leaderboards.currency import current_shares
+from rubricweb.leaderboards.items import asked_items, items_stamp
+from rubricweb.leaderboards.tables import Basis, answered, basis, score_column, score_units
+from rubricweb.leaderboards.verified import Verified, verified
 
 JUDGED_MEASURE = "ndcg_cut_10"
 """What human judgments are scored by where the board's own measure is not one of labels."""
@@ -29,31 +31,39 @@ Items = Mapping[int, Uids]
 
 def board(spec: BoardSpec) -> Board:
     """Score and rank every run of the collection."""
-    pool = collection_pool(spec.collection)
-    items = items_of(spec)
-    grades = matrices(spec.config, pool)
-    table = score_table(pool, grades, items, spec.measure)
-    counted = np.asarray(~np.isnan(table.scores).all(axis=0), dtype=np.bool_)
+    base = basis(spec)
+    table = score_units(base, spec.measure)
     k = judged_at(spec.measure)
-    rows = _rows(pool, table, counted, _judged(pool, grades, items, k))
+    sure = certainty(table.scores, spec.test)
+    people = verified(base, k)
+    rows = _rows(base, table, _Beside(base, k, sure, people))
+    counted = np.asarray((~np.isnan(table.scores)).any(axis=0), dtype=np.bool_)
+    asked = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
+    row_of = {pk: row for row, pk in enumerate(base.pool.run_pks)}
+    places = np.array([row_of[row.run_id] for row in rows], dtype=np.intp)
     return Board(
         spec=spec,
         rows=rows,
         n_topics=int(counted.sum()),
         n_left_out=int((~counted).sum()),
-        n_items=sum(len(uids) for uids in items.values()),
-        items_stamp=items_stamp(pool, items),
+        n_items=sum(len(uids) for uids in base.items.values()),
+        items_stamp=items_stamp(base.pool, base.items),
         judged_at=k,
-        correlations=_correlations(spec, pool, table),
+        correlations=_correlations(spec, base.pool, table),
+        n_undefined=0 if spec.measure.is_trec else int((asked & ~counted).sum()),
+        marks=marks(np.round(table.means(), TIED_DECIMALS)),
+        top=top(table.scores, sure, places),
+        brackets=sure.brackets(places) if sure else (),
+        test=sure.test if sure else spec.test,
+        verified=(people.cells, people.of),
     )
 
 
 def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
     """The run's score on every topic that counts, in the collection's order."""
-    pool = collection_pool(spec.collection)
-    items = items_of(spec)
-    scores = score_table(pool, matrices(spec.config, pool), items, spec.measure).scores
-    index = pool.run_pks.index(run.pk)
+    base = basis(spec)
+    scores = score_units(base, spec.measure).scores
+    index = base.pool.run_pks.index(run.pk)
     texts = dict(spec.collection.topics.values_list("pk", "text"))
     return [
         TopicRow(
@@ -61,48 +71,60 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
             query_id=topic.query_id,
             text=texts[topic.topic_id],
             score=float(scores[index, column]),
-            mean=float(scores[:, column].mean()),
-            best=float(scores[:, column].max()),
+            mean=float(np.nanmean(scores[:, column])),
+            best=float(np.nanmax(scores[:, column])),
             is_answered=bool(topic.ranked[index]),
         )
-        for column, topic in enumerate(pool.topics)
+        for column, (topic, _) in enumerate(base.units())
         if not np.isnan(scores[index, column])
     ]
 
 
 def items_of(spec: BoardSpec) -> Items:
     """By topic id: the items that the board stands on."""
-    if spec.bank is None:
-        return graded_items(spec.config, None, spec.collection)
-    return items_by_topic(spec.bank, spec.kinds)
-
-
-def items_stamp(pool: CollectionPool, items: Items) -> str:
-    """Twelve digits that change with the item set, and with nothing else."""
-    digest = hashlib.sha256()
-    for topic in pool.topics:
-        for uid in sorted(items.get(topic.topic_id, ())):
-            digest.update(f"{topic.query_id}\n{uid}\n".encode())
-    return digest.hexdigest()[:12]
+    return {topic_id: asked.uids for topic_id, asked in asked_items(spec).items()}
 
 
 def judged_at(measure: Measure) -> int:
     """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
-    found = None if measure.is_cover else _AT_CUTOFF.search(measure.name)
+    found = _AT_CUTOFF.search(measure.name) if measure.is_trec else None
     return int(found[1]) if found else measure.cutoff
 
 
-def _rows(
-    pool: CollectionPool, table: ScoreTable, counted: NDArray[np.bool_], judged: NDArray[np.float64]
-) -> tuple[BoardRow, ...]:
+class _Beside:
+    """What stands beside the score of each run."""
+
+    def __init__(self, base: Basis, k: int, sure: Certainty | None, people: Verified) -> None:
+        self.judged, self.current = _judged(base, k), current_shares(base, k)
+        self.sure, self.people = sure, people
+        columns = [score_column(base, column).means() for column in base.spec.columns]
+        self.others = np.array(columns).T if columns else np.zeros((len(base.pool.run_tags), 0))
+
+    def of(self, run: int) -> dict[str, object]:
+        sure = self.sure
+        known: dict[str, object] = {}
+        if sure:
+            low, high = _defined(sure.intervals.low[run]), _defined(sure.intervals.high[run])
+            first, last = int(sure.order.first_possible[run]), int(sure.order.last_possible[run])
+            known = {"first": first, "last": last, "low": low, "high": high}
+        return known | {
+            "judged": _defined(self.judged[run]),
+            "verified": _defined(self.people.shares[run]),
+            "estimate": self.people.estimates[run],
+            "current": _defined(self.current[run]),
+            "others": tuple(_defined(value) for value in self.others[run]),
+        }
+
+
+def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ...]:
     means, stderrs, n_topics = mean_and_stderr(table.scores)
-    answered = np.array([[bool(ids) for ids in topic.ranked] for topic in pool.topics], dtype=np.bool_)
-    n_answered = answered[counted].sum(axis=0) if counted.any() else np.zeros(len(pool.run_tags), dtype=int)
+    has_ranking = answered(topic for topic, _ in base.units()).reshape(table.scores.shape)
+    n_answered = (has_ranking & ~np.isnan(table.scores)).sum(axis=1)
     places = ranks(means)
     shared = np.bincount(places, minlength=1)
     rows = [
         BoardRow(
-            run_id=pool.run_pks[run],
+            run_id=base.pool.run_pks[run],
             run_tag=tag,
             rank=int(places[run]),
             is_tied=bool(shared[places[run]] > 1),
@@ -110,21 +132,19 @@ def _rows(
             stderr=_defined(stderrs[run]),
             n_topics=int(n_topics[run]),
             n_answered=int(n_answered[run]),
-            judged=_defined(judged[run]),
+            **beside.of(run),  # type: ignore[arg-type]  # the names and types of BoardRow
         )
-        for run, tag in enumerate(pool.run_tags)
+        for run, tag in enumerate(base.pool.run_tags)
     ]
     return tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag)))
 
 
-def _judged(
-    pool: CollectionPool, grades: Mapping[int, TopicGrades], items: Items, k: int
-) -> NDArray[np.float64]:
+def _judged(base: Basis, k: int) -> NDArray[np.float64]:
     """Shape (runs,): graded / ranked passages of the first k, over the topics with items; NaN without any."""
-    totals = np.zeros((2, len(pool.run_tags)))
-    for topic in pool.topics:
-        if uids := items.get(topic.topic_id):
-            totals += judged_counts(grades[topic.topic_id], uids, k)
+    totals = np.zeros((2, len(base.pool.run_tags)))
+    for topic in base.pool.topics:
+        if uids := base.items.get(topic.topic_id):
+            totals += judged_counts(base.grades[topic.topic_id], uids, k)
     graded, ranked = totals
     shares: NDArray[np.float64] = np.full(len(ranked), np.nan)
     return np.divide(graded, ranked, out=shares, where=ranked > 0)
@@ -134,7 +154,7 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
     found = []
     ours = dict(zip(table.run_tags, np.round(table.means(), TIED_DECIMALS).tolist(), strict=True))
     if any(topic.judgments for topic in pool.topics):
-        name = JUDGED_MEASURE if spec.measure.is_cover else spec.measure.name
+        name = spec.measure.name if spec.measure.is_trec else JUDGED_MEASURE
         level = spec.collection.min_relevant
         judged = judgment_table(pool, Measure(name), level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))

@@ -1,0 +1,46 @@
+"""While a job grades: how much of what a run's score stands on is graded."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import MISSING
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
+from rubricweb.leaderboards.tables import Basis
+
+
+def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
+    """Shape (runs,): the graded share of the cells of the first k passages; NaN where none is to come."""
+    waiting = _topics_at_work(base)
+    totals = np.zeros((2, len(base.pool.run_tags)))
+    if waiting:
+        for topic, asked in base.units():
+            missing, cells = missing_counts(base.grades[topic.topic_id], asked.uids, k)
+            totals += (missing if topic.topic_id in waiting else 0 * missing, cells)
+    missing, cells = totals
+    unknown: NDArray[np.float64] = np.full(len(cells), np.nan)
+    return np.divide(cells - missing, cells, out=unknown, where=missing > 0)
+
+
+@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
+    """Shape (2, runs): of the cells of each run's first k pooled passages, those without a grade, and all."""
+    missing = (grades.matrix.columns(uids).ratings == MISSING).sum(axis=1)
+    top = grades.pool.ranked_rows[:, :k]
+    of_top = np.append(missing, 0)[top].sum(axis=1)  # row -1 is no cell
+    return np.array([of_top, (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
+
+
+def _topics_at_work(base: Basis) -> set[int]:
+    chunks = JobChunk.objects.filter(
+        job__collection=base.spec.collection,
+        job__config=base.spec.config,
+        job__state__in=(*GradingJob.WORKED_ON, GradingJob.State.PAUSED),
+        state__in=JobChunk.LIVE,
+    )
+    return set(chunks.values_list("topic_id", flat=True))

@@ -1,0 +1,75 @@
+"""The items that a board stands on, with their weights and subtopics, as they are now or as of a version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from grading.measures.nuggets import Weighed
+from grading.types import Importance
+from rubricweb.banks.models import Item
+from rubricweb.corpus.pools import CollectionPool
+from rubricweb.grades.scoring import Uids, Weights
+from rubricweb.grades.selectors import graded_items
+from rubricweb.leaderboards.boards import BoardSpec
+
+Fields = tuple[int, str, str, float, str]
+"""Topic, uid, importance, weight, subtopic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one topic or subtopic; one entry an item in each."""
+
+    uids: Uids = ()
+    weights: Weights = ()
+    facets: tuple[str, ...] = ()
+
+    def subtopics(self) -> dict[str, Asked]:
+        """By subtopic in the order of the bank; items of the topic as a whole are under ""."""
+        entries = zip(self.uids, self.weights, self.facets, strict=True)
+        found: dict[str, list[tuple[str, Weighed, str]]] = {}
+        for entry in entries:
+            found.setdefault(entry[2], []).append(entry)
+        return {facet: Asked(*zip(*rows, strict=True)) for facet, rows in found.items()}
+
+
+NOTHING = Asked()
+
+
+def asked_items(spec: BoardSpec) -> dict[int, Asked]:
+    """By topic id; of two items that ask the same words the first counts."""
+    if spec.bank is None:
+        one = graded_items(spec.config, None, spec.collection)
+        return {topic: Asked(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
+    found: dict[int, Asked] = {}
+    for topic_id, rows in groupby(_rows(spec), key=itemgetter(0)):
+        first: dict[str, tuple[Weighed, str]] = {}
+        for _, uid, importance, weight, facet in rows:
+            first.setdefault(uid, ((Importance(importance), weight), facet))
+        weighed, facets = zip(*first.values(), strict=True)
+        found[topic_id] = Asked(tuple(first), weighed, facets)
+    return found
+
+
+def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
+    """Twelve digits that change with the item set, and with nothing else."""
+    digest = hashlib.sha256()
+    for topic in pool.topics:
+        for uid in sorted(items.get(topic.topic_id, ())):
+            digest.update(f"{topic.query_id}\n{uid}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+def _rows(spec: BoardSpec) -> list[Fields]:
+    wanted = [str(kind) for kind in spec.kinds]
+    if spec.version is None:
+        now = Item.objects.active().filter(bank=spec.bank, kind__in=wanted)
+        fields = ("topic_id", "revision__uid", "importance", "weight", "facet_id")
+        return list(now.order_by("topic_id", "position", "pk").values_list(*fields))
+    then = spec.version.entries.filter(item__kind__in=wanted)
+    fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
+    return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))

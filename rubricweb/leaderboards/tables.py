@@ -1,0 +1,96 @@
+"""Scores of all runs on what a board averages: topics, or the subtopics of one topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.uncertainty import mean_and_stderr
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades.humans import ratings_by
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, judgment_table, topic_scores
+from rubricweb.grades.selectors import graded_items
+from rubricweb.leaderboards.boards import BoardSpec, Column
+from rubricweb.leaderboards.items import NOTHING, Asked, asked_items
+
+Grades = Mapping[int, TopicGrades]
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What all columns of a board share. `asked` has the topics and subtopics that the board is of."""
+
+    spec: BoardSpec
+    pool: CollectionPool
+    grades: Grades
+    asked: Mapping[int, Asked]
+
+    @property
+    def items(self) -> dict[int, Uids]:
+        return {topic_id: asked.uids for topic_id, asked in self.asked.items()}
+
+    def units(self) -> list[tuple[TopicPool, Asked]]:
+        """What the mean goes over: topics, or the subtopics of the board's one topic."""
+        whole = [(topic, self.asked.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
+        if not (self.spec.by_subtopic and self.spec.topic):
+            return whole
+        return [(topic, part) for topic, asked in whole for part in asked.subtopics().values()]
+
+
+def basis(spec: BoardSpec) -> Basis:
+    pool = collection_pool(spec.collection)
+    if spec.topic:
+        pool = replace(pool, topics=tuple(topic for topic in pool.topics if topic.query_id == spec.topic))
+    asked = asked_items(spec)
+    if spec.facet:
+        asked = {topic: found.subtopics().get(spec.facet, NOTHING) for topic, found in asked.items()}
+    return Basis(spec, pool, ratings_by(spec.source, spec.config, pool), asked)
+
+
+def score_units(base: Basis, measure: Measure, grades: Grades | None = None) -> ScoreTable:
+    """Shape (runs, units). NaN where nothing is asked, and where a topic that a run lacks is left out."""
+    ratings = base.grades if grades is None else grades
+    units = base.units()
+    columns = [_scores(ratings[topic.topic_id], asked, measure, base.spec) for topic, asked in units]
+    return _table(base, (topic for topic, _ in units), columns)
+
+
+def score_column(base: Basis, column: Column) -> ScoreTable:
+    """A further column, over the same topics."""
+    if column.is_judgments:
+        judged = judgment_table(base.pool, column.measure, level=base.spec.collection.min_relevant)
+        return _table(base, base.pool.topics, list(judged.scores.T))
+    if column.config is None:
+        return score_units(base, column.measure)
+    grades = matrices(column.config, base.pool)
+    bank = base.spec.bank
+    if bank is not None and column.config.purpose != "direct":
+        return score_units(base, column.measure, grades)
+    labelled = graded_items(column.config, None, base.spec.collection)
+    asked = {topic_id: Asked(uids) for topic_id, uids in labelled.items()}
+    return score_units(replace(base, asked=asked), column.measure, grades)
+
+
+def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
+    """Shape (runs, units): whether the run has a ranking for the topic."""
+    return np.array([[bool(ids) for ids in topic.ranked] for topic in units], dtype=np.bool_).T
+
+
+def _scores(grades: TopicGrades, asked: Asked, measure: Measure, spec: BoardSpec) -> Scores:
+    if not spec.by_subtopic or spec.topic or len(set(asked.facets)) < 2:
+        return topic_scores(grades, asked.uids, measure, asked.weights)
+    parts = asked.subtopics().values()
+    each = [topic_scores(grades, part.uids, measure, part.weights) for part in parts]
+    return mean_and_stderr(np.column_stack(each)).mean
+
+
+def _table(base: Basis, units: Iterable[TopicPool], columns: list[Scores]) -> ScoreTable:
+    topics = list(units)
+    scores = np.column_stack(columns) if columns else np.zeros((len(base.pool.run_tags), 0))
+    if base.spec.skips_missing and topics:
+        scores = np.where(answered(topics), scores, np.nan)
+    return ScoreTable(base.pool.run_tags, tuple(topic.topic_id for topic in topics), scores)

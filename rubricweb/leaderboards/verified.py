@@ -1,0 +1,99 @@
+"""What people have verified of the cells that a run's score stands on, and what that says of the score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.prediction_powered import Estimate, prediction_powered
+from grading.types import MIN_RATING, MISSING
+from rubricweb.grades.humans import CheckedGrades, corrected
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import HumanStamp
+from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
+from rubricweb.leaderboards.tables import Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    cells: int
+    """Cells of the pool and the board's items that people have seen to."""
+    of: int
+    shares: NDArray[np.float64]
+    """Shape (runs,): of the cells of the first k passages; NaN without any."""
+    estimates: tuple[Estimate | None, ...]
+
+
+def verified(base: Basis, k: int) -> Verified:
+    runs = len(base.pool.run_tags)
+    if not HumanStamp.objects.filter(topic__collection=base.spec.collection).exists():
+        return Verified(0, 0, np.full(runs, np.nan), (None,) * runs)
+    checked = corrected(base.spec.config, base.pool)
+    units = [(topic, asked) for topic, asked in base.units() if asked.uids]
+    counts = [checked_counts(checked[topic.topic_id], asked.uids, k) for topic, asked in units]
+    cells = sum(int(checked[topic.topic_id].checked_in(asked.uids).sum()) for topic, asked in units)
+    of = sum(len(topic.doc_ids) * len(asked.uids) for topic, asked in units)
+    seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
+    unknown: NDArray[np.float64] = np.full(len(all_cells), np.nan)
+    shares = np.divide(seen, all_cells, out=unknown, where=all_cells > 0)
+    estimates = _estimates(base, checked) if cells and base.spec.measure.is_cover else ()
+    return Verified(cells, of, shares, estimates or (None,) * runs)
+
+
+@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int64]:
+    """Shape (2, runs): of the cells of each run's first k pooled passages, how many people saw, and all."""
+    per_passage = np.append(grades.checked_in(uids).sum(axis=1), 0)  # what row -1 points at
+    top = grades.pool.ranked_rows[:, :k]
+    return np.array([per_passage[top].sum(axis=1), (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
+
+
+def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[Estimate | None, ...]:
+    """Rubric-Cover had people rated, for each item, the passage that the grader rates best of the first k.
+
+    That cell decides whether the grader counts the item, so that the mean over these cells is the score.
+    """
+    graded = matrices(base.spec.config, base.pool)
+    measure = base.spec.measure
+    found = [
+        best_cells(
+            graded[topic.topic_id], checked[topic.topic_id], asked.uids, measure.depth, measure.min_grade
+        )
+        for topic, asked in base.units()
+        if asked.uids
+    ]
+    if not found:
+        return ()
+    units = sum(cells.shape[2] for cells in found)
+    # Each topic weighs the same in the mean, however many items it has.
+    worth = [np.array([[units / (len(found) * cells.shape[2])]]) for cells in found]
+    said = np.concatenate([cells[0] * w for cells, w in zip(found, worth, strict=True)], axis=1)
+    seen = np.concatenate([cells[1] > 0 for cells in found], axis=1)
+    truth = np.concatenate([cells[2] * w for cells, w in zip(found, worth, strict=True)], axis=1)
+    return tuple(prediction_powered(said[run], seen[run], truth[run]) for run in range(len(said)))
+
+
+@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+def best_cells(
+    graded: TopicGrades, checked: CheckedGrades, uids: Uids, k: int, min_grade: int
+) -> NDArray[np.float64]:
+    """Shape (3, runs, items): whether the best cell of each item reaches the grade, whether people have seen
+    to it, and whether it does by what they say. A verdict without a rating turns the grader's answer around.
+    """
+    ratings, by_people = graded.matrix.columns(uids).ratings, checked.matrix.columns(uids).ratings
+    seen = checked.checked_in(uids)
+    outside = np.full((1, len(uids)), MISSING, dtype=np.int8)
+    top = graded.pool.ranked_rows[:, :k]
+    if not top.shape[1]:
+        return np.zeros((3, len(top), len(uids)))
+    rated = np.concatenate([ratings, outside])[top]
+    best = np.take_along_axis(top, rated.argmax(axis=1), axis=1)
+    columns = np.arange(len(uids))
+    reaches = rated.max(axis=1) >= min_grade
+    said = np.concatenate([by_people, outside])[best, columns]
+    is_seen = np.concatenate([seen, np.zeros((1, len(uids)), dtype=np.bool_)])[best, columns]
+    truth = np.where(said >= MIN_RATING, said >= min_grade, ~reaches)
+    return np.array([reaches, is_seen, truth & is_seen], dtype=np.float64)
