@@ -14,6 +14,19 @@ from rq import Queue
 
 NAMES = ("high", "default")
 """In the order in which workers look into them."""
+MOVE = """
+local moved = 0
+for place = 2, #ARGV do
+  if redis.call('LREM', KEYS[1], 1, ARGV[place]) > 0 then
+    redis.call('RPUSH', KEYS[2], ARGV[place])
+    redis.call('HSET', 'rq:job:' .. ARGV[place], 'origin', ARGV[1])
+    moved = moved + 1
+  end
+end
+if moved > 0 then redis.call('SADD', KEYS[3], KEYS[2]) end
+return moved
+"""
+"""One script, so that no job is ever in neither queue."""
 BEAT_PREFIX = "rubricweb:worker:"
 BEAT_SECONDS = 5
 BEAT_EXPIRES_SECONDS = 20
@@ -54,6 +67,15 @@ def enqueue_many_now(
             for name, args in jobs
         ]
     )
+
+
+def move_now(ids: list[str], before: str, after: str) -> int:
+    """Those of these jobs that wait in one queue go to the end of the other. Raises redis.RedisError."""
+    if not ids:
+        return 0
+    with connection() as client:
+        keys = [f"rq:queue:{before}", f"rq:queue:{after}", "rq:queues"]
+        return int(client.eval(MOVE, len(keys), *keys, after, *ids))
 
 
 def get_queue(name: str) -> Queue:

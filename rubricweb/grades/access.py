@@ -23,6 +23,7 @@ def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_V
     collection = collection_for(user, slug, needed=needed)
     grades = Grade.objects.filter(topic__collection=collection)
     grade: Grade = get_object_or_404(
-        grades.select_related("topic__collection", "job__collection", "config"), pk=grade_id
+        grades.select_related("topic__collection", "job__collection", "config", "revision", "passage"),
+        pk=grade_id,
     )
     return grade

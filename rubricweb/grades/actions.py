@@ -1,4 +1,4 @@
-"""Start, retry, pause, resume and cancel grading jobs."""
+"""Start, retry, pause, resume, hurry and cancel grading jobs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.engine import chunks, dispatch, endings, pauses
+from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
+from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start, missing_cells
 from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.querysets import GradeQuerySet
 
@@ -78,9 +80,23 @@ def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
     return _retry(job.collection, job.grades.filter(outcome=Outcome.FAILED), by)
 
 
-def retry_cell(collection: Collection, grade: Grade, *, by: User | None) -> list[GradingJob]:
-    """Grade one cell again whose grade failed; a cell that is known is never paid for twice."""
-    return _retry(collection, Grade.objects.filter(pk=grade.pk, outcome=Outcome.FAILED), by)
+@transaction.atomic
+def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
+    """Grade one cell once more, because somebody doubts its grade; nobody else is ever asked twice.
+
+    The new grade takes the place of the old one, unless it fails. None if a live job is at it already. Raises
+    CannotAskAgain.
+    """
+    if not can_ask(grade.config) or not grade.revision.text:
+        raise CannotAskAgain("This grade came in a file, or its prompt has changed: nobody can ask it again.")
+    jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)
+    if grade.outcome != Outcome.FAILED:
+        for job in jobs:
+            job.is_again, job.scope = True, f"{grade.passage.doc_id} once more"[:200]
+            job.save(update_fields=["is_again", "scope"])
+            was = grade.outcome if grade.rating is None else grade.rating
+            audit.record("cell asked again", job, by=by, detail=f"grade {grade.pk} was {was}")
+    return jobs
 
 
 def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
@@ -91,6 +107,16 @@ def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
 def resume_job(job: GradingJob, *, by: User | None) -> GradingJob:
     """Go on with a paused job."""
     return _steered(job, pauses.resume, "grading resumed", by)
+
+
+def go_first(job: GradingJob, *, by: User | None) -> GradingJob:
+    """Somebody waits for this job. Nothing happens if it has ended."""
+    return _steered(job, priorities.go_first, "grading put first", by)
+
+
+def go_in_turn(job: GradingJob, *, by: User | None) -> GradingJob:
+    """Nobody waits for this job any more."""
+    return _steered(job, priorities.go_in_turn, "grading put in turn", by)
 
 
 def cancel_job(job: GradingJob, *, by: User | None) -> GradingJob:
@@ -109,7 +135,7 @@ def _steered(job: GradingJob, steer: Callable[[int], GradingJob], verb: str, by:
     if before.has_ended:
         return before
     after = steer(job.pk)
-    if after.state != before.state:
+    if (after.state, after.priority) != (before.state, before.priority):
         audit.record(verb, after, by=by, detail=after.scope)
         events.publish_on_commit(after.collection.channel, "progress")
     return after

@@ -75,6 +75,8 @@ class GradingJob(models.Model):
     priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
     is_retry = models.BooleanField(default=False)
     """Its cells have failed grades, which new ones replace."""
+    is_again = models.BooleanField(default=False)
+    """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
     total = models.PositiveIntegerField()
     """Cells to grade; how many are done is counted from the chunks."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

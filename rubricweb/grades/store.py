@@ -62,11 +62,22 @@ def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: Gra
 
     Returns how many were written.
     """
+    return _replace(config, grades, job, where=_is_failed())
+
+
+@transaction.atomic
+def replace_grades(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob) -> int:
+    """The same whatever the grade says; but a failure never takes the place of a rating or answer."""
+    failed = Outcome.FAILED.value
+    return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{failed}')")
+
+
+def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob | None, *, where: str) -> int:
     written = 0
     for topic_id, rows in _by_topic(grades):
         _move_stamp(config, topic_id, expected=0)
         before = _counted(config, topic_id)
-        written += _insert(config, rows, job, on_conflict=_replacing_failed())
+        written += _insert(config, rows, job, on_conflict=_replacing(where))
         _correct_stamp(config, topic_id, _counted(config, topic_id) - before)
     return written
 
@@ -147,10 +158,17 @@ def _from_json() -> str:
     return f"SELECT {same}, row.* FROM json_to_recordset(%s::json) AS row({each})"  # noqa: S608
 
 
-def _replacing_failed() -> str:
+def _is_failed() -> str:
+    quote = connection.ops.quote_name
+    return f"{quote(Grade._meta.db_table)}.{quote('outcome')} = '{Outcome.FAILED.value}'"
+
+
+def _replacing(where: str) -> str:
+    """A grade that this very job wrote stays: a batch may be saved twice."""
     quote = connection.ops.quote_name
     table = quote(Grade._meta.db_table)
     new = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in REPLACED)
     attempts = f"{quote('attempts')} = {table}.{quote('attempts')} + 1"
-    is_failed = f"{table}.{quote('outcome')} = '{Outcome.FAILED.value}'"
-    return f"DO UPDATE SET {new}, {attempts} WHERE {is_failed}"
+    job = quote("job_id")
+    is_new = f"(excluded.{job} IS NULL OR COALESCE({table}.{job}, 0) <> excluded.{job})"
+    return f"DO UPDATE SET {new}, {attempts} WHERE {is_new} AND {where}"

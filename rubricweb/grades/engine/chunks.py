@@ -20,7 +20,7 @@ from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.engine.missing import Cell, TopicGap
-from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.store import GradeRow
 
 Result = types.Grade | types.GradeFailure
@@ -129,15 +129,25 @@ def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> Non
             pauses.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
-        write = store.replace_failed if job.is_retry else store.save_grades
-        write(job.config, rows, job=job)
+        _write(job, rows)
     work.failed, work.seconds = failed, spent
     for result in results:
         del work.unanswered[result.item_id, result.passage_id]
 
 
+def _write(job: GradingJob, rows: list[GradeRow]) -> None:
+    if not job.is_retry:
+        store.save_grades(job.config, rows, job=job)
+    elif not job.is_again:
+        store.replace_failed(job.config, rows, job=job)
+    elif store.replace_grades(job.config, rows, job=job) < len(rows):
+        said = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
+        GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {said}"[:2_000])
+
+
 def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
-    """By cell: the outcome of the grade that needs no other; to a retry, failed ones of other jobs do."""
+    """By cell: the outcome of the grade that needs no other; to a retry, those of other jobs may."""
+    job = chunk.job
     rows = Grade.objects.by(chunk.job.config).filter(
         topic=chunk.topic_id,
         revision__in={revision for revision, _ in cells},
@@ -147,7 +157,7 @@ def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
     return {
         (revision, passage): outcome
         for revision, passage, outcome, job_id in found
-        if not (chunk.job.is_retry and outcome == Outcome.FAILED and job_id != chunk.job_id)
+        if job_id == job.pk or not (job.is_again or (job.is_retry and outcome == Outcome.FAILED))
     }
 
 

@@ -50,6 +50,20 @@ def enqueue_now(chunks: list[ChunkAttempt], queue_name: str) -> None:
         logger.warning("%d chunks were not enqueued yet: %s", len(chunks), error)
 
 
+def move(chunks: Iterable[ChunkAttempt], before: str, after: str) -> None:
+    """From queue to queue, once the surrounding transaction has committed."""
+    names = [queue_id(*chunk) for chunk in chunks]
+    transaction.on_commit(partial(_move_now, names, before, after))
+
+
+def _move_now(names: list[str], before: str, after: str) -> None:
+    """What waits elsewhere, for a worker that can, stays there."""
+    try:
+        queue.move_now(names, before, after)
+    except redis.RedisError as error:
+        logger.warning("%d chunks stay in the queue %s: %s", len(names), before, error)
+
+
 def announce(job: GradingJob) -> None:
     """Tell the browsers of new grades and counts, at most twice a second for a job, whoever works on it."""
     if time.monotonic() - _announced.get(job.pk, -NEWS_EVERY_SECONDS) < NEWS_EVERY_SECONDS:

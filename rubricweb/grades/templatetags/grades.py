@@ -1,14 +1,19 @@
-"""Where the number of missing grades is told."""
+"""Where the number of missing grades is told, and the button that asks for one grade again."""
 
 from __future__ import annotations
 
 from urllib.parse import urlencode
 
 from django import template
+from django.template import Context
 from django.urls import reverse
 
+from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.engine.again import Again, can_ask, job_at
+from rubricweb.grades.models import Grade
 
 register = template.Library()
 
@@ -19,3 +24,19 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
     scope = {name: row.pk for name, row in {"bank": bank, "topic": topic}.items() if row}
     address = reverse("grades:missing", args=[collection.slug])
     return f"{address}?{urlencode(scope)}" if scope else address
+
+
+@register.inclusion_tag("grades/_again.html", takes_context=True)
+def again(context: Context, grade: Grade) -> dict[str, object]:
+    """The button, or that the cell is being graded again, on the page of the cell, which then refreshes."""
+    request, collection = context["request"], context["collection"]
+    shown = again_of(request, grade, collection, address=request.get_full_path())
+    return {"again": shown, "request": request, "csrf_token": context.get("csrf_token")}
+
+
+def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> Again:
+    role = roles.require(request.user, collection, roles.TO_VIEW)
+    asks = can_ask(grade.config) and bool(grade.revision.text)
+    return Again(
+        grade, collection, address, role.includes(roles.TO_GRADE), asks, job_at(grade) if asks else None
+    )

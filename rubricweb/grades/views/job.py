@@ -13,8 +13,11 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import calls, progress
+from rubricweb.grades.engine.again import can_ask
+from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import GradingJob
-from rubricweb.grades.views.jobs import after, may_grade, say_retried
+from rubricweb.grades.templatetags.grades import again_of
+from rubricweb.grades.views.jobs import after, back_to, may_grade, say_retried
 
 JOB = "grades/job.html"
 
@@ -37,6 +40,16 @@ def resume(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 
 
 @require_POST
+def first(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    return _steered(request, slug, job_id, steer=actions.go_first, says="Job {} goes first.")
+
+
+@require_POST
+def in_turn(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    return _steered(request, slug, job_id, steer=actions.go_in_turn, says="Job {} takes its turn.")
+
+
+@require_POST
 def cancel(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """After the batch that is being graded, or with `when=now` at once; what is saved stays."""
     is_now = request.POST.get("when") == "now"
@@ -55,11 +68,26 @@ def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_POST
 def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
-    """Grade one failed cell again."""
+    """Grade one cell once more."""
     grade = access.grade_for(request.user, slug, grade_id, needed=roles.TO_GRADE)
-    collection = grade.topic.collection
-    say_retried(request, actions.retry_cell(collection, grade, by=request.user))
-    return _after(request, grade.job) if grade.job else after(request, collection)
+    try:
+        started = actions.ask_again(grade, by=request.user)
+    except CannotAskAgain as refusal:
+        messages.error(request, str(refusal))
+    else:
+        _say_asked(request, started)
+    if request.htmx and request.POST.get("part") == "again":
+        address = back_to(request, grade.topic.collection)
+        context = {"again": again_of(request, grade, grade.topic.collection, address=address)}
+        return after_post(request, "grades/_again.html", context, to=address)
+    return _after(request, grade.job) if grade.job else after(request, grade.topic.collection)
+
+
+def _say_asked(request: HtmxRequest, started: list[GradingJob]) -> None:
+    if started:
+        messages.success(request, "Grading the cell again.")
+    else:
+        messages.info(request, "The cell is being graded again already.")
 
 
 SAYS = {
@@ -72,11 +100,12 @@ SAYS = {
 
 
 def _steered(
-    request: HtmxRequest, slug: str, job_id: int, *, steer: Callable[..., GradingJob]
+    request: HtmxRequest, slug: str, job_id: int, *, steer: Callable[..., GradingJob], says: str = ""
 ) -> HttpResponse:
     job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
     job = steer(job, by=request.user)
-    says = SAYS.get(GradingJob.State(job.state), "Job {} has ended: {}.")
+    if job.has_ended or not says:
+        says = SAYS.get(GradingJob.State(job.state), "Job {} has ended: {}.")
     messages.info(request, says.format(job.pk, job.state))
     return _after(request, job)
 
@@ -100,4 +129,5 @@ def _context(request: HtmxRequest, job: GradingJob) -> Context:
         "show": show,
         "page": find(job, asked.get("page")),
         "may_grade": may_grade(request, job.collection),
+        "can_ask": can_ask(job.config),
     }

@@ -70,16 +70,19 @@ def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
 
 def after(request: HtmxRequest, collection: Collection) -> HttpResponse:
     """The part that the form stands in says so in `part`; a plain browser goes back to `next`."""
-    scope = _scope(collection, request.POST)
-    fallback = reverse("grades:jobs", args=[collection.slug])
-    to = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
-        to = fallback
+    scope, to = _scope(collection, request.POST), back_to(request, collection)
     if not request.htmx:
         return after_post(request, JOBS, {}, to=to)
     if request.POST.get("part") == "missing":
         return after_post(request, f"{MISSING}#missing", _missing_context(request, collection, scope), to=to)
     return after_post(request, f"{JOBS}#jobs", _jobs_context(request, collection), to=to)
+
+
+def back_to(request: HtmxRequest, collection: Collection) -> str:
+    """The page that `next` names, if it is one of ours."""
+    to = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure())
+    return to if is_ours else reverse("grades:jobs", args=[collection.slug])
 
 
 def _scope(collection: Collection, query: Context) -> Scope:
