@@ -1,0 +1,278 @@
+"""A campaign's choice as cells in their order, each with the reason why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.db.models import Q
+
+from grading.measures import rubric_cover
+from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import Grade
+from rubricweb.review.queue import ordering
+from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.ordering import Cells, Drawn, Floats, Scores
+from rubricweb.review.selectors.raters import Rater, raters
+from rubricweb.review.selectors.sheet import Asked, judged, ratings_of
+
+Order, Taken = Campaign.Order, Campaign.Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an organizer chose."""
+
+    bank: Bank
+    topics: tuple[Topic, ...]
+    kinds: frozenset[ItemKind]
+    rater: Rater
+    cells: Campaign.Cells = Taken.ALL
+    order: Campaign.Order = Order.RANDOM
+    min_grade: int = 4
+    cutoff: int = 20
+    size: int | None = None
+    """How many cells; None for all."""
+    random_share: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCell:
+    """By primary keys; `item` has the wording `revision`."""
+
+    topic: int
+    item: int
+    revision: int
+    passage: int
+    reason: str
+    is_random: bool
+    config: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    cells: tuple[ChosenCell, ...]
+    population: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An item to rate passages by."""
+
+    item: int
+    revision: int
+    asked: Asked
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One topic of the choice: its columns, and their cells as the graders left them."""
+
+    pool: TopicPool
+    columns: tuple[Column, ...]
+    cells: Cells
+
+
+def chosen(choice: Choice, *, seed: int) -> Chosen:
+    """Draw and order the cells."""
+    gathered = _Gathered(choice)
+    sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
+    masks = [_taken(sheet.cells, choice.cells) for sheet in sheets]
+    places = [
+        (number, int(row), int(column))
+        for number, mask in enumerate(masks)
+        for row, column in np.argwhere(mask)
+    ]
+    scored = [gathered.scored(sheet) for sheet in sheets]
+    scores = np.concatenate([one.scores[mask] for one, mask in zip(scored, masks, strict=True)] or [_NONE])
+    drawn = _drawn(scores, choice, seed)
+    cells = []
+    for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
+        number, row, column = places[place]
+        reason = RANDOM if is_random else gathered.reason(sheets[number], scored[number], row, column)
+        cells.append(_cell(choice, sheets[number], (row, column), (reason, is_random)))
+    return Chosen(tuple(cells), len(places), drawn.probability)
+
+
+RANDOM = "Drawn at random."
+_NONE = np.zeros(0)
+
+
+def _drawn(scores: Floats, choice: Choice, seed: int) -> Drawn:
+    size = len(scores) if choice.size is None else choice.size
+    share = 1.0 if choice.order == Order.RANDOM else choice.random_share
+    return ordering.draw(scores, size=size, random_share=share, seed=seed)
+
+
+def _taken(cells: Cells, which: Campaign.Cells) -> ordering.Mask:
+    if which == Taken.HIGH:
+        return cells.high
+    if which == Taken.UNSURE:
+        return ordering.unsure(cells)
+    if which == Taken.DISAGREEING:
+        return ordering.disagreeing(cells)
+    return np.ones(cells.ratings.shape, dtype=np.bool_)
+
+
+def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, bool]) -> ChosenCell:
+    column = sheet.columns[place[1]]
+    config = choice.rater.by_kind.get(column.asked.kind)
+    return ChosenCell(
+        topic=sheet.pool.topic_id,
+        item=column.item,
+        revision=column.revision,
+        passage=sheet.pool.passage_pks[place[0]],
+        reason=why[0],
+        is_random=why[1],
+        config=config.pk if config else None,
+    )
+
+
+class _Gathered:
+    """Everything that a choice is made from, read once: a fixed number of queries."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        self.wanted = {topic.pk for topic in choice.topics}
+        self.pool = collection_pool(choice.bank.collection)
+        self.columns = _columns(choice.bank, choice.kinds)
+
+    @cached_property
+    def sheets(self) -> list[Sheet]:
+        """The topics that have items, also those that were not chosen: the board stands on all."""
+        by_rater = [_by_kind(rater, self.pool) for rater in self._raters]
+        confidence = _confidences(self.choice, self.columns)
+        found = []
+        for topic in self.pool.topics:
+            columns = self.columns.get(topic.topic_id, ())
+            if not columns or not topic.doc_ids:
+                continue
+            asked, size = tuple(column.asked for column in columns), len(topic.doc_ids)
+            grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
+            said = [ratings_of(one, asked, size) for one in grades]
+            cells = self._cells(topic, said, _placed(topic, columns, confidence))
+            found.append(Sheet(topic, columns, cells))
+        return found
+
+    @property
+    def _raters(self) -> list[Rater]:
+        """The chosen one first."""
+        mine = {config.pk for config in self.choice.rater.configs}
+        others = [
+            rater for rater in raters(self.choice.bank) if not mine & {config.pk for config in rater.configs}
+        ]
+        return [self.choice.rater, *others]
+
+    def _cells(self, topic: TopicPool, said: list[Ratings], confidence: Floats) -> Cells:
+        in_top = np.zeros((len(topic.ranked), len(topic.doc_ids) + 1), dtype=np.bool_)
+        top = topic.ranked_rows[:, : self.choice.cutoff]
+        np.put_along_axis(in_top, np.where(top < 0, len(topic.doc_ids), top).astype(np.int64), True, axis=1)
+        return Cells(
+            ratings=said[0],
+            confidence=confidence,
+            others=tuple(said[1:]),
+            judged=judged(topic),
+            in_top=in_top[:, :-1],
+            min_relevant=self.choice.bank.collection.min_relevant,
+            min_grade=self.choice.min_grade,
+        )
+
+    def scored(self, sheet: Sheet) -> Scores:
+        """How early each cell should come."""
+        cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
+        if self.choice.order == Order.CONFIDENCE:
+            return Scores(ordering.by_confidence(cells), none)
+        if self.choice.order == Order.DISAGREEMENT:
+            return Scores(ordering.by_disagreement(cells), none)
+        if self.choice.order == Order.LEADERBOARD:
+            chances = ordering.flip_chances(cells, self._checked)
+            return ordering.by_leaderboard(cells, chances, self._means, len(self.sheets))
+        return Scores(np.zeros(cells.ratings.shape), none)
+
+    @cached_property
+    def _means(self) -> Floats:
+        """By run: Rubric-Cover@k over the topics with items."""
+        scores = [
+            rubric_cover.cover(
+                sheet.cells.ratings,
+                sheet.pool.ranked_rows,
+                cutoff=self.choice.cutoff,
+                min_grade=self.choice.min_grade,
+            )
+            for sheet in self.sheets
+        ]
+        return np.mean(scores, axis=0) if scores else _NONE
+
+    @cached_property
+    def _checked(self) -> Floats:
+        human = human_matrices(self.pool)
+        pairs = [
+            (
+                sheet.cells.ratings,
+                human[sheet.pool.topic_id].matrix.columns([c.asked.uid for c in sheet.columns]).ratings,
+            )
+            for sheet in self.sheets
+        ]
+        return ordering.checked_levels(pairs, self.choice.min_grade)
+
+    def reason(self, sheet: Sheet, scored: Scores, row: int, column: int) -> str:
+        """For the person who rates; it does not give away the grader's rating."""
+        cells, pair = sheet.cells, int(scored.pairs[row, column])
+        if self.choice.order == Order.LEADERBOARD and pair >= 0:
+            order = np.argsort(-self._means, kind="stable")
+            upper, lower = (self.pool.run_tags[order[rank]] for rank in (pair, pair + 1))
+            return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard: {upper}, {lower}."[:200]
+        if cells.ratings[row, column] == FAILED:
+            return "The grader failed here."
+        if self.choice.order == Order.DISAGREEMENT and scored.scores[row, column] > 0:
+            return "Graders disagree, or grader and judgment."
+        if self.choice.order == Order.CONFIDENCE and cells.confidence[row, column] < 1:
+            return f"The grader is {cells.confidence[row, column]:.0%} sure."
+        if cells.ratings[row, column] == MISSING:
+            return "Not graded yet."
+        return "Next in this campaign."
+
+
+def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[Column, ...]]:
+    """By topic id: the active items of these kinds whose words are known, each wording once."""
+    rows = bank.items.active().of_kinds(kinds).exclude(revision__text="")
+    fields = rows.order_by("topic_id", "position", "pk").values_list(
+        "topic_id", "pk", "revision_id", "revision__uid", "kind"
+    )
+    found: dict[int, dict[int, Column]] = {}
+    for topic, item, revision, uid, kind in fields:
+        column = Column(item, revision, Asked(ItemKind(kind), uid, has_text=True))
+        found.setdefault(topic, {}).setdefault(revision, column)
+    return {topic: tuple(columns.values()) for topic, columns in found.items()}
+
+
+def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
+    by_config = {config.pk: matrices(config, pool) for config in rater.configs}
+    return {kind: by_config[config.pk] for kind, config in rater.by_kind.items()}
+
+
+def _confidences(choice: Choice, columns: Mapping[int, Iterable[Column]]) -> dict[tuple[int, int], float]:
+    """By (revision, passage): how sure the grader is; 0 where its reply held no rating."""
+    rows = Grade.objects.filter(config__in=choice.rater.configs, topic__in=list(columns))
+    rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
+    fields = rows.values_list("revision_id", "passage_id", "confidence", "outcome")
+    return {
+        (revision, passage): 0.0 if outcome == Outcome.DEFAULTED else confidence
+        for revision, passage, confidence, outcome in fields.iterator(chunk_size=10_000)
+    }
+
+
+def _placed(
+    topic: TopicPool, columns: tuple[Column, ...], confidence: dict[tuple[int, int], float]
+) -> Floats:
+    revisions = [column.revision for column in columns]
+    said = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
+    return np.array(said, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))
