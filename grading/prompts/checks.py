@@ -27,9 +27,9 @@ def check(prompt: Prompt) -> None:
         raise BadPrompt(f"the prompt is longer than {LONGEST:,} characters", part="template")
     _check_kinds(prompt.kinds)
     _check_placeholders(prompt)
-    _check_scale(prompt)
     if prompt.labels or prompt.rule is ParseRule.LABEL:
         _check_labels(prompt)
+    _check_scale(prompt)
 
 
 def _check_name(prompt_class: str) -> None:
@@ -112,7 +112,7 @@ def _check_scale(prompt: Prompt) -> None:
 
 def _check_labels(prompt: Prompt) -> None:
     """By rule LABEL they are read; by others that rate they are names of ratings and nothing more."""
-    if prompt.scale is None:
+    if prompt.rule is ParseRule.TEXT:
         raise BadPrompt("a prompt that asks for text has no labels", part="labels")
     names = [name.lower() for name, _ in prompt.labels]
     if len(set(names)) < len(names):
@@ -121,7 +121,7 @@ def _check_labels(prompt: Prompt) -> None:
         raise BadPrompt(
             "a prompt that asks for a label needs two or more, of different ratings", part="labels"
         )
-    low, high = prompt.scale
+    low, high = prompt.scale or (MIN_RATING, MAX_RATING)
     for name, rating in prompt.labels:
         if not _LABEL.fullmatch(name):
             raise BadPrompt(

@@ -48,16 +48,12 @@ def from_template(
     Raises BadPrompt or UnknownPlaceholder, which say what to correct.
     """
     rule = rule or (ParseRule.LABEL if labels else ParseRule.RATING if scale else ParseRule.TEXT)
-    if rule is ParseRule.LABEL and labels and scale is None:
-        scale = (min(labels.values()), max(labels.values()))
-    elif rule in _BINARY:
-        scale = scale or (0, 1)
     prompt = Prompt(
         prompt_class=prompt_class,
         version="",
         purpose=Purpose.RATE,
         kinds=frozenset(kinds),
-        scale=scale,
+        scale=scale or _implied(rule, labels or {}),
         template=template.strip(),
         source="written for this collection",
         rule=rule,
@@ -67,6 +63,13 @@ def from_template(
     )
     check(prompt)
     return replace(prompt, purpose=_purpose(prompt), version=_digest(prompt))
+
+
+def _implied(rule: ParseRule, labels: Mapping[str, int]) -> Scale | None:
+    """The scale that needs no saying."""
+    if rule is ParseRule.LABEL and labels:
+        return min(labels.values()), max(labels.values())
+    return (0, 1) if rule in _BINARY else None
 
 
 def is_own(prompt: Prompt) -> bool:

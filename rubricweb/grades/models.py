@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+import rubricweb.grades.prompting.models  # noqa: F401  (Django looks for models here)
 from grading import prompts
 from grading.graders.base import PROMPT
 from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose

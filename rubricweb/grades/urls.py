@@ -1,10 +1,12 @@
 from django.urls import path
 
+from rubricweb.grades.prompting.urls import urlpatterns as prompting
 from rubricweb.grades.views import job, jobs
 from rubricweb.grades.views.impact import impact
 
 app_name = "grades"
 urlpatterns = [
+    *prompting,
     path("<slug:slug>/jobs/", jobs.jobs, name="jobs"),
     path("<slug:slug>/jobs/<int:job_id>/", job.job, name="job"),
     path("<slug:slug>/jobs/<int:job_id>/pause/", job.pause, name="pause"),

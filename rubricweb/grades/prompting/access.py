@@ -1,0 +1,24 @@
+"""Fetch and authorise in one call: a collection's prompts are its organizers' business."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import OwnPrompt
+from rubricweb.grades.prompting.models import PromptTrial
+
+
+def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    row: OwnPrompt = get_object_or_404(collection.prompts.select_related("collection"), pk=prompt_id)
+    return row
+
+
+def trial_for(user: User, slug: str, trial_id: int) -> PromptTrial:
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    related = collection.trials.select_related("collection", "topic", "revision")
+    trial: PromptTrial = get_object_or_404(related, pk=trial_id)
+    return trial

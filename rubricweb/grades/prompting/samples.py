@@ -1,0 +1,148 @@
+"""What a prompt is shown with: a topic, an item and one to three passages of its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models.functions import Substr
+
+from grading import types
+from grading.graders.base import GraderSpec, misfit
+from grading.prompts import Prompt
+from grading.types import ItemKind
+from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.corpus import convert as corpus
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.prompts import asked_prompts
+from rubricweb.grades import convert
+from rubricweb.grades.configs import spec_for
+from rubricweb.grades.engine.answers import answers_for
+from rubricweb.grades.models import GraderConfig
+
+MOST_PASSAGES = 3
+BEGINNING = 70
+"""Characters of a passage by which people know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageChoice:
+    doc_id: str
+    beginning: str
+    judgment: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A topic with what can be chosen of it, and what is."""
+
+    topic: Topic
+    items: tuple[Item, ...]
+    """Its items of the prompt's kinds whose words are known; none in direct grading."""
+    passages: tuple[PassageChoice, ...]
+    revision: ItemRevision | None
+    doc_ids: tuple[str, ...]
+
+    @property
+    def unknown(self) -> list[str]:
+        """Chosen ids that are not in the pool."""
+        known = {choice.doc_id for choice in self.passages}
+        return [doc_id for doc_id in self.doc_ids if doc_id not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model would be told about one passage."""
+
+    doc_id: str
+    messages: tuple[tuple[str, str], ...]
+    problem: str
+    """Why the prompt cannot be asked about it."""
+
+
+def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[str, str]) -> Sample | None:
+    """As far as `said` fits; else the first topic, its first item, and passages judged high and low.
+
+    None in a collection without topics.
+    """
+    topics = list(collection.topics.all())
+    if not topics:
+        return None
+    topic = next((one for one in topics if str(one.pk) == said.get("topic")), topics[0])
+    items = _items(collection, topic, kinds)
+    passages = _passages(collection, topic)
+    item = next((one for one in items if str(one.revision_id) == said.get("item")), None)
+    chosen = item or (items[0] if items else None)
+    named = [said.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
+    doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
+    if not doc_ids or (said.get("shown_topic") and said["shown_topic"] != str(topic.pk)):
+        doc_ids = _telling(passages)
+    return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
+
+
+def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.Pair]:
+    """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
+    rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
+    by_id = {row.doc_id: row for row in rows}
+    passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
+    item, answers = _item(sample, prompt), _answers(sample, spec, passages)
+    topic = corpus.topic(sample.topic)
+    return [types.Pair(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
+
+
+def shown(prompt: Prompt, pairs: Iterable[types.Pair]) -> list[Shown]:
+    """Without any model."""
+    return [_shown(prompt, pair) for pair in pairs]
+
+
+def spec_of_trial(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
+    return spec_for(backend, llm, prompt, asked_prompts(collection))
+
+
+def _shown(prompt: Prompt, pair: types.Pair) -> Shown:
+    failure = misfit(prompt, pair)
+    return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
+
+
+def _item(sample: Sample, prompt: Prompt) -> types.Item:
+    kind = min(prompt.kinds)
+    if sample.revision is None:
+        return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
+    asked = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
+    return convert.item(sample.revision, asked[0] if asked else kind)
+
+
+def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
+    """By passage pk."""
+    if spec is None or sample.revision is None:
+        return {}
+    config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
+    found = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
+    return {passage: answer for (_, passage), answer in found.items()}
+
+
+def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:
+    """Each wording once."""
+    found = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
+    worded = found.exclude(revision__text="").select_related("revision")
+    items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
+    return tuple({item.revision_id: item for item in items}.values())
+
+
+def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]:
+    judgments = collection_pool(collection).by_topic[topic.pk].judgments
+    rows = topic.pool.annotate(beginning=Substr("passage__text", 1, BEGINNING))
+    return tuple(
+        PassageChoice(doc_id, " ".join(beginning.split()), judgments.get(doc_id))
+        for doc_id, beginning in rows.values_list("passage__doc_id", "beginning")
+    )
+
+
+def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
+    """The passages that are judged highest and lowest, or the first two."""
+    judged = sorted(
+        (one for one in passages if one.judgment is not None), key=lambda one: one.judgment or 0, reverse=True
+    )
+    ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
+    return [one.doc_id for one in ends]

@@ -1,0 +1,145 @@
+"""What the prompt pages show, as context of their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from grading import prompts
+from grading.prompts import Prompt
+from grading.types import ItemKind, Outcome
+from rubricweb.core import queue
+from rubricweb.corpus.models import Collection, OwnPrompt
+from rubricweb.corpus.prompts import asked_prompts
+from rubricweb.grades.models import Grade
+from rubricweb.grades.prompting import trials
+from rubricweb.grades.prompting.forms import (
+    ASKS,
+    PromptForm,
+    TrialForm,
+    initial_of,
+    missing_passages,
+    passage_fields,
+    trial_form,
+)
+from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, shown, spec_of_trial
+from rubricweb.grades.prompting.trials import Said
+
+HOW = dict(Grade.How.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A saved prompt as it is listed."""
+
+    row: OwnPrompt
+    prompt: Prompt
+    is_asked: bool
+    """Re-grade asks it."""
+
+    @property
+    def asks(self) -> str:
+        return ASKS[initial_of(self.prompt)["asks"]][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a worker brought for one passage, and how the reply was read."""
+
+    said: Said
+    label: str
+    """The rating's name, where it has one besides the number."""
+
+    @property
+    def is_failed(self) -> bool:
+        return self.said.outcome == Outcome.FAILED
+
+    @property
+    def how(self) -> str:
+        return HOW[self.said.outcome]
+
+
+def listed(collection: Collection) -> dict[str, object]:
+    """The saved prompts, and the published ones to start from."""
+    asked = {prompt.prompt_id for prompt in asked_prompts(collection)}
+    rows = [
+        PromptRow(row, row.prompt, row.prompt_id in asked)
+        for row in collection.prompts.select_related("by").order_by("-pk")
+    ]
+    return {
+        "rows": [row for row in rows if not row.row.is_put_away],
+        "away": [row for row in rows if row.row.is_put_away],
+        "published": [prompt for prompt in prompts.known() if prompt.placeholders],
+    }
+
+
+def tried(
+    collection: Collection, form: PromptForm, said: Mapping[str, Any], trial: PromptTrial | None = None
+) -> dict[str, object]:
+    """Beside the form: the sample, the prompt as a model would be told it, and the last dry run."""
+    _, kind, _ = ASKS.get(str(form["asks"].value()), ASKS["questions"])
+    sample = trials.sample_of_trial(trial) if trial else sample_of(collection, {kind}, said)
+    model = (
+        trial_form(collection, initial={"backend": trial.backend, "llm": trial.llm})
+        if trial
+        else trial_form(collection, said if form.is_bound else None)
+    )
+    context: dict[str, object] = {
+        "sample": sample,
+        "sample_problem": missing_passages(sample) if sample else "",
+        "passage_fields": passage_fields(sample) if sample else [],
+        "trial_form": model,
+        "is_direct": kind is ItemKind.DIRECT,
+        "shown": _shown(collection, form, sample, model),
+    }
+    return context | (trial_context(trial) if trial else {})
+
+
+def trial_context(trial: PromptTrial) -> dict[str, object]:
+    """A dry run, and whether anybody is there to make it."""
+    prompt = trial.prompt
+    return {
+        "trial": trial,
+        "read": [Read(said, _label(prompt, said.rating)) for said in trials.results(trial)],
+        "has_worker": not trial.is_unfinished or _is_worker_alive(),
+    }
+
+
+def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
+    """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
+    pk = said.get("from", "")
+    row = collection.prompts.filter(pk=int(pk)).first() if pk.isdecimal() and len(pk) < 19 else None
+    published = next((one for one in prompts.known() if one.prompt_class == said.get("like")), None)
+    if row:
+        return PromptForm(initial=initial_of(row.prompt))
+    if published and published.placeholders:
+        return PromptForm(initial=initial_of(published) | {"name": f"My{published.prompt_class}"[:64]})
+    return PromptForm()
+
+
+def _shown(
+    collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
+) -> list[object] | None:
+    """None while the prompt cannot be asked."""
+    bound = form if form.is_bound else PromptForm(form.initial)
+    if sample is None or not bound.is_valid():
+        return None
+    backend, llm = str(model["backend"].value() or ""), str(model["llm"].value() or "")
+    spec = spec_of_trial(collection, bound.prompt, backend, llm)
+    return list(shown(bound.prompt, pairs_of(sample, bound.prompt, spec)))
+
+
+def _label(prompt: Prompt, rating: int | None) -> str:
+    name = "" if rating is None else prompt.label_of(rating)
+    return "" if name == str(rating) else name
+
+
+def _is_worker_alive() -> bool:
+    try:
+        return bool(queue.living_workers())
+    except redis.RedisError:
+        return False

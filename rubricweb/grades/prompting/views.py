@@ -1,0 +1,121 @@
+"""A collection's own prompts: the list, the form with its dry run, and putting away."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.corpus import prompts as corpus
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.prompting import access, screens, trials
+from rubricweb.grades.prompting.forms import PromptForm, initial_of, missing_passages, trial_form
+from rubricweb.grades.prompting.samples import sample_of
+
+LIST = "grades/prompts.html"
+WRITE = "grades/prompt_write.html"
+
+
+@require_safe
+def prompts(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    return page_or_part(request, LIST, _place(collection) | screens.listed(collection), part="prompts")
+
+
+@require_safe
+def write(request: HtmxRequest, slug: str) -> HttpResponse:
+    """An empty form, or one like another prompt (`from` or `like` in the address)."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = screens.start_from(collection, request.GET.dict())
+    return form_response(request, WRITE, _writing(collection, form, request.GET.dict()), part="writing")
+
+
+@require_POST
+def save(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = PromptForm(request.POST)
+    if not form.is_valid():
+        return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
+    row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
+    said = "Saved as" if is_new else "These words were saved before: they are"
+    messages.success(request, f"{said} {row.prompt_id}. Tick it in Settings to have Re-grade ask it.")
+    return redirect(reverse("grades:prompts", args=[slug]))
+
+
+@require_POST
+def preview(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The prompt as a model would be told it; no model is asked."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = PromptForm(request.POST)
+    context = _writing(collection, form, request.POST.dict())
+    return page_or_part(request, WRITE, context, part="shown" if request.htmx.target == "shown" else "sample")
+
+
+@require_POST
+def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Have a worker ask the prompt; what comes of it is fetched when it is there."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    said = request.POST.dict()
+    form, model = PromptForm(said), trial_form(collection, said)
+    sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
+    reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
+    if sample is None or reason or (reason := missing_passages(sample)):
+        context = _writing(collection, form, said) | {"reason": reason or "There is no topic to try it on."}
+        return form_response(request, WRITE, context, part="trial")
+    asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
+    trial = trials.start_trial(
+        collection, form.prompt, sample, backend=asked[0], llm=asked[1], by=request.user
+    )
+    context = _place(collection) | screens.trial_context(trial)
+    return after_post(request, f"{WRITE}#trial", context, to=reverse("grades:trial", args=[slug, trial.pk]))
+
+
+@require_safe
+def trial(request: HtmxRequest, slug: str, trial_id: int) -> HttpResponse:
+    """The last dry run; alone it is the whole page with the form as it was then."""
+    found = access.trial_for(request.user, slug, trial_id)
+    if request.htmx:
+        context = _place(found.collection) | screens.trial_context(found)
+        return page_or_part(request, WRITE, context, part="trial")
+    form = PromptForm(initial=initial_of(found.prompt))
+    context = _place(found.collection) | {"form": form} | screens.tried(found.collection, form, {}, found)
+    return page_or_part(request, WRITE, context, part="trial")
+
+
+@require_POST
+def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
+    row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    messages.success(request, f"{row.prompt_id} is put away; its grades stay.")
+    return _after_change(request, row.collection)
+
+
+@require_POST
+def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
+    row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    messages.success(request, f"{row.prompt_id} is back.")
+    return _after_change(request, row.collection)
+
+
+def _why_not(form: PromptForm, has_model: bool) -> str:
+    if not form.is_valid():
+        return "The prompt cannot be asked yet: see what its form says."
+    return "" if has_model else "Choose a model to ask: without one only the prompt can be shown."
+
+
+def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
+    context = _place(collection) | screens.listed(collection)
+    to = reverse("grades:prompts", args=[collection.slug])
+    return after_post(request, f"{LIST}#prompts", context, to=to)
+
+
+def _writing(collection: Collection, form: PromptForm, said: Context) -> dict[str, object]:
+    return _place(collection) | {"form": form} | screens.tried(collection, form, said)
+
+
+def _place(collection: Collection) -> dict[str, object]:
+    return {"collection": collection, "section": "settings"}
