@@ -4,7 +4,7 @@ from grading.generation.drafting import DraftRequest, Drafts, TextModel, draft
 from grading.generation.importance import Importances, weigh
 from grading.generation.parsing import parse_drafts
 from grading.generation.prompts import DraftPrompt, get, known
-from grading.generation.similarity import THRESHOLD, NearDuplicate, near_duplicates
+from grading.generation.similarity import THRESHOLD, NearDuplicate, Nearest, near_duplicates, nearest
 
 __all__ = [
     "THRESHOLD",
@@ -13,11 +13,13 @@ __all__ = [
     "Drafts",
     "Importances",
     "NearDuplicate",
+    "Nearest",
     "TextModel",
     "draft",
     "get",
     "known",
     "near_duplicates",
+    "nearest",
     "parse_drafts",
     "weigh",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
+from grading.graders.lexical import stem, weight
 from grading.verify.normal import normal
 
 THRESHOLD = 0.85
@@ -17,6 +19,7 @@ topic and each about something else, it marks none; 0.8 marks six."""
 _DECIDING = re.compile(
     r"\b(who|whom|whose|what|which|when|where|why|how|no|not|never)\b|n['\u2019]t\b", re.IGNORECASE
 )
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SAME = {"whom": "who", "which": "what", "": "not"}
 
 
@@ -68,3 +71,36 @@ def _score(one: _Form, other: _Form) -> float:
     if one.deciding != other.deciding:
         return 0.0
     return round(fuzz.token_sort_ratio(one.words, other.words) / 100, 4)
+
+
+class Nearest(NamedTuple):
+    """A text by its place among those that were offered, and how alike it is (0..1)."""
+
+    place: int
+    score: float
+
+
+def nearest(text: str, others: Sequence[str], *, most: int = 5) -> list[Nearest]:
+    """The `most` others that share rare words with `text`, most alike first.
+
+    The cosine of their words, each of which weighs as in the lexical grader: nothing for "the", most for
+    words that are not common. It knows no synonyms.
+
+    >>> nearest("Frost dulls the leaves", ["When is the first frost?", "Which trees stay green?"])
+    [Nearest(place=0, score=0.5252)]
+    """
+    wanted = _rare_words(text)
+    scored = [Nearest(place, _cosine(wanted, _rare_words(other))) for place, other in enumerate(others)]
+    found = [one for one in scored if one.score > 0]
+    return sorted(found, key=lambda one: (-one.score, one.place))[:most]
+
+
+def _rare_words(text: str) -> dict[str, float]:
+    words = dict.fromkeys(stem(word) for word in _WORD.findall(text))
+    return {word: value for word in words if (value := weight(word)) > 0}
+
+
+def _cosine(one: dict[str, float], other: dict[str, float]) -> float:
+    shared = sum(value * other[word] for word, value in one.items() if word in other)
+    lengths = math.hypot(*one.values()) * math.hypot(*other.values())
+    return round(shared / lengths, 4) if lengths else 0.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.generation import DraftRequest, draft, near_duplicates, parse_drafts, weigh
+from grading.generation import DraftRequest, draft, near_duplicates, nearest, parse_drafts, weigh
 from grading.generation.importance import parse_importances
 from grading.types import Importance, ItemKind, Topic
 
@@ -239,3 +239,13 @@ def test_a_window_without_an_answer_is_okay_and_counted() -> None:
 )
 def test_labels_of_a_window(reply: str, labels: list[str]) -> None:
     assert parse_importances(reply, 2) == labels
+
+
+def test_the_nearest_share_rare_words() -> None:
+    offered = ["Is it so?", "Does frost dull the leaves?", "When do leaves fall?", "", "Who bakes bread?"]
+    found = nearest("The first frost dulls leaves", offered)
+    assert [one.place for one in found] == [1, 2]
+    assert 0 < found[1].score < found[0].score < 1
+    assert nearest("leaves that fall", offered, most=1)[0].place == 2
+    assert nearest("leaves fall", ["fall: leaves"]) == [(0, 1.0)]
+    assert nearest("", offered) == nearest("what is the", offered) == []

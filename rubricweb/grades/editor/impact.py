@@ -1,8 +1,7 @@
-"""What an edit of the bank costs and changes: bounds while people type, computed for retire and restore."""
+"""What the words being typed would cost, and a bound of what they could change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.scoring import Measure, Scores, Uids, score_table, topic_labels
+from rubricweb.grades.scoring import Measure, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
 
 Mask = NDArray[np.bool_]
@@ -177,110 +176,3 @@ def _ahead(first: Scores, second: Scores) -> Mask:
     i, j = (np.round(np.nan_to_num(scores, nan=-1.0), influence.TIED_DECIMALS) for scores in (first, second))
     ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
     return ahead
-
-
-@dataclass(frozen=True, slots=True)
-class LabelChange:
-    """A passage whose label, its highest rating, changes; None where no item has a rating."""
-
-    doc_id: str
-    before: int | None
-    after: int | None
-    was_covered: bool
-    """It had a rating of the measure's lowest grade or more; `is_covered`: it has one after."""
-    is_covered: bool
-
-    @property
-    def crosses(self) -> bool:
-        return self.was_covered != self.is_covered
-
-
-@dataclass(frozen=True, slots=True)
-class RunMove:
-    """A run that changes its place."""
-
-    run_tag: str
-    score_before: float
-    score_after: float
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """A board with an item and without it, the way that the question was asked."""
-
-    config: GraderConfig
-    measure: Measure
-    labels: tuple[LabelChange, ...]
-    runs: tuple[RunMove, ...]
-    swapped_pairs: int
-    rescored: int
-    """Runs whose score changes, in place or not."""
-
-
-def what_if(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
-    """What retiring an active item, or restoring a retired one, would change."""
-    outside, inside = _without_and_with(item, config)
-    return _difference(item, config, measure, (outside, inside) if item.is_retired else (inside, outside))
-
-
-def what_changed(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
-    """What retiring a retired item has changed, or what an active one changes of the board without it."""
-    outside, inside = _without_and_with(item, config)
-    return _difference(item, config, measure, (inside, outside) if item.is_retired else (outside, inside))
-
-
-def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
-    items = item.bank.items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
-    rows = list(items.values_list("position", "pk", "revision__uid"))
-    inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
-    return _uids(rows), _uids(inside)
-
-
-def _uids(rows: list[tuple[int, int, str]]) -> Uids:
-    """In the bank's order, so that a board of the same items has its topic scores cached already."""
-    return tuple(dict.fromkeys(uid for _, _, uid in rows))
-
-
-def _difference(item: Item, config: GraderConfig, measure: Measure, change: tuple[Uids, Uids]) -> WhatIf:
-    pool = collection_pool(item.bank.collection)
-    grades = matrices(config, pool)
-    items = graded_items(config, item.bank, item.bank.collection)
-    before, after = (
-        score_table(pool, grades, {**items, item.topic_id: uids}, measure).means() for uids in change
-    )
-    old, new = (topic_labels(grades[item.topic_id], uids, measure) for uids in change)
-    return WhatIf(
-        config=config,
-        measure=measure,
-        labels=_label_changes(pool.by_topic[item.topic_id].doc_ids, old, new, measure.min_grade),
-        runs=_run_moves(before, after, pool.run_tags),
-        swapped_pairs=len(influence.swapped_pairs(before, after)),
-        rescored=int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum()),
-    )
-
-
-def _label_changes(
-    doc_ids: tuple[str, ...], old: Mapping[str, int], new: Mapping[str, int], min_grade: int
-) -> tuple[LabelChange, ...]:
-    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
-    return tuple(
-        LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
-        for doc_id, before, after in pairs
-        if before != after
-    )
-
-
-def _run_moves(before: Scores, after: Scores, run_tags: tuple[str, ...]) -> tuple[RunMove, ...]:
-    row_of = {run_tag: row for row, run_tag in enumerate(run_tags)}
-    return tuple(
-        RunMove(
-            move.run_tag,
-            float(before[row_of[move.run_tag]]),
-            float(after[row_of[move.run_tag]]),
-            move.before,
-            move.after,
-        )
-        for move in influence.moves(before, after, run_tags)
-    )

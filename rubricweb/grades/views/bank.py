@@ -21,10 +21,10 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.views import editor_url, items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.editor import impact
+from rubricweb.grades.editor import what_if as what_ifs
 from rubricweb.grades.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.grades.editor.forms import FiguresForm
-from rubricweb.grades.editor.impact import WhatIf
+from rubricweb.grades.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Measure
 
@@ -65,7 +65,7 @@ def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | Non
     """After a retire or restore without JavaScript: the item in the address, and what its change did."""
     pk = int(named) if named.isdecimal() and len(named) < MAX_DIGITS else 0
     item = bank.items.select_related("revision", "topic", "bank__collection").filter(pk=pk).first()
-    return {"item": item, "what_if": _what(impact.what_changed, item, figures)} if item else None
+    return {"item": item, "what_if": _what(what_ifs.what_changed, item, figures)} if item else None
 
 
 def _figures(request: HtmxRequest, collection: Collection) -> FiguresForm:
@@ -127,7 +127,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     figures = _figures(request, item.bank.collection)
     context = _place(item.bank, item.topic) | {
         "item": item,
-        "what_if": _what(impact.what_changed, item, figures),
+        "what_if": _what(what_ifs.what_changed, item, figures),
     }
     messages.success(
         request, f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
@@ -144,7 +144,7 @@ def _asked(
     context = _place(item.bank, item.topic) | {
         "item": item,
         "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),
-        "what_if": _what(impact.what_if, item, figures),
+        "what_if": _what(what_ifs.what_if, item, figures),
         "refusal": refusal,
         "theirs": banks.last_change(item) if refusal else None,
     }

@@ -10,7 +10,7 @@ from grading.measures import influence, rubric_cover
 from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.editor import impact
+from rubricweb.grades.editor import impact, what_if
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Measure
@@ -183,7 +183,7 @@ def test_runs_that_could_move_against_every_outcome(collection, bank, seed):
 
 
 def test_retiring_by_hand(items):
-    found = impact.what_if(items[0], lexical_config(), MEASURE)
+    found = what_if.what_if(items[0], lexical_config(), MEASURE)
     # The highest ratings are 5 4 1 3; without the first question they are 1 4 0 3.
     changes = [(change.doc_id, change.before, change.after, change.crosses) for change in found.labels]
     assert changes == [("d0", 5, 1, True), ("d2", 1, 0, False)]
@@ -201,7 +201,7 @@ def test_retiring_and_restoring_against_boards_computed_anew(collection, bank, i
     rest = covers(pool, items[0].topic, uids_of(items), None)
     means = [(rest + covers(pool, topic, uids, None)) / 2 for uids in (inside, outside)]
     expected = influence.moves(*means, pool.run_tags)
-    retiring = impact.what_if(item, lexical_config(), MEASURE)
+    retiring = what_if.what_if(item, lexical_config(), MEASURE)
     assert [(run.run_tag, run.before, run.after) for run in retiring.runs] == [
         (move.run_tag, move.before, move.after) for move in expected
     ]
@@ -216,9 +216,9 @@ def test_retiring_and_restoring_against_boards_computed_anew(collection, bank, i
     assert [(change.doc_id, change.before, change.after) for change in retiring.labels] == labels
 
     actions.retire_item(item, seen=1, by=None)
-    done = impact.what_changed(item, lexical_config(), MEASURE)
+    done = what_if.what_changed(item, lexical_config(), MEASURE)
     assert (done.labels, done.runs) == (retiring.labels, retiring.runs)
-    restoring = impact.what_if(item, lexical_config(), MEASURE)
+    restoring = what_if.what_if(item, lexical_config(), MEASURE)
     assert [(r.run_tag, r.before, r.after) for r in restoring.runs] == [
         (move.run_tag, move.before, move.after) for move in influence.moves(means[1], means[0], pool.run_tags)
     ]
@@ -230,7 +230,7 @@ def test_retiring_the_only_item_takes_the_topic_out_of_the_mean(collection, bank
     RankingFactory(run=collection.runs.get(run_tag="behind"), topic=lonely, doc_ids=["d0"])
     item = ItemFactory(bank=bank, topic=lonely, text="Alone?")
     grade(lexical_config(), item, passages[0], 5)
-    found = impact.what_if(item, lexical_config(), MEASURE)
+    found = what_if.what_if(item, lexical_config(), MEASURE)
     # ahead 1/2, apart 0, behind 1/2 before; 1, 0, 0 after. The label vanishes, it does not become 0.
     assert [(run.run_tag, run.before, run.after) for run in found.runs] == [("apart", 3, 2), ("behind", 1, 2)]
     assert [(change.before, change.after) for change in found.labels] == [(5, None)]
@@ -238,5 +238,5 @@ def test_retiring_the_only_item_takes_the_topic_out_of_the_mean(collection, bank
 
 def test_a_question_whose_words_are_a_nugget_too_changes_nothing_when_it_goes(bank, topic, items):
     ItemFactory(bank=bank, topic=topic, kind="nugget", revision=items[0].revision)
-    found = impact.what_if(items[0], lexical_config(), MEASURE)
+    found = what_if.what_if(items[0], lexical_config(), MEASURE)
     assert (found.labels, found.runs) == ((), ())

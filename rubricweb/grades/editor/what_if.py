@@ -1,0 +1,165 @@
+"""What retiring or restoring an item changes of labels and ranks, computed and not estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from grading.measures import influence
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure, Scores, Uids, score_table, topic_labels
+from rubricweb.grades.selectors import graded_items
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """A passage whose label, its highest rating, changes; None where no item has a rating."""
+
+    doc_id: str
+    before: int | None
+    after: int | None
+    was_covered: bool
+    """It had a rating of the measure's lowest grade or more; `is_covered`: it has one after."""
+    is_covered: bool
+
+    @property
+    def crosses(self) -> bool:
+        return self.was_covered != self.is_covered
+
+
+@dataclass(frozen=True, slots=True)
+class RunMove:
+    """A run that changes its place."""
+
+    run_tag: str
+    score_before: float
+    score_after: float
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A board with an item and without it, the way that the question was asked."""
+
+    config: GraderConfig
+    measure: Measure
+    labels: tuple[LabelChange, ...]
+    runs: tuple[RunMove, ...]
+    swapped_pairs: int
+    rescored: int
+    """Runs whose score changes, in place or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Everything that the boards of one bank, grader and measure stand on."""
+
+    config: GraderConfig
+    measure: Measure
+    pool: CollectionPool
+    grades: Mapping[int, TopicGrades]
+    items: Mapping[int, Uids]
+
+    def means(self, items: Mapping[int, Uids]) -> Scores:
+        """Of each run, with other items in these topics."""
+        return score_table(self.pool, self.grades, {**self.items, **items}, self.measure).means()
+
+
+def standing(bank: Bank, config: GraderConfig, measure: Measure) -> Standing:
+    pool = collection_pool(bank.collection)
+    return Standing(
+        config, measure, pool, matrices(config, pool), graded_items(config, bank, bank.collection)
+    )
+
+
+def what_if(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+    """What retiring an active item, or restoring a retired one, would change."""
+    outside, inside = _without_and_with(item, config)
+    change = (outside, inside) if item.is_retired else (inside, outside)
+    return _difference(standing(item.bank, config, measure), item.topic_id, change)
+
+
+def what_changed(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+    """What retiring a retired item has changed, or what an active one changes of the board without it."""
+    outside, inside = _without_and_with(item, config)
+    change = (inside, outside) if item.is_retired else (outside, inside)
+    return _difference(standing(item.bank, config, measure), item.topic_id, change)
+
+
+def retirements(bank: Bank, pks: Container[int], config: GraderConfig, measure: Measure) -> dict[int, WhatIf]:
+    """By item pk: what retiring each of these active items alone would change."""
+    now = standing(bank, config, measure)
+    rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
+    by_topic: dict[int, list[tuple[int, str]]] = {}
+    for topic_id, pk, uid in rows.values_list("topic_id", "pk", "revision__uid"):
+        by_topic.setdefault(topic_id, []).append((pk, uid))
+    found = {}
+    for topic_id, listed in by_topic.items():
+        inside = tuple(dict.fromkeys(uid for _, uid in listed))
+        for retired in (pk for pk, _ in listed if pk in pks):
+            outside = tuple(dict.fromkeys(uid for pk, uid in listed if pk != retired))
+            found[retired] = _difference(now, topic_id, (inside, outside))
+    return found
+
+
+def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
+    items = item.bank.items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
+    rows = list(items.values_list("position", "pk", "revision__uid"))
+    inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
+    return _uids(rows), _uids(inside)
+
+
+def _uids(rows: list[tuple[int, int, str]]) -> Uids:
+    """In the bank's order, so that a board of the same items has its topic scores cached already."""
+    return tuple(dict.fromkeys(uid for _, _, uid in rows))
+
+
+def _difference(now: Standing, topic_id: int, change: tuple[Uids, Uids]) -> WhatIf:
+    before, after = (now.means({topic_id: uids}) for uids in change)
+    old, new = (topic_labels(now.grades[topic_id], uids, now.measure) for uids in change)
+    doc_ids = now.pool.by_topic[topic_id].doc_ids
+    return WhatIf(
+        config=now.config,
+        measure=now.measure,
+        labels=label_changes(doc_ids, old, new, now.measure.min_grade),
+        runs=run_moves(before, after, now.pool.run_tags),
+        swapped_pairs=len(influence.swapped_pairs(before, after)),
+        rescored=rescored(before, after),
+    )
+
+
+def rescored(before: Scores, after: Scores) -> int:
+    """How many runs' scores differ."""
+    return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
+
+
+def label_changes(
+    doc_ids: tuple[str, ...], old: Mapping[str, int], new: Mapping[str, int], min_grade: int
+) -> tuple[LabelChange, ...]:
+    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
+    return tuple(
+        LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
+        for doc_id, before, after in pairs
+        if before != after
+    )
+
+
+def run_moves(before: Scores, after: Scores, run_tags: tuple[str, ...]) -> tuple[RunMove, ...]:
+    row_of = {run_tag: row for row, run_tag in enumerate(run_tags)}
+    return tuple(
+        RunMove(
+            move.run_tag,
+            float(before[row_of[move.run_tag]]),
+            float(after[row_of[move.run_tag]]),
+            move.before,
+            move.after,
+        )
+        for move in influence.moves(before, after, run_tags)
+    )
