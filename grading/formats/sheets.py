@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """`rows` have one entry a column; the first `n_labels` are text, the others numbers."""
+    """The first `n_labels` and the last `n_notes` columns are text, the others numbers."""
 
     title: str
     columns: tuple[str, ...]
@@ -35,6 +35,10 @@ class Sheet:
     n_labels: int = 1
     comments: tuple[str, ...] = ()
     """What the numbers stand on."""
+    n_notes: int = 0
+
+    def is_number(self, column: int) -> bool:
+        return self.n_labels <= column < len(self.columns) - self.n_notes
 
 
 _TEX = {
@@ -95,7 +99,7 @@ def tex_lines(sheet: Sheet) -> list[str]:
     >>> tex_lines(Sheet("", ("run_tag", "S"), ((Cell("50%"), Cell("0.9", Mark.TIED)),)))[3:6]
     ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
     """
-    align = "l" * sheet.n_labels + "r" * (len(sheet.columns) - sheet.n_labels)
+    align = "".join("r" if sheet.is_number(place) else "l" for place in range(len(sheet.columns)))
     said = [f"% {_plain(line)}" for line in (sheet.title, *sheet.comments) if line]
     body = [_tex_row(_MARKED[cell.mark] % tex(cell.text) for cell in cells) for cells in sheet.rows]
     return [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
-from grading.measures.resampling import Interval, interval
+from grading.measures.resampling import UNDEFINED, Interval, interval
 
 Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
@@ -34,14 +34,12 @@ def contingency(
     >>> contingency([5, 0, 0], [1, 1, 0], rows=[5, 0], columns=[1, 0]).tolist()
     [[1, 0], [1, 1]]
     """
-    found = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    row_of = {value: place for place, value in enumerate(rows)}
-    column_of = {value: place for place, value in enumerate(columns)}
-    for one, other in zip(first, second, strict=True):
-        row, column = row_of.get(int(one)), column_of.get(int(other))
-        if row is not None and column is not None:
-            found[row, column] += 1
-    return found
+    one, other = np.asarray(first), np.asarray(second)
+    if one.shape != other.shape:
+        raise ValueError(f"{one.size} labels against {other.size}, expected a pair of each thing")
+    is_row = one[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
+    is_column = other[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
+    return is_row.astype(np.int64) @ is_column.astype(np.int64)
 
 
 def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Counts:
@@ -152,8 +150,8 @@ def bootstrapped(
     Interval(low=0.5, high=0.5)
     """
     tables = np.array(list(by_topic), dtype=np.float64)
-    if not len(tables):
-        return interval(np.zeros(0))
+    if len(tables) < 2:  # one topic says nothing about others
+        return UNDEFINED
     counts = drawn(len(tables), resamples, seed).astype(np.float64)
     sums = (counts @ tables.reshape(len(tables), -1)).reshape(resamples, *tables.shape[1:])
     return interval(statistic(sums), level=level)

@@ -1,4 +1,4 @@
-from django.urls import path
+from django.urls import include, path
 
 from rubricweb.leaderboards import views
 
@@ -6,4 +6,6 @@ app_name = "leaderboards"
 urlpatterns = [
     path("<slug:slug>/", views.board, name="board"),
     path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
+    path("", include("rubricweb.leaderboards.meta.urls")),
+    path("", include("rubricweb.leaderboards.agreement.urls")),
 ]

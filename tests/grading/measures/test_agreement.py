@@ -97,6 +97,8 @@ def test_a_stack_gives_a_value_each():
 def test_contingency_leaves_out_unknown_labels():
     table = contingency([5, 4, -1, 4], [3, 0, 3, 3], rows=[5, 4], columns=[3, 0])
     assert table.tolist() == [[1, 0], [1, 1]]
+    with pytest.raises(ValueError, match="2 labels against 1"):
+        contingency([5, 4], [3], rows=[5], columns=[3])
 
 
 def test_krippendorff_s_own_example():

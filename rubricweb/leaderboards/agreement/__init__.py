@@ -1,0 +1,1 @@
+"""Agreement of labels with human judgments and with each other, passage by passage."""

@@ -1,0 +1,69 @@
+"""Thresholds and graders of the inter-annotator tables, in the address."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import QueryDict
+
+from grading.types import MAX_RATING, Purpose
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.agreement.selectors import Labeller
+from rubricweb.leaderboards.meta.forms import GradersField
+
+MAX_ANSWERS = 100
+
+
+class AgreementForm(forms.Form):
+    """A form that passes holds the `labellers`. What the address leaves out has a default."""
+
+    min_grade = forms.IntegerField(label="Label at least", min_value=1, max_value=MAX_RATING)
+    min_relevant = forms.IntegerField(label="Judgment at least", min_value=1, max_value=10)
+    min_answers = forms.IntegerField(label="Items needed", min_value=1, max_value=MAX_ANSWERS)
+    grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
+    bank = forms.ModelMultipleChoiceField(
+        Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    labellers: list[Labeller]
+
+    def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
+        self.collection = collection
+        self.graders = [row.config for row in choices.scored_graders(collection)]
+        several = {"grader", "bank"}
+        said = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
+        super().__init__({**self._defaults(), **said})
+        ids = [config.pk for config in self.graders]
+        self.fields["grader"].queryset = GraderConfig.objects.filter(pk__in=ids)
+        self.fields["bank"].queryset = collection.banks.all()
+
+    def clean(self) -> None:
+        if not self.errors:
+            self.labellers = labellers(
+                self.collection, list(self.cleaned_data["grader"]), list(self.cleaned_data["bank"])
+            )
+
+    def _defaults(self) -> dict[str, object]:
+        return {
+            "min_grade": 4,
+            "min_relevant": self.collection.min_relevant,
+            "min_answers": 1,
+            "grader": [config.pk for config in self.graders],
+            "bank": list(self.collection.banks.values_list("pk", flat=True)),
+        }
+
+
+def labellers(collection: Collection, configs: list[GraderConfig], banks: list[Bank]) -> list[Labeller]:
+    """Each grader with each of the banks that it graded."""
+    wanted = {bank.pk for bank in banks}
+    found: list[Labeller] = []
+    for config in configs:
+        if config.purpose == Purpose.DIRECT:
+            found.append(Labeller(collection, config, None))
+        else:
+            graded = banks_graded_by(config, collection)
+            found += [Labeller(collection, config, bank) for bank in graded if bank.pk in wanted]
+    return found

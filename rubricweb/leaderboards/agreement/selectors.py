@@ -1,0 +1,168 @@
+"""Inter-annotator tables: the labels of graders against the judgments of the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures import rubric_qrels
+from grading.measures.agreement import (
+    Counts,
+    binarised,
+    bootstrapped,
+    cohen_kappa,
+    contingency,
+    weighted_kappa,
+)
+from grading.measures.resampling import Interval
+from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.items import NOTHING, asked_items
+
+RESAMPLES = 2_000
+MOST_ANSWERS = 5
+"""The table of thresholds asks for up to so many items."""
+NO_JUDGMENT = -99
+
+Labels = NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Labeller:
+    """A grader over a bank; without a bank, one that labels passages."""
+
+    collection: Collection
+    config: GraderConfig
+    bank: Bank | None
+
+    @property
+    def label(self) -> str:
+        return f"{self.config.prompt_class} ({self.config.llm})"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One grader's labels against the judgments."""
+
+    labeller: Labeller
+    by_topic: tuple[Counts, ...]
+    """Per topic, shape (labels, judgments), both falling."""
+    labels: tuple[int, ...]
+    judgments: tuple[int, ...]
+
+    @property
+    def counts(self) -> Counts:
+        empty: Counts = np.zeros((len(self.labels), len(self.judgments)), dtype=np.int64)
+        return np.asarray(sum(self.by_topic, start=empty))
+
+    def binary(self, min_grade: int, min_relevant: int) -> list[Counts]:
+        """Per topic, 2 x 2: labels from `min_grade` on by judgments from `min_relevant` on."""
+        high = sum(label >= min_grade for label in self.labels)
+        relevant = sum(judgment >= min_relevant for judgment in self.judgments)
+        return [binarised(counts, n_rows=high, n_columns=relevant) for counts in self.by_topic]
+
+    def kappa(self, min_grade: int, min_relevant: int) -> float | None:
+        tables = self.binary(min_grade, min_relevant)
+        return _defined(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
+
+    def interval(self, min_grade: int, min_relevant: int) -> Interval:
+        return bootstrapped(self.binary(min_grade, min_relevant), cohen_kappa, resamples=RESAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Two graders' labels of the passages that both labelled."""
+
+    first: Labeller
+    second: Labeller
+    n: int
+    kappa: float | None
+    interval: Interval
+    weighted: float | None
+    """Quadratic weights over the labels 0 to 5; None where their scales differ."""
+
+
+def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[Agreement]:
+    return [_agreement(labeller, min_answers) for labeller in labellers]
+
+
+def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:
+    """Kappa by items needed (1 to 5), then by threshold (1 to 5)."""
+    found = [_agreement(labeller, needed) for needed in range(1, MOST_ANSWERS + 1)]
+    return [[one.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for one in found]
+
+
+def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int = 1) -> list[Between]:
+    """Every pair of graders, over the passages that both labelled."""
+    return [_between(first, second, min_grade, min_answers) for first, second in combinations(labellers, 2)]
+
+
+def lowest(labeller: Labeller, min_grade: int) -> int:
+    """The threshold for this grader's labels: those of one that labels or checks start at 1."""
+    return min_grade if labeller.config.purpose == "rate" else 1
+
+
+def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
+    """Over passages with a label and a judgment; one with several judgments counts by its highest."""
+    pairs = [(labels, _judgments(topic)) for topic, labels in _labels(labeller, min_answers)]
+    judged = {int(value) for _, judgments in pairs for value in judgments} - {NO_JUDGMENT}
+    highest = max((int(labels.max(initial=1)) for labels, _ in pairs), default=1)
+    top = MAX_RATING if labeller.config.purpose == "rate" else highest
+    rows, columns = tuple(range(top, MIN_RATING - 1, -1)), tuple(sorted(judged, reverse=True))
+    tables = [contingency(labels, found, rows=rows, columns=columns) for labels, found in pairs]
+    return Agreement(labeller, tuple(table for table in tables if table.any()), rows, columns)
+
+
+def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
+    """By topic: the label of each pooled passage, -1 where it has none."""
+    pool = collection_pool(labeller.collection)
+    config = labeller.config
+    spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), Measure())
+    asked, grades = asked_items(spec), matrices(config, pool)
+    return [
+        (
+            topic,
+            rubric_qrels.labels(
+                grades[topic.topic_id].matrix.columns(asked.get(topic.topic_id, NOTHING).uids).ratings,
+                min_answers=min_answers,
+            ),
+        )
+        for topic in pool.topics
+    ]
+
+
+def _judgments(topic: TopicPool) -> NDArray[np.int64]:
+    return np.array([topic.judgments.get(doc_id, NO_JUDGMENT) for doc_id in topic.doc_ids], dtype=np.int64)
+
+
+def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int) -> Between:
+    lows = [lowest(labeller, min_grade) for labeller in (first, second)]
+    same_scale = first.config.purpose == second.config.purpose == "rate"
+    scale = list(range(MAX_RATING + 1))
+    graded, binary, n = np.zeros((len(scale), len(scale)), dtype=np.int64), [], 0
+    pairs = zip(_labels(first, min_answers), _labels(second, min_answers), strict=True)
+    for (_, ours), (_, theirs) in pairs:
+        known = (ours >= MIN_RATING) & (theirs >= MIN_RATING)
+        high, other = (labels[known] >= low for labels, low in zip((ours, theirs), lows, strict=True))
+        binary.append(contingency(high, other, rows=[1, 0], columns=[1, 0]))
+        graded += contingency(ours[known], theirs[known], rows=scale, columns=scale)
+        n += int(known.sum())
+    kappa = _defined(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
+    spread = bootstrapped(binary, cohen_kappa, resamples=RESAMPLES)
+    weighted = _defined(weighted_kappa(graded).item()) if same_scale else None
+    return Between(first, second, n, kappa, spread, weighted)
+
+
+def _defined(value: float) -> float | None:
+    return None if value != value else value

@@ -1,0 +1,74 @@
+"""Inter-annotator tables: labels of graders against the human judgments of a collection."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.formats.sheets import Sheet, tex_lines, tsv_lines
+from grading.types import MAX_RATING
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.leaderboards.agreement import selectors, sheets
+from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
+from rubricweb.leaderboards.arguments import collection_named
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.meta.naming import banks_named, graders_named
+
+FORMATS = ("json", "tsv", "tex")
+
+
+class Command(BaseCommand):
+    help = "Print graded and binarised inter-annotator tables with Cohen's kappa."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the collection")
+        parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
+        parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
+        parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
+        words = "lowest label that counts (4; graders that label passages count from 1)"
+        parser.add_argument("--min-grade", type=int, default=4, metavar="N", help=words)
+        words = "first judgment that is relevant; default: the collection's"
+        parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
+        words = "the label is the best rating that M items reach (1)"
+        parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
+        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["format"] not in FORMATS:
+            raise CommandError(f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
+        try:
+            collection = collection_named(options["slug"])
+            found = _agreements(collection, options)
+        except BoardError as error:
+            raise CommandError(str(error)) from error
+        stated = options["min_relevant_judgment"]
+        level = collection.min_relevant if stated is None else stated
+        if options["format"] == "json":
+            needed = options["min_answers"]
+            said = sheets.document(
+                found, min_grade=options["min_grade"], min_relevant=level, min_answers=needed
+            )
+            self.stdout.write(json.dumps(said, indent=1, allow_nan=False, ensure_ascii=False))
+            return
+        binary = sheets.binary(found, min_grade=options["min_grade"], min_relevant=level)
+        self.stdout.write(_text([binary, *(sheets.graded(one) for one in found)], options["format"]))
+
+
+def _agreements(collection: Collection, options: dict[str, Any]) -> list[selectors.Agreement]:
+    configs, banks = graders_named(collection, options), banks_named(collection, options["bank"])
+    if not any(topic.judgments for topic in collection_pool(collection).topics):
+        raise BoardError("judgments", f"{collection.slug} has no human judgments: import them with --qrels")
+    for name, highest in (("min_grade", MAX_RATING), ("min_answers", MAX_ANSWERS)):
+        if not 1 <= options[name] <= highest:
+            raise BoardError(name, f"{name.replace('_', ' ')} is {options[name]}, expected 1 to {highest}")
+    found = labellers(collection, configs, banks)
+    if not found:
+        raise BoardError("grader", "no labels to compare: no such grader graded such a bank")
+    return selectors.agreements(found, min_answers=options["min_answers"])
+
+
+def _text(found: list[Sheet], form: str) -> str:
+    lines = tsv_lines if form == "tsv" else tex_lines
+    return "\n\n".join("\n".join(lines(sheet)) for sheet in found)

@@ -1,0 +1,114 @@
+"""Compare the boards of graders, banks and thresholds with official leaderboards."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.errors import BadFormat
+from grading.formats.sheets import Sheet, tex_lines, tsv_lines
+from grading.formats.workbench import read_official
+from grading.measures.rank_correlation import Coefficient
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import Official
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.arguments import collection_named
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.meta import selectors, sheets
+from rubricweb.leaderboards.meta.contenders import Contender, contenders
+from rubricweb.leaderboards.meta.naming import banks_named, graders_named
+from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
+
+FORMATS = ("json", "tsv", "tex")
+MEASURES = ("rubric_cover", "ndcg_cut_10", "map", "recip_rank")
+
+
+class Command(BaseCommand):
+    help = (
+        "Correlate boards with official leaderboards: a row a grader, bank and threshold; a column a measure."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the collection")
+        words = "official leaderboards as import_collection takes them; default: those of the collection"
+        parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=words)
+        words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
+        parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
+        parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
+        parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
+        parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
+        words = f"repeatable; default: {', '.join(MEASURES)}"
+        parser.add_argument("--measure", action="append", default=[], metavar="M", help=words)
+        words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
+        parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
+        words = "first judgment that is relevant; default: the collection's"
+        parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
+        parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
+        parser.add_argument("--within", type=float, default=0.05, help="as good as the best (0.05)")
+        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["format"] not in FORMATS:
+            raise CommandError(f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
+        try:
+            collection = collection_named(options["slug"])
+            rows = _contenders(collection, options)
+            asked = _wanted(collection, options)
+            found = [(wanted, *_tables(rows, wanted)) for wanted in asked]
+        except (BoardError, BadFormat) as error:
+            raise CommandError(str(error)) from error
+        if options["format"] == "json":
+            documents = [sheets.document(table, details, wanted) for wanted, table, details in found]
+            self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
+            return
+        lines = tsv_lines if options["format"] == "tsv" else tex_lines
+        texts = ["\n".join(lines(_sheet(table, wanted))) for wanted, table, _ in found]
+        self.stdout.write("\n\n".join(texts))
+
+
+def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contender]:
+    configs, banks = graders_named(collection, options), banks_named(collection, options["bank"])
+    rows = contenders(collection, configs, banks, options["min_grade"] or [1, 3, 4, 5])
+    if not rows:
+        raise BoardError("grader", "no board to compare: no such grader graded such a bank")
+    return rows
+
+
+def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.Wanted]:
+    measures = tuple(choices.measure_named(name) for name in options["measure"] or MEASURES)
+    stated = options["min_relevant_judgment"]
+    level = collection.min_relevant if stated is None else stated
+    known = dict(reference_choices(collection))
+    names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]
+    if unknown := [name for name in names if name not in known]:
+        there = ", ".join(name.removeprefix(OFFICIAL) for name in known) or "none"
+        raise BoardError(
+            "reference",
+            f"nothing to compare with named {unknown[0].removeprefix(OFFICIAL)}; there are {there}",
+        )
+    boards = [_read(path) for path in options["official"]]
+    top, within = options["top"], options["within"]
+    found = [selectors.Wanted(board.name, measures, level, top, within, board) for board in boards]
+    names = names or ([] if boards else list(known))
+    found += [selectors.Wanted(name, measures, level, top, within) for name in names]
+    if not found:
+        raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
+    return found
+
+
+def _read(path: Path) -> Official:
+    board = read_official(path)
+    return Official(path.name, board.kind == "ranks", board.values)
+
+
+def _tables(
+    rows: list[Contender], wanted: selectors.Wanted
+) -> tuple[list[selectors.MetaRow], list[tuple[str, list[selectors.DetailRow]]]]:
+    details = [(name, selectors.detail_rows(rows, name, wanted)) for name in wanted.measures]
+    return selectors.meta_rows(rows, wanted), details
+
+
+def _sheet(table: list[selectors.MetaRow], wanted: selectors.Wanted) -> Sheet:
+    return sheets.comparison(table, wanted, wanted.reference.removeprefix(OFFICIAL), list(Coefficient))

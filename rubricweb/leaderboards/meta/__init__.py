@@ -1,0 +1,1 @@
+"""Meta-evaluation: how well the boards of graders, prompts, thresholds and banks agree with another board."""

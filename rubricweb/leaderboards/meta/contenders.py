@@ -1,0 +1,77 @@
+"""The boards that stand side by side: graders, banks and thresholds, each a row; measures, each a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grading.types import Purpose
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure
+from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.errors import BoardError
+
+MAX_BOARDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One row: everything of a board but its measure."""
+
+    collection: Collection
+    config: GraderConfig
+    bank: Bank | None
+    min_grade: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.config.prompt_class} ({self.config.llm})"
+
+    @property
+    def bank_name(self) -> str:
+        return self.bank.name if self.bank else "labels"
+
+    def spec(self, name: str) -> BoardSpec | None:
+        """The board under a measure; None where that measure has no meaning for this grader."""
+        try:
+            measure = choices.measure_chosen(self.config, Measure(name, self.min_grade))
+        except BoardError:
+            return None
+        return BoardSpec(self.collection, self.config, self.bank, kinds_of(self.config), measure)
+
+
+def contenders(
+    collection: Collection,
+    configs: Sequence[GraderConfig],
+    banks: Sequence[Bank],
+    min_grades: Sequence[int],
+) -> list[Contender]:
+    """A row for each grader, each of the banks that it graded, and each threshold that it can reach."""
+    rows = list(_rows(collection, configs, banks, min_grades))
+    if len(rows) > MAX_BOARDS:
+        raise BoardError("grader", f"{len(rows)} rows to compare, expected at most {MAX_BOARDS}")
+    return rows
+
+
+def _rows(
+    collection: Collection,
+    configs: Sequence[GraderConfig],
+    banks: Sequence[Bank],
+    min_grades: Sequence[int],
+) -> Iterator[Contender]:
+    wanted = {bank.pk for bank in banks}
+    for config in configs:
+        if config.purpose == Purpose.DIRECT:
+            graded: list[Bank | None] = [None]
+        else:
+            graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in wanted]
+        # Labels and checked answers have scales of their own, which start at 0 and 1.
+        thresholds = min_grades if config.purpose == Purpose.RATE else [choices.default_min_grade(config)]
+        for bank in graded:
+            for min_grade in thresholds:
+                yield Contender(collection, config, bank, min_grade)

@@ -1,0 +1,138 @@
+"""What is compared with what, in the address; and the upload of an official leaderboard."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+
+from grading.measures.rank_correlation import Coefficient
+from grading.types import MAX_RATING
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.grades.models import GraderConfig
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.meta.contenders import Contender, contenders
+from rubricweb.leaderboards.meta.references import reference_choices
+from rubricweb.leaderboards.meta.selectors import Wanted
+from rubricweb.leaderboards.meta.sheets import NAMES
+
+MEASURES = "rubric_cover ndcg_cut_10 map recip_rank"
+MIN_GRADES = ("3", "4", "5")
+MAX_MEASURES = 12
+UPLOAD_BYTES = 2_000_000
+
+
+class GradersField(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, config: GraderConfig) -> str:
+        return choices.grader_name(config)
+
+
+class MetaForm(forms.Form):
+    """A form that passes holds `wanted`, `rows` and `shown`. What the address leaves out has a default."""
+
+    reference = forms.ChoiceField(label="Compare with")
+    measure = forms.CharField(
+        label="Measures",
+        max_length=400,
+        help_text="Several with spaces between: rubric_cover, or any of trec_eval.",
+    )
+    k = forms.IntegerField(label="Official top only", required=False, min_value=3, max_value=100_000)
+    within = forms.FloatField(label="As good within", min_value=0, max_value=1)
+    grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
+    bank = forms.ModelMultipleChoiceField(
+        Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple
+    )
+    min_grade = forms.MultipleChoiceField(
+        label="Grade at least",
+        choices=[(str(grade), str(grade)) for grade in range(1, MAX_RATING + 1)],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    show = forms.MultipleChoiceField(
+        label="Coefficients",
+        choices=[(name.value, NAMES[name]) for name in Coefficient],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    detail = forms.CharField(label="Intervals for", required=False, max_length=60)
+
+    wanted: Wanted
+    rows: list[Contender]
+
+    def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
+        self.collection = collection
+        self.graders = [row.config for row in choices.scored_graders(collection)]
+        self.references = reference_choices(collection)
+        super().__init__({**self._defaults(), **_said(sent)})
+        self.fields["reference"].choices = self.references
+        ids = [config.pk for config in self.graders]
+        self.fields["grader"].queryset = GraderConfig.objects.filter(pk__in=ids)
+        self.fields["bank"].queryset = collection.banks.all()
+
+    def clean_measure(self) -> tuple[str, ...]:
+        names = dict.fromkeys(self.cleaned_data["measure"].replace(",", " ").split())
+        if len(names) > MAX_MEASURES:
+            raise forms.ValidationError(f"{len(names)} measures, expected at most {MAX_MEASURES}.")
+        try:
+            return tuple(dict.fromkeys(choices.measure_named(name) for name in names))
+        except BoardError as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def clean(self) -> None:
+        if self.errors:
+            return
+        picked = self.cleaned_data
+        min_grades = sorted(int(grade) for grade in picked["min_grade"])
+        try:
+            self.rows = contenders(self.collection, list(picked["grader"]), list(picked["bank"]), min_grades)
+        except BoardError as error:
+            self.add_error(error.field, str(error))
+            return
+        measures, level = picked["measure"], self.collection.min_relevant
+        self.wanted = Wanted(picked["reference"], measures, level, picked["k"], picked["within"])
+
+    @property
+    def shown(self) -> list[Coefficient]:
+        return [Coefficient(name) for name in self.cleaned_data["show"]]
+
+    @property
+    def detailed(self) -> str:
+        """The measure whose intervals are shown: the one asked for, or the first."""
+        asked = self.cleaned_data["detail"]
+        return asked if asked in self.wanted.measures else self.wanted.measures[0]
+
+    def _defaults(self) -> dict[str, object]:
+        return {
+            "reference": self.references[0][0] if self.references else "",
+            "measure": MEASURES,
+            "within": 0.05,
+            "grader": [config.pk for config in self.graders],
+            "bank": list(self.collection.banks.values_list("pk", flat=True)),
+            "min_grade": list(MIN_GRADES),
+            "show": [Coefficient.SPEARMAN.value, Coefficient.KENDALL.value],
+        }
+
+
+def _said(sent: QueryDict) -> dict[str, object]:
+    """Fields that the address fills in; those of several choices as lists."""
+    several = {"grader", "bank", "min_grade", "show"}
+    return {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
+
+
+class OfficialForm(forms.Form):
+    """An official leaderboard to take."""
+
+    name = forms.CharField(
+        max_length=NAME_LIMIT, help_text="Such as: official NDCG@10. A board of this name is replaced."
+    )
+    file = forms.FileField(
+        help_text="JSON or TSV (header run_tag and rank, or run_tag and score); .gz too. "
+        "Tied runs may share a rank."
+    )
+
+    def clean_file(self) -> UploadedFile:
+        file: UploadedFile = self.cleaned_data["file"]
+        if (file.size or 0) > UPLOAD_BYTES:
+            raise forms.ValidationError(f"More than {UPLOAD_BYTES // 1_000_000} MB: is this a leaderboard?")
+        return file

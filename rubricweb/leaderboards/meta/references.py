@@ -1,0 +1,62 @@
+"""What boards are compared with: official leaderboards, and the human judgments of the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.influence import TIED_DECIMALS
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import Official, official_boards
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.scoring import Measure, judgment_table
+from rubricweb.leaderboards.selectors import JUDGED_MEASURE
+
+JUDGMENTS = "judgments"
+"""The name, in addresses, of the boards that human judgments make."""
+OFFICIAL = "official:"
+"""Comes before the name of an official leaderboard there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    label: str
+    values: Mapping[str, float]
+    """Run tag -> higher is better."""
+    by_topic: NDArray[np.float64] | None = None
+    """Shape (runs, topics), where its scores are of topics: they are resampled together with ours."""
+    run_tags: tuple[str, ...] = ()
+    """Of `by_topic`."""
+
+
+def reference_choices(collection: Collection) -> list[tuple[str, str]]:
+    """Pairs of name and label; official boards first."""
+    choices = [(f"{OFFICIAL}{board.name}", board.name) for board in official_boards(collection)]
+    if any(topic.judgments for topic in collection_pool(collection).topics):
+        choices.append((JUDGMENTS, "human judgments"))
+    return choices
+
+
+def reference(collection: Collection, name: str, measure: Measure, min_relevant: int) -> Reference:
+    """The board to compare one of `measure` with; `min_relevant` is the first judgment that is relevant."""
+    if name == JUDGMENTS:
+        return _judged(collection, measure, min_relevant)
+    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection)}
+    return official_reference(boards[name])
+
+
+def official_reference(board: Official) -> Reference:
+    return Reference(f"{board.name} ({board.kind})", board.scores)
+
+
+def _judged(collection: Collection, measure: Measure, min_relevant: int) -> Reference:
+    """The same measure by judgments; one that needs items is compared with nDCG@10."""
+    name = measure.name if measure.is_trec else JUDGED_MEASURE
+    table = judgment_table(collection_pool(collection), Measure(name), level=min_relevant)
+    means = np.round(table.means(), TIED_DECIMALS).tolist()
+    values = dict(zip(table.run_tags, means, strict=True))
+    label = f"human judgments ({name}, relevant from {min_relevant})"
+    return Reference(label, values, table.scores, table.run_tags)

@@ -1,0 +1,70 @@
+"""A board's scores with everything that they were made of, for the pages that look behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.influence import TIED_DECIMALS
+from grading.types import MIN_RATING
+from rubricweb.grades.scoring import ScoreTable
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.items import Asked
+from rubricweb.leaderboards.tables import Basis, basis, score_units
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    base: Basis
+    table: ScoreTable
+
+    @property
+    def spec(self) -> BoardSpec:
+        return self.base.spec
+
+    @property
+    def run_tags(self) -> tuple[str, ...]:
+        return self.table.run_tags
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Shape (runs,), without the last digits of sums, which would untie runs."""
+        return np.round(self.table.means(), TIED_DECIMALS)
+
+    @property
+    def by_run(self) -> dict[str, float]:
+        return dict(zip(self.run_tags, self.means.tolist(), strict=True))
+
+    @property
+    def is_ungraded(self) -> bool:
+        """None of these items has a rating."""
+        grades, items = self.base.grades, self.base.items
+        ratings = (
+            grades[t.topic_id].matrix.columns(items.get(t.topic_id, ())).ratings
+            for t in self.base.pool.topics
+        )
+        return not any((found >= MIN_RATING).any() for found in ratings)
+
+    def asking(self, kept: Mapping[int, Container[str]]) -> Scored:
+        """The same board with only these items, by topic id."""
+        asked = {topic_id: only(found, kept.get(topic_id, ())) for topic_id, found in self.base.asked.items()}
+        base = replace(self.base, asked=asked)
+        return Scored(base, score_units(base, self.spec.measure))
+
+
+def scored(spec: BoardSpec) -> Scored:
+    base = basis(spec)
+    return Scored(base, score_units(base, spec.measure))
+
+
+def only(asked: Asked, kept: Container[str]) -> Asked:
+    """What is asked of a topic, without the items that are not kept."""
+    places = [place for place, uid in enumerate(asked.uids) if uid in kept]
+    uids, weights, facets = (
+        tuple(values[place] for place in places) for values in (asked.uids, asked.weights, asked.facets)
+    )
+    return Asked(uids, weights, facets)

@@ -1,0 +1,97 @@
+"""Inter-annotator tables counted by hand on the small collection."""
+
+import numpy as np
+import pytest
+
+from rubricweb.grades.configs import imported_config
+from rubricweb.leaderboards.agreement import sheets
+from rubricweb.leaderboards.agreement.forms import labellers
+from rubricweb.leaderboards.agreement.selectors import agreements, between, threshold_kappas
+from tests import factories
+from tests.worked import judge
+
+DOCS = {"d1": (5, 3), "d2": (4, 0), "e1": (2, 0), "e2": (4, 2)}
+"""Label (highest rating) and judgment; d3 has a label and no judgment."""
+
+
+@pytest.fixture
+def found(made):
+    judge(made)
+    (one,) = agreements(labellers(made.collection, [made.config], [made.bank]))
+    return one
+
+
+def test_the_graded_table(found):
+    assert found.judgments == (3, 2, 0)
+    assert found.labels == (5, 4, 3, 2, 1, 0)
+    expected = np.zeros((6, 3), dtype=int)
+    for label, judgment in DOCS.values():
+        expected[found.labels.index(label), found.judgments.index(judgment)] += 1
+    assert found.counts.tolist() == expected.tolist()
+
+
+def test_the_binary_table_and_its_kappa(found):
+    """At label 4 and judgment 2: d1 and e2 yes/yes, d2 yes/no, e1 no/no. po = 3/4, pe = 1/2."""
+    assert sum(found.binary(4, 2)).tolist() == [[2, 1], [0, 1]]
+    assert found.kappa(4, 2) == pytest.approx((0.75 - 0.5) / 0.5)
+    assert found.kappa(1, 2) == 0
+    assert found.kappa(4, 9) == 0
+
+
+def test_items_needed(made):
+    """With two items needed only t1's passages can have a label above 0: min of both ratings, 0 each."""
+    judge(made)
+    (one,) = agreements(labellers(made.collection, [made.config], [made.bank]), min_answers=2)
+    assert one.counts.sum(axis=1).tolist() == [0, 0, 0, 0, 0, 4]
+    (labeller,) = labellers(made.collection, [made.config], [made.bank])
+    kappas = threshold_kappas(labeller, min_relevant=2)
+    assert np.array(kappas, dtype=float).shape == (5, 5)
+    assert kappas[0][3] == pytest.approx(0.5)
+    assert set(kappas[1]) == {0.0}
+
+
+def test_two_graders(made):
+    judge(made)
+    other = imported_config("m", "SelfRated", "rate")
+    item = made.items["t1"][0]
+    for doc_id, rating in (("d1", 4), ("d2", 0), ("d3", 5)):
+        factories.grade(other, item, made.passages[doc_id], rating)
+    first, second = labellers(made.collection, [made.config, other], [made.bank])
+    (pair,) = between([first, second], min_grade=4)
+    assert pair.n == 3
+    assert pair.kappa == pytest.approx((1 / 3 - 5 / 9) / (1 - 5 / 9))
+    assert pair.weighted is not None
+
+
+def test_a_grader_that_labels_passages_counts_from_1(made):
+    judge(made)
+    direct = imported_config("m", "Sun", "direct")
+    item = factories.ItemFactory(bank=made.bank, topic=made.topics["t1"], text="direct")
+    revision = factories.ItemRevisionFactory(topic=made.topics["t1"], uid="direct", text="")
+    item.revision = revision
+    for doc_id, label in (("d1", 1), ("d2", 0)):
+        factories.grade(direct, item, made.passages[doc_id], label)
+    (one,) = agreements(labellers(made.collection, [direct], [made.bank]))
+    assert one.labels == (1, 0)
+    sheet = sheets.binary([one], min_grade=4, min_relevant=2)
+    assert [[cell.text for cell in cells] for cells in sheet.rows] == [
+        ["Sun (m)", "1", "1", "0", "1", "1.000", "\N{EN DASH}"],
+        ["", "below 1", "0", "1", "1", "", ""],
+    ]
+
+
+def test_sheets_say_what_the_tables_do(found):
+    sheet = sheets.graded(found)
+    assert sheet.columns == (
+        "Label",
+        "judged 3",
+        "judged 2",
+        "judged 0",
+        "Total",
+        "Cohen's \u03ba",
+        "of judgment",
+    )
+    assert [cell.text for cell in sheet.rows[1]] == ["4", "0", "1", "1", "2", "0.500", "2"]
+    document = sheets.document([found], min_grade=4, min_relevant=2, min_answers=1)
+    (grader,) = document["graders"]
+    assert (grader["binary"], grader["kappa"]) == ([[2, 1], [0, 1]], 0.5)

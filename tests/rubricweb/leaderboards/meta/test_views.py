@@ -1,0 +1,118 @@
+"""The page of meta-evaluation, for every role, and the upload of official leaderboards."""
+
+import html
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from rubricweb.corpus.official import official_boards
+from tests import factories
+from tests.worked import judge
+
+META = "/leaderboards/autumn/meta/"
+HTMX = {"HX-Request": "true"}
+
+
+def text(response):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+
+
+def upload(client, content, name="official.tsv", board="TREC"):
+    file = SimpleUploadedFile(name, content.encode())
+    return client.post(reverse("leaderboards:official-add", args=["autumn"]), {"name": board, "file": file})
+
+
+def test_the_page_compares_with_judgments(made, viewer, client_of):
+    judge(made)
+    response = client_of(viewer).get(META)
+    assert response.status_code == 200
+    said = text(response)
+    assert "Correlation of the order of runs with human judgments" in said
+    assert "rubric_cover against human judgments (ndcg_cut_10, relevant from 2)" in said
+    assert r"\begin{tabular}" in said
+    assert "Upload" not in said, "only organizers change official leaderboards"
+
+
+def test_what_is_compared_is_in_the_address(made, viewer, client_of):
+    judge(made)
+    query = {"measure": "P_2, P_2 map", "min_grade": ["4"], "show": ["tau_ap"], "detail": "map", "k": "3"}
+    said = text(client_of(viewer).get(META, query))
+    assert "P_2 AP map AP Wins" in said
+    assert "official top 3 only" in said
+    assert "map against human judgments" in said
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"measure": "precision"}, "no measure 'precision'"),
+        ({"measure": " ".join(f"P_{k}" for k in range(1, 15))}, "expected at most 12"),
+        ({"k": "1"}, "greater than or equal to 3"),
+        ({"reference": "official:nobody"}, "not one of the available choices"),
+        ({"min_grade": ["9"]}, "not one of the available choices"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(made, viewer, client_of, query, message):
+    judge(made)
+    response = client_of(viewer).get(META, query)
+    assert response.status_code == 422
+    assert message in text(response)
+
+
+def test_without_grades_or_references(collection, made, viewer, client_of):
+    assert "Nothing to compare with" in text(client_of(viewer).get(META))
+    empty = factories.CollectionFactory(slug="empty")
+    factories.MembershipFactory(user=viewer, collection=empty)
+    assert "No grades yet" in text(client_of(viewer).get("/leaderboards/empty/meta/"))
+
+
+def test_htmx_gets_the_part(made, viewer, client_of):
+    judge(made)
+    response = client_of(viewer).get(META, headers=HTMX)
+    assert response.content.decode().lstrip().startswith('<div id="meta"')
+
+
+def test_roles(made, viewer, outsider, client_of):
+    assert client_of(outsider).get(META).status_code == 404
+    assert client_of(viewer).post(META).status_code == 405
+    assert upload(client_of(viewer), "run_tag\tscore\nboth\t1\n").status_code == 403
+    assert upload(client_of(outsider), "run_tag\tscore\nboth\t1\n").status_code == 404
+    assert client_of(viewer).post(reverse("leaderboards:official-remove", args=["autumn"])).status_code == 403
+
+
+def test_an_organizer_uploads_and_removes(made, owner, client_of):
+    client = client_of(owner)
+    response = upload(client, "run_tag\trank\nboth\t1\nstray\t2.5\nfirst\t2.5\nlacks\t4\n")
+    assert response.status_code == 302
+    (board,) = official_boards(made.collection)
+    assert (board.name, board.kind, board.values["stray"]) == ("TREC", "ranks", 2.5)
+    assert "TREC: ranks of 4 runs" in text(client.get(META))
+    client.post(reverse("leaderboards:official-remove", args=["autumn"]), {"name": "TREC"})
+    assert official_boards(made.collection) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("run_tag\tscore\nboth\t1\nfirst\thigh\n", "official.tsv", "official.tsv:3:"),
+        ("run_tag\tplace\nboth\t1\n", "official.tsv", "official.tsv:1: no such header"),
+        ('{"both": 1, "both": 2}', "ranks.json", "occurs twice"),
+        ("", "official.tsv", "empty"),
+        ("\x00\x01", "../../x.gz", "x.gz"),
+    ],
+)
+def test_a_bad_upload_is_refused_with_its_line(made, owner, client_of, content, name, message):
+    response = upload(client_of(owner), content, name)
+    assert response.status_code == 422
+    assert message in text(response)
+    assert official_boards(made.collection) == []
+
+
+def test_few_queries(made, viewer, client_of, django_assert_max_num_queries):
+    judge(made)
+    client = client_of(viewer)
+    client.get(META)
+    with django_assert_max_num_queries(100):
+        client.get(META)
