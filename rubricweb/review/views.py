@@ -12,6 +12,8 @@ from rubricweb.banks.access import bank_topic_for
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.review import access, selectors
+from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, TopicsForm
 
 PAGE_TOPICS = 200
@@ -93,10 +95,7 @@ def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     item, passage = access.cell_for(request.user, bank_id, topic_id, passage_id=passage_id, item_id=item_id)
     rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
     context = {
-        "collection": item.bank.collection,
-        "section": "topics",
-        "bank": item.bank,
-        "topic": item.topic,
+        **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
         "cell": selectors.cell(item, passage, rater),
         **_address(request),

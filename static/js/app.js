@@ -27,6 +27,21 @@ document.addEventListener("htmx:afterSettle", (event) => {
   }
 });
 
+// What is typed into a field with data-draft is kept, whatever happens to the field, until it was saved.
+const kept = (field) => `draft-${field.dataset.draft}`;
+function restore() {
+  for (const field of document.querySelectorAll("[data-draft]")) field.value ||= sessionStorage.getItem(kept(field)) ?? "";
+}
+document.addEventListener("input", ({ target }) => {
+  if (target.dataset.draft) sessionStorage.setItem(kept(target), target.value);
+});
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.requestConfig.verb === "get" || detail.xhr.status >= 400) return;
+  for (const field of detail.requestConfig.elt.querySelectorAll("[data-draft]")) sessionStorage.removeItem(kept(field));
+});
+document.addEventListener("htmx:afterSwap", restore);
+restore();
+
 document.addEventListener("click", (event) => {
   const dismiss = event.target.closest("[data-dismiss]");
   if (dismiss) dismiss.closest(".toast")?.remove();

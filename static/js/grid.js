@@ -1,6 +1,6 @@
 // The grid by keyboard: one stop for Tab, arrows inside, Enter opens the panel, Escape comes back to the cell.
 const gridOf = (node) => node?.closest?.("#grid");
-const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a") ?? cell);
+const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
 let place = [1, 1]; // row and column of the one cell in the tab order; row 0 holds the heads
 let chosen = ""; // id of the cell whose panel is open
 let grades = new Map(); // what the cells said before a live swap
@@ -40,14 +40,17 @@ function go(row, column) {
   target.focus();
 }
 
-async function open(link) {
+async function show(focused, address) {
   document.getElementById(chosen)?.removeAttribute("aria-current");
-  chosen = link.id;
-  link.setAttribute("aria-current", "true");
-  stop(link);
-  await htmx.ajax("GET", link.href, { target: "#panel", swap: "innerHTML" });
-  const panel = document.getElementById("panel");
-  panel.scrollTop = 0;
+  chosen = focused.id;
+  focused.setAttribute("aria-current", "true");
+  stop(focused);
+  await htmx.ajax("GET", address, { target: "#panel", swap: "innerHTML" });
+  document.getElementById("panel").scrollTop = 0;
+}
+
+async function open(link) {
+  await show(link, link.href);
   document.getElementById("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
 }
 
@@ -78,6 +81,20 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   open(link);
+});
+
+// A flag or a comment: on the cell, or on the item or passage whose head has the focus; uncovered is the passage.
+document.addEventListener("key-action", async (event) => {
+  const [focused, action] = [event.target, event.detail];
+  const cell = focused.closest("td, th");
+  const head = action === "uncovered" ? cell.parentElement.cells[0] : cell;
+  const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${head.id.slice(1)}`;
+  const address = head.id ? ofHead : focused.href;
+  if (!address) return; // the corner
+  await show(focused, address);
+  const form = document.querySelector("#panel .new-flag");
+  form?.querySelector(`[value="${action}"]`)?.click();
+  form?.elements.text.focus();
 });
 
 document.addEventListener("focusin", (event) => {

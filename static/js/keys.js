@@ -7,7 +7,7 @@
 //   while somebody types, while a dialog is open, and with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form
 //   that somebody types in, and completes where nobody types.
 // - <dialog id="keys"> lists the actions that the page has; an input with data-captures-key takes a key as value.
-const bindings = JSON.parse(document.getElementById("key-bindings")?.textContent ?? "{}");
+const bindings = JSON.parse(document.getElementById("key-bindings")?.dataset.bindings ?? "{}");
 const TYPING = "input:not([type=radio], [type=checkbox], [type=submit], [type=range]), textarea, select, [contenteditable]";
 
 function chord(event) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from django import template
@@ -21,5 +22,6 @@ def key_rows(user: User) -> tuple[KeyRow, ...]:
 
 
 @register.filter
-def key_bindings(rows: tuple[KeyRow, ...]) -> dict[str, str]:
-    return keys.bindings(rows)
+def key_bindings(rows: tuple[KeyRow, ...]) -> str:
+    """As JSON."""
+    return json.dumps(keys.bindings(rows))

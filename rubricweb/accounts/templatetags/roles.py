@@ -22,6 +22,11 @@ def _holds(user: User, collection: Collection, needed: Role) -> bool:
 
 
 @register.filter
+def may_assess(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_ASSESS)
+
+
+@register.filter
 def may_edit_bank(user: User, collection: Collection) -> bool:
     return _holds(user, collection, roles.TO_EDIT_BANK)
 

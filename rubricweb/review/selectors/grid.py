@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from django.core.paginator import Page, Paginator
@@ -14,6 +14,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.matrices import TopicGrades, topic_grades
+from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors.raters import KINDS, Rater
 from rubricweb.review.selectors.sheet import (
     MIN_GRADE,
@@ -111,12 +112,13 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery) -> Grid:
         query.min_grade,
     )
     run = collection.run_tags.index(query.run) if query.run in collection.run_tags else None
-    columns = _columns(items, sheet, query)
+    flags = open_counts(bank.pk, topic.pk)
+    columns = _columns(items, sheet, query, flags)
     page = Paginator(_order(sheet, ranks(pool), run, query), PAGE_ROWS).get_page(query.page)
     found = marks(
         rater.configs, [column.revision_pk for column in columns], [pool.passage_pks[row] for row in page]
     )
-    window = Window(pool, collection.run_tags, sheet, tuple(columns), found)
+    window = Window(pool, collection.run_tags, sheet, tuple(columns), found, flags)
     rows = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
     return Grid(columns, rows, page, _counts(sheet, asked, grades), int(sheet.judged.max(initial=0)))
 
@@ -135,8 +137,11 @@ def _items(bank: Bank, topic: Topic, kinds: tuple[ItemKind, ...]) -> list[Column
     return found
 
 
-def _columns(items: list[Column], sheet: Sheet, query: GridQuery) -> Page[Column]:
-    measured = [column.measured(at, sheet) for at, column in enumerate(items)]
+def _columns(items: list[Column], sheet: Sheet, query: GridQuery, flags: OpenCounts) -> Page[Column]:
+    measured = [
+        replace(column.measured(at, sheet), flags=flags.items.get(column.pk, 0))
+        for at, column in enumerate(items)
+    ]
     chosen = [column for column in measured if ITEM_FILTERS[query.items][1](column)]
     return Paginator(chosen, PAGE_COLUMNS).get_page(query.columns)
 

@@ -14,6 +14,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.selectors import GraderRow, graders
+from rubricweb.review.flags.selectors import open_by_topic
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, TopicFacts, topic_facts
 
@@ -33,6 +34,8 @@ class TopicRow:
     questions: int
     nuggets: int
     facts: TopicFacts
+    flagged: int
+    """Flags that people opened and nobody resolved."""
 
     @property
     def items(self) -> int:
@@ -49,7 +52,7 @@ class TopicRow:
     @property
     def flags(self) -> int:
         facts = self.facts
-        return facts.uncovered + facts.nobody + facts.spurious + facts.unknown
+        return facts.uncovered + facts.nobody + facts.spurious + facts.unknown + self.flagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     asked = asked_by_topic(bank)
-    subtopics = _subtopics(collection)
+    subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
     for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
         items = asked.get(pk, ())
@@ -138,6 +141,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
                 questions=sum(one.kind == ItemKind.QUESTION for one in items),
                 nuggets=sum(one.kind == ItemKind.NUGGET for one in items),
                 facts=topic_facts(grades, items, collection.min_relevant),
+                flagged=flagged.get(pk, 0),
             )
         )
     return rows

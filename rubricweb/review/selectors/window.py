@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grading.types import FAILED, MISSING, ItemKind, Outcome
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.review.flags.selectors import OpenCounts
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
 DASH = "\N{EN DASH}"
@@ -40,6 +41,8 @@ class Column:
     spurious: float = np.nan
     is_spurious: bool = False
     is_covering_nobody: bool = False
+    flags: int = 0
+    """Open ones on the item itself; rows and cells have their own."""
 
     @property
     def name(self) -> str:
@@ -72,6 +75,7 @@ class Cell:
     """`0` to `5`, `missing` or `failed`."""
     mark: str
     name: str
+    flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class Row:
     """The first few."""
     run_count: int
     cells: tuple[Cell, ...]
+    flags: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,7 @@ class Window:
     sheet: Sheet
     columns: tuple[Column, ...]
     marks: Marks
+    flags: OpenCounts
 
     def row(self, row: int, number: int) -> Row:
         sheet, found = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -123,13 +129,14 @@ class Window:
             runs=tuple(found[:SHOWN_RUNS]),
             run_count=len(found),
             cells=self._cells(row),
+            flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
         )
 
     def _cells(self, row: int) -> tuple[Cell, ...]:
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[row].tolist()
-        return tuple(
+        cells = (
             _cell(
                 f"c{passage}-{column.pk}",
                 f"{base}/{column.pk}/",
@@ -139,6 +146,8 @@ class Window:
             )
             for column in self.columns
         )
+        flags = (self.flags.cells.get((column.pk, passage), 0) for column in self.columns)
+        return tuple(map(_flagged, cells, flags))
 
 
 def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:
@@ -148,6 +157,12 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:
         return Cell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
     said = f", {mark}" if mark else ""
     return Cell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
+
+
+def _flagged(cell: Cell, flags: int) -> Cell:
+    if not flags:
+        return cell
+    return replace(cell, flags=flags, name=f"{cell.name}, {flags} open flag{'' if flags == 1 else 's'}")
 
 
 def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:

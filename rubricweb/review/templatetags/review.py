@@ -14,6 +14,7 @@ from rubricweb.review.selectors.window import Row
 register = template.Library()
 
 MARK = mark_safe(" data-mark")
+FLAGS = mark_safe(" data-flags")
 FALLING_FIRST = "num"
 """The class of number columns: their first click shows the highest value on top."""
 
@@ -44,9 +45,19 @@ def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
     """The cells of one row. Not a loop in the template: a window has up to 1,500 of them."""
     return format_html_join(
         "",
-        '<td data-grade="{}" aria-colindex="{}"><a id="{}" href="{}{}" aria-label="{}"{}>{}</a></td>',
+        '<td data-grade="{}" aria-colindex="{}"><a id="{}" href="{}{}" aria-label="{}"{}{}>{}</a></td>',
         (
-            (cell.state, column, cell.id, cell.href, suffix, cell.name, MARK if cell.mark else "", cell.text)
+            (
+                cell.state,
+                column,
+                cell.id,
+                cell.href,
+                suffix,
+                cell.name,
+                MARK if cell.mark else "",
+                FLAGS if cell.flags else "",
+                cell.text,
+            )
             for column, cell in enumerate(row.cells, first_column + 1)
         ),
     )

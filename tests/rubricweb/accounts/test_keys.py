@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 from django.urls import reverse
@@ -27,10 +28,8 @@ def fields(**changed):
 
 def bound_on(page):
     """What the page tells its script."""
-    text = re.search(
-        r'<script id="key-bindings" type="application/json">(.*?)</script>', page.content.decode()
-    )
-    return json.loads(text[1])
+    text = re.search(r'id="key-bindings" data-bindings="(.*?)"', page.content.decode())
+    return json.loads(unescape(text[1]))
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)

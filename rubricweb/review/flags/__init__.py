@@ -1,0 +1,1 @@
+"""What people say about an item, a passage or a cell: flags, comments, and their inbox."""

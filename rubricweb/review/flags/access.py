@@ -1,0 +1,62 @@
+"""Fetch and authorise in one call, always through the parents."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.corpus.access import collection_for
+from rubricweb.review.flags.models import Flag
+from rubricweb.review.flags.subjects import Subject
+
+MAX_DIGITS = 18
+"""Of a row's id; databases refuse to look for larger numbers."""
+
+
+def flag_for(user: User, slug: str, flag_id: int, *, needed: Role = roles.TO_VIEW) -> Flag:
+    collection = collection_for(user, slug, needed=needed)
+    flag: Flag = get_object_or_404(Flag.objects.of(collection).ready(), pk=flag_id)
+    return flag
+
+
+def subject_for(
+    user: User, place: tuple[int, int], *, item: str, passage: str, needed: Role = roles.TO_VIEW
+) -> Subject:
+    """What `item` and `passage`, ids as the address has them, name in a bank and topic."""
+    bank, topic = bank_topic_for(user, *place, needed=needed)
+    if not (item or passage):
+        raise Http404("Neither an item nor a passage.")
+    items = bank.items.for_topic(topic).select_related("revision")
+    pooled = topic.pool.select_related("passage")
+    return Subject(
+        bank,
+        topic,
+        get_object_or_404(items, pk=_pk(item)) if item else None,
+        get_object_or_404(pooled, passage=_pk(passage)).passage if passage else None,
+    )
+
+
+def may_decide(user: User, flag: Flag) -> bool:
+    """Topic developers resolve and assign; so do, as long as they may flag, who opened it and who has it."""
+    held = roles.role_of(user, flag.bank.collection)
+    if held is None or not held.includes(roles.TO_ASSESS):
+        return False
+    return held.includes(roles.TO_EDIT_BANK) or user.pk in {flag.by_id, flag.assignee_id}
+
+
+def require_decider(user: User, flag: Flag) -> None:
+    if not may_decide(user, flag):
+        raise PermissionDenied(
+            "Topic developers decide about flags; others about those that they opened or have."
+        )
+
+
+def _pk(named: str) -> int:
+    if not named.isdecimal() or len(named) > MAX_DIGITS:
+        raise Http404("No such item or passage.")
+    return int(named)

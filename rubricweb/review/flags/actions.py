@@ -1,0 +1,115 @@
+"""Every change to a flag: one event, in turn, saved once."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.utils import timezone
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.core import audit, events
+from rubricweb.review.flags.errors import MovedMeanwhile, NothingSaid, UnfitAssignee, UnfitKind
+from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.flags.subjects import Kind, Subject
+
+Verb = FlagEvent.Verb
+
+
+@transaction.atomic
+def open_flag(
+    subject: Subject, *, kind: Kind, by: User | None, text: str = "", uid: UUID | None = None
+) -> Flag:
+    """Flag `subject`; a plain comment needs words. `uid` makes sending it twice harmless."""
+    if kind not in subject.kinds:
+        raise UnfitKind(f"A {subject.what} cannot be flagged as {kind.label}.")
+    if kind == Kind.COMMENT:
+        _require_words(text)
+    if uid is not None and (sent := _sent(uid, by)):
+        return sent
+    flag = Flag.objects.create(
+        bank=subject.bank,
+        topic=subject.topic,
+        item=subject.item,
+        passage=subject.passage,
+        revision=subject.item.revision if subject.item else None,
+        kind=kind,
+        by=by,
+        moved_at=timezone.now(),
+    )
+    return _remember(flag, Verb.OPENED, by, text=text, uid=uid)
+
+
+def reply(flag: Flag, *, text: str, by: User, uid: UUID | None = None) -> Flag:
+    """Say something in the thread, whatever others said meanwhile."""
+    _require_words(text)
+    return _append(flag, Verb.REPLIED, by, seen=None, text=text, uid=uid)
+
+
+def resolve(flag: Flag, *, seen: int, by: User, text: str = "", uid: UUID | None = None) -> Flag:
+    """Close the flag, where `seen` is its version. Raises MovedMeanwhile."""
+    return _append(flag, Verb.RESOLVED, by, seen=seen, text=text, uid=uid)
+
+
+def reopen(flag: Flag, *, seen: int, by: User, text: str = "", uid: UUID | None = None) -> Flag:
+    """Open a resolved flag again, where `seen` is its version. Raises MovedMeanwhile."""
+    return _append(flag, Verb.REOPENED, by, seen=seen, text=text, uid=uid)
+
+
+def assign(flag: Flag, *, to: User | None, seen: int, by: User, uid: UUID | None = None) -> Flag:
+    """Give the flag to a member who may answer it, or to nobody. Raises MovedMeanwhile or UnfitAssignee."""
+    held = roles.role_of(to, flag.bank.collection) if to else None
+    if to and (held is None or not held.includes(roles.TO_ASSESS)):
+        raise UnfitAssignee(f"{to} may not answer flags here.")
+    return _append(flag, Verb.ASSIGNED, by, seen=seen, assignee=to, uid=uid)
+
+
+@transaction.atomic
+def _append(
+    flag: Flag,
+    verb: Verb,
+    by: User,
+    *,
+    seen: int | None,
+    text: str = "",
+    assignee: User | None = None,
+    uid: UUID | None = None,
+) -> Flag:
+    if uid is not None and (sent := _sent(uid, by)):
+        return sent
+    now: Flag = Flag.objects.select_for_update().get(pk=flag.pk)
+    if seen is not None and now.version != seen:
+        since = now.events.filter(number__gt=seen).select_related("by", "assignee")
+        raise MovedMeanwhile(flag, list(since))
+    if verb == Verb.RESOLVED:
+        now.resolved_at = timezone.now()
+    elif verb == Verb.REOPENED:
+        now.resolved_at = None
+    elif verb == Verb.ASSIGNED:
+        now.assignee = assignee
+    now.version += 1
+    now.moved_at = timezone.now()
+    now.save(update_fields=["resolved_at", "assignee", "version", "moved_at"])
+    return _remember(now, verb, by, text=text, uid=uid)
+
+
+def _remember(flag: Flag, verb: Verb, by: User | None, *, text: str, uid: UUID | None) -> Flag:
+    assignee = flag.assignee if verb == Verb.ASSIGNED else None
+    flag.events.create(
+        number=flag.version, verb=verb, text=text.strip(), assignee=assignee, by=by, uid=uid or uuid4()
+    )
+    audit.record(f"flag {verb}", flag, by=by, detail=f"event {flag.version}")
+    events.publish_on_commit(flag.bank.collection.channel, "flags")
+    return flag
+
+
+def _sent(uid: UUID, by: User | None) -> Flag | None:
+    """The flag that this very event went to already."""
+    event = FlagEvent.objects.filter(uid=uid, by=by).select_related("flag").first()
+    return event.flag if event else None
+
+
+def _require_words(text: str) -> None:
+    if not text.strip():
+        raise NothingSaid("Write something first.")

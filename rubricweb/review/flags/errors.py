@@ -1,0 +1,32 @@
+"""Why a flag, or what is said about one, is not saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubricweb.review.flags.models import Flag, FlagEvent
+
+
+class FlagError(Exception):
+    """Root of the refusals; its text is for the person who writes."""
+
+
+class NothingSaid(FlagError):
+    """A comment without words."""
+
+
+class UnfitKind(FlagError):
+    """Only an item can be spurious, and only a passage uncovered."""
+
+
+class UnfitAssignee(FlagError):
+    """Somebody who may not answer flags here."""
+
+
+class MovedMeanwhile(FlagError):
+    """Somebody said or did something since the writer looked; `flag` is as it is now, `since` what is new."""
+
+    def __init__(self, flag: Flag, since: list[FlagEvent]) -> None:
+        self.flag, self.since = flag, since
+        super().__init__("Somebody moved this flag on while you were writing.")

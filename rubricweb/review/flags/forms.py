@@ -1,0 +1,104 @@
+"""What people send about flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from django import forms
+from django.db.models import TextChoices
+
+from rubricweb.accounts.models import User
+from rubricweb.corpus.models import Topic
+from rubricweb.review.flags.models import Flag
+from rubricweb.review.flags.selectors import State, Who
+from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.forms import AddressForm
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+MAX_TEXT = 5_000
+"""Characters of one comment."""
+
+
+class Saying(TextChoices):
+    """What the buttons of a thread send."""
+
+    REPLY = "reply"
+    RESOLVE = "resolve"
+    REOPEN = "reopen"
+
+
+def _words(label: str) -> forms.CharField:
+    too_long = f"Keep it under {MAX_TEXT:,} characters; this has %(show_value)d."
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=MAX_TEXT,
+        error_messages={"max_length": too_long},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
+class NewFlagForm(forms.Form):
+    """A flag on `subject`; words are needed where it is a comment."""
+
+    kind = forms.ChoiceField(label="Kind", error_messages={"required": "Choose what is wrong."})
+    text = _words("What is to be seen here?")
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+
+    def __init__(self, subject: Subject, sent: QueryDict | None = None, *, kind: str = "") -> None:
+        first = kind if kind in subject.kinds else Kind.COMMENT
+        initial = {"kind": first, "uid": uuid4()}
+        super().__init__(sent, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
+        chosen: Any = self.fields["kind"]  # Any: the stubs know it as a Field only
+        chosen.choices = [(kind.value, kind.label) for kind in subject.kinds]
+        self.subject = subject
+
+    @property
+    def chosen(self) -> str:
+        return str(self["kind"].value())
+
+
+class ReplyForm(forms.Form):
+    """Words, a decision, or both; `seen` is the version of the flag that the writer saw."""
+
+    verb = forms.ChoiceField(choices=Saying.choices, required=False)
+    text = _words("Reply")
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def clean_verb(self) -> Saying:
+        """A reply, where the form was sent by a key and not by a button."""
+        return Saying(self.cleaned_data["verb"] or Saying.REPLY)
+
+
+class AssignForm(forms.Form):
+    """Who shall answer the flag; empty for nobody."""
+
+    assignee = forms.ModelChoiceField(User.objects.none(), required=False)
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def __init__(self, sent: QueryDict, members: Any) -> None:  # Any: a queryset of users
+        super().__init__(sent)
+        assignee: Any = self.fields["assignee"]  # Any: the stubs know it as a Field only
+        assignee.queryset = members
+
+
+class InboxForm(AddressForm):
+    """Which flags to list."""
+
+    state = forms.ChoiceField(label="State", choices=State.choices, required=False, initial=State.OPEN)
+    who = forms.ChoiceField(label="Whose", choices=Who.choices, required=False)
+    kind = forms.ChoiceField(label="Kind", choices=[("", "any"), *Flag.Kind.choices], required=False)
+    topic = forms.ChoiceField(label="Topic", required=False)
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
+        super().__init__(address)
+        topic: Any = self.fields["topic"]  # Any: the stubs know it as a Field only
+        topic.choices = [("", "any"), *((str(one.pk), str(one)[:80]) for one in topics)]
+        for name in ("state", "who", "kind", "topic"):
+            self.fields[name].widget.attrs["data-submits"] = ""

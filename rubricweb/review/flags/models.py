@@ -1,0 +1,120 @@
+"""One thread a flag: what it is about, how it stands, and everything that was said and done, in order."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Passage, Topic
+from rubricweb.review.flags.querysets import FlagQuerySet
+
+
+class Flag(models.Model):
+    """Somebody wants a look at an item, at a passage, or at a cell, which is both."""
+
+    class Kind(models.TextChoices):
+        SPURIOUS = "spurious", "spurious"
+        UNCOVERED = "uncovered", "uncovered"
+        WRONG_ANSWER = "wrong-answer", "wrong answer"
+        UNCLEAR = "unclear", "unclear"
+        DUPLICATE = "duplicate", "duplicate"
+        COMMENT = "comment", "comment"
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="flags")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="flags")
+    item = models.ForeignKey(Item, null=True, blank=True, on_delete=models.CASCADE, related_name="flags")
+    passage = models.ForeignKey(
+        Passage, null=True, blank=True, on_delete=models.CASCADE, related_name="flags"
+    )
+    revision = models.ForeignKey(
+        ItemRevision, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The words that the item had when it was flagged."""
+    kind = models.CharField(max_length=20, choices=Kind)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="flags"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+    moved_at = models.DateTimeField()
+    """When the last thing was said or done."""
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="assigned_flags",
+    )
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    """The number of its last event; who decides says which one they saw."""
+
+    objects = FlagQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-moved_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(item__isnull=False) | Q(passage__isnull=False), name="flag_is_about_something"
+            ),
+            models.CheckConstraint(
+                condition=Q(item__isnull=True, revision__isnull=True)
+                | Q(item__isnull=False, revision__isnull=False),
+                name="flag_knows_the_words_of_its_item",
+            ),
+        )
+        indexes = (models.Index(fields=("bank", "topic", "resolved_at"), name="flags_by_place"),)
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} ({self.pk})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:flag", args=[self.bank.collection.slug, self.pk])
+
+    @property
+    def is_open(self) -> bool:
+        return self.resolved_at is None
+
+    @property
+    def is_reworded(self) -> bool:
+        """The item has other words by now."""
+        return self.item is not None and self.item.revision_id != self.revision_id
+
+
+class FlagEvent(models.Model):
+    """The thread, append-only: what was said or done, by whom and when."""
+
+    class Verb(models.TextChoices):
+        OPENED = "opened"
+        REPLIED = "replied"
+        ASSIGNED = "assigned"
+        RESOLVED = "resolved"
+        REOPENED = "reopened"
+
+    flag = models.ForeignKey(Flag, on_delete=models.CASCADE, related_name="events")
+    number = models.PositiveIntegerField()
+    verb = models.CharField(max_length=20, choices=Verb)
+    text = models.TextField(blank=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """Who has it after it was assigned; nobody if it was given back."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    uid = models.UUIDField(default=uuid4, unique=True)
+    """Made where it was written, so that sending it twice saves it once."""
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (models.UniqueConstraint(fields=("flag", "number"), name="one_event_per_flag_version"),)
+
+    def __str__(self) -> str:
+        return f"{self.verb} as event {self.number}"
+
+    @property
+    def anchor(self) -> str:
+        return f"flag-{self.flag_id}-event-{self.number}"

@@ -1,0 +1,29 @@
+"""Filters in the words of the field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from rubricweb.banks.models import Bank, Item
+    from rubricweb.corpus.models import Collection, Passage, Topic
+
+
+class FlagQuerySet(models.QuerySet[Any]):
+    def of(self, collection: Collection) -> FlagQuerySet:
+        return self.filter(bank__collection=collection)
+
+    def open(self) -> FlagQuerySet:
+        return self.filter(resolved_at__isnull=True)
+
+    def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
+        """Exactly about this: those of a cell are not those of its item."""
+        return self.filter(bank=bank, topic=topic, item=item, passage=passage)
+
+    def ready(self) -> FlagQuerySet:
+        """With all that a thread shows, but the text of its passage."""
+        related = ("bank__collection", "topic", "item__revision", "revision", "passage", "by", "assignee")
+        found = self.select_related(*related).defer("passage__text")
+        return found.prefetch_related("events__by", "events__assignee")

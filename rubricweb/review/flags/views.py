@@ -1,0 +1,175 @@
+"""Threads about an item, a passage or a cell; one thread; and the inbox of all of a collection."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse, QueryDict
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.review.flags import access, actions, selectors
+from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
+from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, Saying
+from rubricweb.review.flags.models import Flag
+from rubricweb.review.flags.selectors import InboxQuery
+from rubricweb.review.flags.subjects import Kind, Subject
+
+PAGE_FLAGS = 50
+QUERY = ("state", "who", "kind", "topic")
+DONE = {Saying.REPLY: "Reply saved.", Saying.RESOLVE: "Flag resolved.", Saying.REOPEN: "Flag opened again."}
+
+
+@require_safe
+def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The collection's flags, by the filters in the address."""
+    collection = collection_for(request.user, slug)
+    form = InboxForm(request.GET, selectors.flagged_topics(collection))
+    query = InboxQuery(**{name: form.value(name, getattr(InboxQuery(), name)) for name in QUERY})
+    listed = selectors.listed(collection, query, request.user)
+    page = Paginator(listed, PAGE_FLAGS).get_page(form.value("page", 1))
+    context = {
+        "collection": collection,
+        "section": "flags",
+        "form": form,
+        "query": query,
+        "page": page,
+        "rows": selectors.rows(page, request.user),
+        "counts": selectors.inbox_counts(collection, request.user),
+    }
+    return page_or_part(request, "review/flags/inbox.html", context, part="inbox")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """The threads about an item, a passage or a cell; POST opens another."""
+    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    named = {name: request.GET.get(name, "") for name in ("item", "passage")}
+    subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
+    form = NewFlagForm(subject, _sent(request), kind=request.GET.get("kind", ""))
+    flag = _opened(form, request) if form.is_valid() else None
+    context = subject_context(request, subject) | {"form": form}
+    if flag is None:
+        part = "panel" if "panel" in request.GET else "threads"
+        return form_response(request, "review/flags/subject.html", context, part=part)
+    messages.success(request, f"{flag.get_kind_display().capitalize()}: saved.")
+    context |= {"form": NewFlagForm(subject), "fresh": flag.pk}
+    to = f"{subject.address}#flag-{flag.pk}"
+    return after_post(request, "review/flags/subject.html#threads", context, to=to)
+
+
+def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
+    """What `review/flags/_threads.html` shows, with an empty form; a cell's panel shows it too."""
+    return {
+        "collection": subject.bank.collection,
+        "section": "topics",
+        "bank": subject.bank,
+        "topic": subject.topic,
+        "subject": subject,
+        "form": NewFlagForm(subject),
+        "threads": selectors.threads(subject, request.user),
+        "nearby": selectors.nearby(subject),
+        "members": selectors.members_who_answer(subject.bank.collection),
+    }
+
+
+def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
+    """None where it is refused; the form then says why."""
+    said = form.cleaned_data
+    try:
+        return actions.open_flag(
+            form.subject, kind=Kind(said["kind"]), text=said["text"], by=request.user, uid=said["uid"]
+        )
+    except FlagError as refusal:
+        form.add_error("text", str(refusal))
+        return None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
+    """One thread; POST replies, resolves or opens it again."""
+    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    flag = access.flag_for(request.user, slug, flag_id, needed=needed)
+    if request.method != "POST":
+        return _thread_page(request, flag, {})
+    form = ReplyForm(request.POST)
+    if not form.is_valid():
+        return _thread_page(request, flag, _refused(form), status=422)
+    try:
+        _say(flag, form, request)
+    except MovedMeanwhile as moved:
+        return _thread_page(request, _again(request, flag), _refused(form, moved), status=409)
+    except FlagError as refusal:
+        form.add_error("text", str(refusal))
+        return _thread_page(request, flag, _refused(form), status=422)
+    messages.success(request, DONE[Saying(form.cleaned_data["verb"])])
+    return _after(request, flag)
+
+
+def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> None:
+    said = form.cleaned_data
+    words = {"text": said["text"], "by": request.user, "uid": said["uid"]}
+    if said["verb"] == Saying.REPLY:
+        actions.reply(flag, **words)
+        return
+    access.require_decider(request.user, flag)
+    decide = actions.resolve if said["verb"] == Saying.RESOLVE else actions.reopen
+    decide(flag, seen=said["seen"], **words)
+
+
+@require_POST
+def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
+    """Give the flag to somebody, or to nobody."""
+    flag = access.flag_for(request.user, slug, flag_id, needed=roles.TO_ASSESS)
+    access.require_decider(request.user, flag)
+    form = AssignForm(request.POST, selectors.members_who_answer(flag.bank.collection))
+    if not form.is_valid():
+        messages.error(request, "Choose a member who may answer flags.")
+        return _after(request, flag)
+    said = form.cleaned_data
+    try:
+        actions.assign(flag, to=said["assignee"], seen=said["seen"], by=request.user, uid=said["uid"])
+    except MovedMeanwhile as moved:
+        mine = {"moved": moved, "mine": f"Assign to {said['assignee'] or 'nobody'}"}
+        return _thread_page(request, _again(request, flag), mine, status=409)
+    messages.success(request, f"Assigned to {said['assignee'] or 'nobody'}.")
+    return _after(request, flag)
+
+
+def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, object]:
+    """The words as they were sent, and why they were not saved."""
+    text, verb = form.data.get("text", ""), form.data.get("verb", "")
+    mine = verb.capitalize() if verb in Saying.values else ""
+    return {"said": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
+
+
+def _again(request: HtmxRequest, flag: Flag) -> Flag:
+    return access.flag_for(request.user, flag.bank.collection.slug, flag.pk)
+
+
+def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int = 200) -> HttpResponse:
+    context = {
+        "collection": flag.bank.collection,
+        "section": "flags",
+        "bank": flag.bank,
+        "topic": flag.topic,
+        "members": selectors.members_who_answer(flag.bank.collection),
+        "thread": selectors.thread(flag, request.user),
+        **more,
+    }
+    response = page_or_part(request, "review/flags/flag.html", context, part="thread")
+    response.status_code = status
+    return response
+
+
+def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
+    """The thread as it is now."""
+    if request.htmx:
+        return _thread_page(request, _again(request, flag), {"is_fresh": True})
+    return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
+
+
+def _sent(request: HtmxRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
