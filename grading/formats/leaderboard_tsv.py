@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,16 +22,26 @@ class LeaderboardRow:
     n_topics: int
 
 
-def leaderboard_lines(rows: Iterable[LeaderboardRow], comments: Sequence[str] = ()) -> list[str]:
+def leaderboard_lines(
+    rows: Iterable[LeaderboardRow],
+    comments: Sequence[str] = (),
+    beside: Mapping[str, Sequence[float | None]] | None = None,
+) -> list[str]:
     """The lines of the file, without line breaks; numbers with all their digits.
+
+    `beside` has further columns by their names, with a value a row.
 
     >>> leaderboard_lines([LeaderboardRow("bm25", 0.5, None, 1)], ["Rubric-Cover@20"])[-1].split("\\t")
     ['bm25', '0.5', '-', '1']
     """
-    header = [f"# {comment}" for comment in comments] + ["run_tag\tscore\tstderr\tn_topics"]
-    return header + [
-        f"{row.run_tag}\t{_number(row.score)}\t{_number(row.stderr)}\t{row.n_topics}" for row in rows
-    ]
+    further = beside or {}
+    lines = [f"# {comment}" for comment in comments]
+    lines.append("\t".join(("run_tag", "score", "stderr", "n_topics", *further)))
+    for place, row in enumerate(rows):
+        numbers = (_number(values[place]) for values in further.values())
+        told = (row.run_tag, _number(row.score), _number(row.stderr), str(row.n_topics), *numbers)
+        lines.append("\t".join(told))
+    return lines
 
 
 def write_leaderboard(path: Path, rows: Iterable[LeaderboardRow], comments: Sequence[str] = ()) -> None:
@@ -40,4 +50,6 @@ def write_leaderboard(path: Path, rows: Iterable[LeaderboardRow], comments: Sequ
 
 
 def _number(value: float | None) -> str:
-    return UNDEFINED if value is None or math.isnan(value) else repr(float(value))
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return str(value) if isinstance(value, int) else repr(float(value))

@@ -18,8 +18,10 @@ def qrels_name(spec: BoardSpec) -> str:
     return _joined(*_whose(spec), mode, by) + ".qrels"
 
 
-def leaderboard_name(spec: BoardSpec) -> str:
-    return _joined(*_whose(spec), stating.measure_name(spec), f"t{spec.measure.min_grade}") + ".tsv"
+def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
+    version = f"version{spec.version.number}" if spec.version else ""
+    measure = f"{stating.measure_name(spec)}_t{spec.measure.min_grade}"
+    return _joined(*_whose(spec), version, spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:

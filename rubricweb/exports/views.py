@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -12,11 +12,18 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.exports import naming, selectors
-from rubricweb.leaderboards import choices, stating
+from rubricweb.leaderboards import choices, documents
 from rubricweb.leaderboards import selectors as leaderboards
+from rubricweb.leaderboards.boards import Board
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.screens import query_of
 from rubricweb.leaderboards.views import refused
+
+WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
+    "tsv": (documents.tsv_lines, "text/tab-separated-values; charset=utf-8"),
+    "tex": (documents.tex_lines, "text/x-tex; charset=utf-8"),
+    "json": (documents.json_lines, "application/json"),
+}
 
 
 @require_safe
@@ -51,14 +58,17 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The board as TSV."""
+    """The board as TSV, or as JSON or LaTeX if the address says so."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
     if not form.is_valid():
         return _back(request, slug)
-    lines = stating.tsv_lines(leaderboards.board(form.spec))
-    name = naming.leaderboard_name(form.spec)
-    return _download(lines, name=name, content_type="text/tab-separated-values; charset=utf-8")
+    written = WRITTEN.get(request.GET.get("format", "tsv"))
+    if written is None:
+        return _back(request, slug)
+    lines, content_type = written
+    name = naming.leaderboard_name(form.spec, request.GET.get("format", "tsv"))
+    return _download(lines(leaderboards.board(form.spec)), name=name, content_type=content_type)
 
 
 def _download(lines: Iterable[str], *, name: str, content_type: str) -> StreamingHttpResponse:

@@ -155,7 +155,8 @@ def item_scores(pool: TopicPool, ratings: Ratings, measure: Measure, weights: We
     if measure.name == WEIGHTED_COVER:
         return rubric_cover.weighted_cover(ratings, ranked, [weight for _, weight in weighed], **at)
     if measure.name == NORMALISED_COVER:
-        return rubric_cover.normalised_cover(ratings, ranked, **at)
+        found = rubric_cover.normalised_cover(ratings, ranked, **at)
+        return np.nan_to_num(found) if measure.is_workbench else found
     if measure.name == ALPHA_NDCG:
         return alpha_ndcg(ratings, ranked, doc_ids=pool.doc_ids, **at)
     if measure.is_cover:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from grading.measures.paired_tests import PairedTest
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards import choices
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.grades.humans import Source
+from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.leaderboards import choices, columns
+from rubricweb.leaderboards.boards import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
+ANY_MEASURE = "ndcg_cut_10"
 
 
 def add_label_arguments(parser: ArgumentParser) -> None:
@@ -54,6 +58,44 @@ def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
     min_grade = choices.default_min_grade(config) if stated is None else stated
     wanted = Measure(measure, min_grade, cutoff, choices.mode_named(options["mode"]), options["min_answers"])
     return BoardSpec(collection, config, bank, kinds, choices.measure_chosen(config, wanted))
+
+
+def add_board_arguments(parser: ArgumentParser) -> None:
+    """What a board depends on besides its labels; the same words as in its address."""
+    parser.add_argument("--cutoff", type=int, default=20, help="passages that measures of items look at (20)")
+    parser.add_argument("--columns", default="", metavar="M,M", help="further measures; rag24 for that set")
+    parser.add_argument(
+        "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
+    )
+    parser.add_argument("--ratings", default="grader", help="by grader (default), corrected or humans")
+    parser.add_argument("--bank-version", type=int, metavar="N", help="number of a version of the bank")
+    parser.add_argument("--by-subtopic", action="store_true", help="average over subtopics, then topics")
+    parser.add_argument("--topic", default="", metavar="QUERY_ID", help="only this topic")
+    parser.add_argument("--subtopic", default="", metavar="FACET_ID", help="only this subtopic of --topic")
+    parser.add_argument("--missing", default="zero", help="a topic that a run lacks: zero (default) or skip")
+    parser.add_argument("--definition", default="papers", help="papers (default), workbench or workbench_0")
+    parser.add_argument("--test", default="randomisation", help="paired test: randomisation (default) or t")
+
+
+def board_spec_of(options: Options) -> BoardSpec:
+    """Raises BoardError, which says what there is instead."""
+    spec = spec_of(options, measure=ANY_MEASURE, cutoff=options["cutoff"])
+    definition = choices.one_of(Definition, options["definition"], "definition")
+    asked = replace(spec.measure, relevant=options["relevant"], definition=definition)
+    measure = choices.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
+    found = replace(
+        spec,
+        measure=measure,
+        version=choices.version_numbered(spec.bank, options["bank_version"]),
+        source=choices.one_of(Source, options["ratings"], "ratings"),
+        missing=choices.one_of(Missing, options["missing"], "missing"),
+        by_subtopic=options["by_subtopic"],
+        topic=options["topic"],
+        facet=options["subtopic"],
+        test=choices.one_of(PairedTest, options["test"], "test"),
+    )
+    further = ",".join(columns.RAG24) if options["columns"] == "rag24" else options["columns"]
+    return columns.with_columns(choices.scope_chosen(found), further)
 
 
 def collection_named(slug: str) -> Collection:

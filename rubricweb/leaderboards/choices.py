@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from enum import StrEnum
+from typing import TypeVar
 
-from grading.errors import UnknownMeasure
+from grading.errors import UnknownMeasure, UnknownPrompt
 from grading.measures import trec_eval
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import RUBRIC_COVER, Measure
+from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, Measure
 from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
+from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
+
+Word = TypeVar("Word", bound=StrEnum)
 
 MAX_CUTOFF = 100_000
 COMMON_MEASURES = (
-    RUBRIC_COVER,
+    *ITEM_MEASURES,
     "ndcg_cut_10",
     "ndcg_cut_20",
     "P_10",
@@ -96,8 +101,14 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """4 of the 0-5 scale (RUBRIC 4.5); labels and checked answers count from 1."""
-    return 4 if config.purpose == Purpose.RATE else 1
+    """4 of the 0-5 scale (RUBRIC 4.5), the top of a shorter one; labels and checked answers count from 1."""
+    if config.purpose != Purpose.RATE:
+        return 1
+    try:
+        scale = spec_of(config).prompt.scale
+    except UnknownPrompt:
+        scale = None
+    return min(4, scale[1]) if scale else 4
 
 
 def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:
@@ -105,24 +116,71 @@ def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:
     _within("min_grade", measure.min_grade, MAX_RATING)
     _within("cutoff", measure.cutoff, MAX_CUTOFF)
     _within("min_answers", measure.min_answers, MAX_CUTOFF)
-    if measure.is_cover:
-        if config.purpose == Purpose.DIRECT:
-            text = (
-                f"{grader_name(config)} labels passages and Rubric-Cover needs items: use a trec_eval measure"
-            )
-            raise BoardError("measure", text)
-        return measure
-    return replace(measure, name=measure_named(measure.name))
+    measure = replace(measure, name=measure_named(measure.name))
+    if not measure.is_trec and config.purpose == Purpose.DIRECT:
+        text = (
+            f"{grader_name(config)} labels passages and {measure.name} needs items: use a trec_eval measure"
+        )
+        raise BoardError("measure", text)
+    if measure.is_workbench:
+        return _of_the_workbench(config, measure)
+    return measure
 
 
-def measure_named(name: str) -> str:
-    """Rubric-Cover, or trec_eval's own name of a measure."""
-    if name == RUBRIC_COVER:
+def _of_the_workbench(config: GraderConfig, measure: Measure) -> Measure:
+    """It has no measures of items but cover, and without ratings its label is the number of right answers."""
+    if not measure.is_trec and measure.name not in (RUBRIC_COVER, NORMALISED_COVER):
+        raise BoardError("measure", f"the Workbench does not define {measure.name}")
+    if measure.is_trec and config.purpose == Purpose.VERIFY:
+        return replace(measure, mode=LabelMode.COUNT, min_grade=1)
+    return measure
+
+
+def measure_named(name: str, *, field: str = "measure") -> str:
+    """A measure of items, or trec_eval's own name of one of labels."""
+    if name in ITEM_MEASURES:
         return name
     try:
         return trec_eval.validate(name)
     except UnknownMeasure as error:
-        raise BoardError("measure", f"{error}, and {RUBRIC_COVER}") from error
+        raise BoardError(field, f"{error}, and {', '.join(ITEM_MEASURES)}") from error
+
+
+def scope_chosen(spec: BoardSpec) -> BoardSpec:
+    """`spec`, once the topic and subtopic that it is limited to are there."""
+    if spec.facet and not spec.topic:
+        raise BoardError("topic", f"name the topic of the subtopic {spec.facet}")
+    topics = spec.collection.topics.filter(query_id=spec.topic) if spec.topic else None
+    if topics is not None and not topics.exists():
+        raise BoardError("topic", f"{spec.collection.slug} has no topic {spec.topic}")
+    if spec.facet and spec.bank is not None:
+        asked = spec.bank.items.active().filter(topic__query_id=spec.topic)
+        known = sorted(set(asked.values_list("facet_id", flat=True)) - {""})
+        if spec.facet not in known:
+            text = f"topic {spec.topic} has no items of subtopic {spec.facet}; there are {_listed(known)}"
+            raise BoardError("facet", text)
+    return spec
+
+
+def version_numbered(bank: Bank | None, number: int | None) -> BankVersion | None:
+    """The version of that number; without a number, the bank as it is now."""
+    if number is None:
+        return None
+    found = bank.versions.filter(number=number).first() if bank else None
+    if found is None:
+        known = (
+            _listed(f"{version.number} ({version.name})" for version in bank.versions.all()) if bank else ""
+        )
+        raise BoardError("version", f"no version {number} of bank {bank}; there are {known or 'none'}")
+    return found
+
+
+def one_of(kind: type[Word], name: str, field: str) -> Word:
+    """A member of an enumeration by its name."""
+    try:
+        return kind(name)
+    except ValueError:
+        raise BoardError(field, f"no {field} {name!r}; known are {_listed(kind)}") from None
 
 
 def mode_named(name: str) -> LabelMode:

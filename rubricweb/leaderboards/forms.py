@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from django import forms
 from django.db.models import Count
 
+from grading.measures.paired_tests import PairedTest
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import RUBRIC_COVER, Measure
+from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards import choices
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards import choices, columns
+from rubricweb.leaderboards.boards import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
 
 KINDS = (("", "all that it grades"), (ItemKind.QUESTION, "questions"), (ItemKind.NUGGET, "nuggets"))
@@ -24,11 +27,29 @@ MODES = (
     (LabelMode.BINARY, "binary at the threshold"),
     (LabelMode.COUNT, "count of items"),
 )
+SOURCES = (
+    ("", "the grader"),
+    (Source.CORRECTED, "the grader, corrected by people"),
+    (Source.HUMANS, "people only"),
+)
+DEFINITIONS = (
+    ("", "as in the papers"),
+    (Definition.WORKBENCH, "the published Workbench"),
+    (Definition.WORKBENCH_0, "the Workbench, ranks from 0"),
+)
+MISSING = (("", "counts 0"), (Missing.SKIP, "is left out of its mean"))
+UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
+TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
 class GraderField(forms.ModelChoiceField):
     def label_from_instance(self, config: GraderConfig) -> str:
         return choices.grader_name(config)
+
+
+class VersionField(forms.ModelChoiceField):
+    def label_from_instance(self, version: BankVersion) -> str:
+        return f"{version.bank.name} {version.number}: {version.name}"
 
 
 class LabelForm(forms.Form):
@@ -73,31 +94,78 @@ class LabelForm(forms.Form):
                 raise BoardError("bank", "Make a bank of questions or nuggets first.")
             kinds = choices.kinds_chosen(config, self.cleaned_data["kind"])
             measure = choices.measure_chosen(config, self.measure_chosen())
+            self.spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
-            return
-        self.spec = BoardSpec(self.collection, config, bank, kinds, measure)
+
+    def refined(self, spec: BoardSpec) -> BoardSpec:
+        """The spec with what further controls say. Raises BoardError."""
+        return spec
 
 
 class BoardForm(LabelForm):
-    """All controls of a board."""
+    """All controls of a board; those that are left empty are as MEASURES has them."""
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
-    cutoff = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Cover: first k")
-
-    def clean_measure(self) -> str:
-        try:
-            return choices.measure_named(self.cleaned_data["measure"])
-        except BoardError as error:
-            raise forms.ValidationError(str(error)) from error
+    cutoff = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Items: first k")
+    columns = forms.CharField(
+        max_length=600,
+        required=False,
+        label="Further columns",
+        help_text="Names between commas: cover-5, P_20:5, ndcg_cut_10, judgments/map",
+    )
+    relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
+    source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
+    version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
+    units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")
+    missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
+    definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
+    test = forms.ChoiceField(choices=TESTS, required=False, label="Paired test")
+    topic = forms.CharField(max_length=200, required=False, label="Only topic")
+    facet = forms.CharField(max_length=200, required=False, label="Only subtopic")
+    sort = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
+    paused = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
     field_order = ("grader", "bank", "kind", "measure", "min_grade", "cutoff", "mode", "min_answers")
 
+    def __init__(self, sent: Mapping[str, str], *, collection: Collection, auto_id: str = "id_%s") -> None:
+        super().__init__(sent, collection=collection, auto_id=auto_id)
+        self.fields["version"].queryset = BankVersion.objects.filter(
+            bank__collection=collection
+        ).select_related("bank")
+
+    def clean_measure(self) -> str:
+        try:
+            columns.measure_of(self.cleaned_data["measure"], Measure())
+        except BoardError as error:
+            raise forms.ValidationError(str(error)) from error
+        return str(self.cleaned_data["measure"])
+
     def measure_chosen(self) -> Measure:
-        picked, by_labels = self.cleaned_data, super().measure_chosen()
-        return Measure(
-            picked["measure"], by_labels.min_grade, picked["cutoff"], by_labels.mode, by_labels.min_answers
+        picked = self.cleaned_data
+        base = replace(
+            super().measure_chosen(),
+            cutoff=picked["cutoff"],
+            relevant=picked["relevant"] or 0,
+            definition=Definition(picked["definition"] or Definition.PAPERS),
         )
+        return columns.measure_of(picked["measure"], base)
+
+    def refined(self, spec: BoardSpec) -> BoardSpec:
+        picked, version = self.cleaned_data, self.cleaned_data["version"]
+        if version and version.bank != spec.bank:
+            raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
+        found = replace(
+            spec,
+            version=version,
+            source=Source(picked["source"] or Source.GRADER),
+            missing=Missing(picked["missing"] or Missing.ZERO),
+            by_subtopic=bool(picked["units"]),
+            topic=picked["topic"],
+            facet=picked["facet"],
+            test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
+        )
+        return columns.with_columns(choices.scope_chosen(found), picked["columns"])
 
 
 def _defaults(

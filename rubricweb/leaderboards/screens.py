@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.urls import reverse
 
 from grading.figures.leaderboard import leaderboard_figure
 from grading.formats.leaderboard_tsv import LeaderboardRow
 from grading.measures.influence import TIED_DECIMALS
-from rubricweb.leaderboards import moves, stating
-from rubricweb.leaderboards.boards import Board, TopicRow
+from grading.types import ItemKind
+from rubricweb.leaderboards import moves, stating, whiskers
+from rubricweb.leaderboards.boards import Board, BoardRow, TopicRow
+from rubricweb.leaderboards.columns import NUGGET_SET, RAG24
 from rubricweb.leaderboards.forms import LabelForm
+from rubricweb.leaderboards.heads import changed, heads, in_order, is_ranked, score_head
+from rubricweb.leaderboards.whiskers import Whisker
+
+REFINEMENTS = ("source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test")
+"""Controls that stay out of sight until they are used."""
+MARKED_FROM = 5
+"""With fewer runs percentiles say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +35,78 @@ class Column:
     next: str
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row as the table shows it."""
+
+    row: BoardRow
+    rose: int
+    """Places since the last change of order; below 0 it fell."""
+    whisker: Whisker | None
+    lanes: tuple[str, ...]
+    mark: str
+    """Above which percentile of all runs: 85, 75 or none."""
+
+    @property
+    def fell(self) -> int:
+        return -self.rose
+
+
 def query_of(form: LabelForm) -> str:
     """The form as the tail of an address, with its defaults spelled out."""
-    return urlencode(
-        {name: form[name].value() for name in form.fields if form[name].value() not in (None, "")}
-    )
+    said = {name: form[name].value() for name in form.fields}
+    return urlencode({name: value for name, value in said.items() if value not in (None, "", False)})
 
 
 def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str, object]:
     """Context of the board: its rows with their moves, the figure, and what it states."""
+    sort = sent.get("sort", "")
+    rendering, label = moves.rendering(board, sent), stating.measure_name(board.spec)
+    axis = whiskers.axis(board)
     return {
         "board": board,
-        "rendering": moves.rendering(board, sent),
+        "rendering": rendering,
+        "lines": _lines(board, rendering, axis, sort),
+        "axis": axis,
+        "score_head": score_head(board, label, query, sort),
+        "heads": heads(board, query, sort),
+        "has_estimates": any(row.estimate for row in board.rows),
+        "sets": measure_sets(board, query),
+        "refined": any(name in dict(parse_qsl(query)) for name in REFINEMENTS),
+        "paused": bool(sent.get("paused")),
+        "pause": changed(query, paused="" if sent.get("paused") else "1"),
         "figure": _figure(board, query),
-        "measure_name": stating.measure_name(board.spec),
+        "measure_name": label,
         "statements": stating.statements(board),
     }
+
+
+def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
+    """Sets of columns in one click: pairs of label and query."""
+    if board.spec.bank is None:
+        return []
+    rag24 = changed(query, measure="cover-4", columns=",".join(w for w in RAG24 if w != "cover-4"), sort="")
+    first, *others = NUGGET_SET
+    sets = [("RAG'24 measures", rag24)]
+    if ItemKind.NUGGET in board.spec.kinds:
+        sets.append(("Nugget scores", changed(query, measure=first, columns=",".join(others), sort="")))
+    return sets
+
+
+def _lines(board: Board, rendering: moves.Rendering, axis: whiskers.Axis | None, sort: str) -> list[Line]:
+    rose = {line.row.run_id: line.rose for line in rendering.lines}
+    shown = whiskers.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
+    return [
+        Line(row, rose[row.run_id], axis.whisker(row) if axis else None, parts, _mark(board, row))
+        for row, parts in zip(in_order(board, sort), shown, strict=True)
+    ]
+
+
+def _mark(board: Board, row: BoardRow) -> str:
+    if board.marks is None or row.score is None or len(board.rows) < MARKED_FROM:
+        return ""
+    score = round(row.score, TIED_DECIMALS)
+    return "85" if score > board.marks.upper_15 else "75" if score > board.marks.upper_quarter else ""
 
 
 def topic_columns(run_tag: str, sort: str) -> list[Column]:

@@ -1,21 +1,36 @@
-"""What a board says of itself: on the page, in the TSV's comment lines and in the command's JSON."""
+"""What a board says of itself: on the page, in the comment lines of its files and in the command's JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from datetime import UTC, datetime
 
-from grading.formats.leaderboard_tsv import LeaderboardRow, leaderboard_lines
-from grading.measures.rank_correlation import Correlation
+from grading.measures.bootstrap import LEVEL, RESAMPLES
+from grading.measures.paired_tests import ALPHA, PairedTest
 from grading.types import Purpose
 from rubricweb import __version__
-from rubricweb.leaderboards.boards import Board, BoardCorrelation, BoardRow, BoardSpec
+from rubricweb.grades.humans import Source
+from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition
+from rubricweb.leaderboards.boards import Board, BoardSpec
+from rubricweb.leaderboards.columns import label_of
 
 Json = dict[str, object]
+
+TESTS = {PairedTest.RANDOMISATION: "randomisation test", PairedTest.T: "t test"}
+DEFINITIONS = {
+    Definition.PAPERS: "as in the papers",
+    Definition.WORKBENCH: "the published Workbench's",
+    Definition.WORKBENCH_0: "the published Workbench's, for ranks from 0",
+}
+SOURCES = {
+    Source.GRADER: "the grader",
+    Source.CORRECTED: "the grader, corrected by people",
+    Source.HUMANS: "people only",
+}
 
 
 def measure_name(spec: BoardSpec) -> str:
     """As people write it: Rubric-Cover@20, or trec_eval's name."""
-    return f"Rubric-Cover@{spec.measure.cutoff}" if spec.measure.is_cover else spec.measure.name
+    return label_of(spec.measure)
 
 
 def threshold(spec: BoardSpec) -> str:
@@ -24,12 +39,20 @@ def threshold(spec: BoardSpec) -> str:
 
 def denominator(board: Board) -> str:
     """Over what the mean goes, in words."""
-    left_out = f"; {board.n_left_out} without are left out" if board.n_left_out else ""
-    if board.spec.measure.is_cover:
-        over = f"covered items / all items of the topic; mean over all {board.n_topics} topics with items"
-        return f"{over}{left_out}; a topic that a run lacks counts 0"
-    over = f"mean over all {board.n_topics} topics with grades"
-    return f"{over}{left_out}; a topic that a run lacks counts 0 (trec_eval -c)"
+    spec, n = board.spec, board.n_topics
+    lacking = "is left out of its mean" if spec.skips_missing else "counts 0"
+    over = "subtopics" if spec.by_subtopic and spec.topic else "topics"
+    macro = "; a topic is the mean over its subtopics" if spec.by_subtopic and not spec.topic else ""
+    if spec.measure.is_trec:
+        strict = "" if spec.skips_missing else " (trec_eval -c)"
+        left_out = f"; {board.n_left_out} without are left out" if board.n_left_out else ""
+        mean = f"mean over all {n} {over} with grades{left_out}{macro}"
+        return f"{mean}; a topic that a run lacks {lacking}{strict}"
+    without = board.n_left_out - board.n_undefined
+    left_out = f"; {without} without are left out" if without else ""
+    undefined = f"; {board.n_undefined} where it is 0 / 0 are left out" if board.n_undefined else ""
+    mean = f"mean over all {n} {over} with items{left_out}{undefined}{macro}"
+    return f"{_share(spec)}; {mean}; a topic that a run lacks {lacking}"
 
 
 def labels(spec: BoardSpec) -> str:
@@ -50,45 +73,58 @@ def labels(spec: BoardSpec) -> str:
 def statements(board: Board) -> list[tuple[str, str]]:
     """Pairs of name and value: everything that a reader needs to make this board again."""
     spec, config = board.spec, board.spec.config
-    bank = (
-        f"{spec.bank.name} ({kinds(spec)}s, {board.n_items} items, {board.items_stamp})"
-        if spec.bank
-        else "none: labels"
-    )
     said = [
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
-        ("grader", f"{config.llm}, {config.prompt_class}, back-end {config.backend}"),
-        ("bank", bank),
+        ("definition", DEFINITIONS[spec.measure.definition]),
+        ("grader", f"{config.llm}, {config.prompt_class}, back-end {config.backend}, config {config.pk}"),
+        ("ratings", SOURCES[spec.source]),
+        ("bank", bank(board)),
         ("threshold", f"grade {threshold(spec)}"),
     ]
-    if spec.measure.is_cover:
-        said.append(("cutoff", f"first {spec.measure.cutoff} passages by rank"))
-    else:
+    if spec.topic:
+        said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
+    if spec.measure.is_trec:
         said.append(("labels", labels(spec)))
         said.append(("relevant", f"label >= {spec.measure.level} (nDCG takes labels as gains)"))
-    said += [("denominator", denominator(board)), ("topics", str(board.n_topics)), ("RubricWeb", __version__)]
-    return said
+    else:
+        said.append(("cutoff", f"first {spec.measure.cutoff} passages by rank"))
+    said += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
+    said += [(column.label, column_stated(spec, column.token)) for column in spec.columns]
+    if board.verified[0]:
+        said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
+    said += [("uncertainty", uncertainty(board)), ("RubricWeb", __version__)]
+    return [*said, ("made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
 
 
-def kinds(spec: BoardSpec) -> str:
-    return "s and ".join(sorted(spec.kinds, reverse=True))
+def bank(board: Board) -> str:
+    """The bank with its version, or as of now, and the stamp of its items."""
+    spec = board.spec
+    if spec.bank is None:
+        return "none: labels"
+    when = f"version {spec.version.number}: {spec.version.name}" if spec.version else "as of now"
+    return f"{spec.bank.name} ({kinds(spec)}s, {board.n_items} items, {board.items_stamp}), {when}"
 
 
-def document(board: Board) -> Json:
-    """The board as one JSON document; what is undefined is null."""
-    return {
-        **_spec(board.spec),
-        "items": board.n_items,
-        "items_stamp": board.items_stamp,
-        "denominator": denominator(board),
-        "topics": board.n_topics,
-        "topics_left_out": board.n_left_out,
-        "judged_at": board.judged_at,
-        "version": __version__,
-        "rows": [_row(row) for row in board.rows],
-        "correlations": [_correlation(found) for found in board.correlations],
-    }
+def uncertainty(board: Board) -> str:
+    if board.top is None:
+        return "undefined with fewer than two topics or two runs"
+    level, runs = f"{100 * LEVEL:g} %", len(board.rows)
+    return (
+        f"{level} bootstrap intervals of scores ({RESAMPLES:,} resamples of topics); ranks that a paired "
+        f"{TESTS[board.test]} leaves open, Holm's correction over {runs * (runs - 1) // 2} pairs, "
+        f"{100 * ALPHA:g} % for all together"
+    )
+
+
+def column_stated(spec: BoardSpec, token: str) -> str:
+    column = next(column for column in spec.columns if column.token == token)
+    if column.is_judgments:
+        return f"human judgments, relevant from {spec.collection.min_relevant}"
+    whose = f"by {column.config} (config {column.config.pk}), " if column.config else ""
+    if column.measure.is_trec:
+        return f"{whose}relevant from label {column.measure.level}"
+    return f"{whose}grade >= {column.measure.min_grade}, first {column.measure.cutoff} passages"
 
 
 def grader(spec: BoardSpec) -> Json:
@@ -101,56 +137,20 @@ def grader(spec: BoardSpec) -> Json:
     }
 
 
-def tsv_lines(board: Board) -> list[str]:
-    """Comment lines that state everything, a header, one run a line."""
-    said = [f"{name}: {value}" for name, value in statements(board)]
-    said += [
-        f"{name} with {found.against} ({found.measure}): {_value(value)} over {value.n} runs"
-        for found in board.correlations
-        for name, value in (("Spearman", found.spearman), ("Kendall tau-b", found.kendall))
-    ]
-    return leaderboard_lines(tsv_rows(board), said)
+def kinds(spec: BoardSpec) -> str:
+    return "s and ".join(sorted(spec.kinds, reverse=True))
 
 
-def tsv_rows(board: Board) -> list[LeaderboardRow]:
-    return [LeaderboardRow(row.run_tag, row.score, row.stderr, row.n_topics) for row in board.rows]
-
-
-def _spec(spec: BoardSpec) -> Json:
+def _share(spec: BoardSpec) -> str:
+    """What is divided by what, for measures of items."""
     measure = spec.measure
-    by_labels: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers, "labels": labels(spec)}
-    depends: Json = {"cutoff": measure.cutoff} if measure.is_cover else {**by_labels, "level": measure.level}
-    return {
-        "collection": spec.collection.slug,
-        "measure": measure.name,
-        "grader": grader(spec),
-        "bank": spec.bank.name if spec.bank else None,
-        "kinds": sorted(spec.kinds),
-        "min_grade": measure.min_grade,
-        "threshold": threshold(spec),
-        **depends,
-    }
-
-
-def _row(row: BoardRow) -> Json:
-    return {
-        "rank": row.rank,
-        "run_tag": row.run_tag,
-        "score": row.score,
-        "stderr": row.stderr,
-        "n_topics": row.n_topics,
-        "n_answered": row.n_answered,
-        "judged": row.judged,
-    }
-
-
-def _correlation(found: BoardCorrelation) -> Json:
-    both: Mapping[str, Json] = {
-        name: {"value": value.value, "runs": value.n, "reason": value.reason}
-        for name, value in (("spearman", found.spearman), ("kendall", found.kendall))
-    }
-    return {"against": found.against, "measure": found.measure, **both}
-
-
-def _value(found: Correlation) -> str:
-    return f"void, {found.reason}" if found.value is None else f"{found.value:.4f}"
+    if measure.name.startswith(NUGGETS):
+        full, partial = measure.min_grade, measure.partial_grade
+        return f"credit / nuggets; support is a grade >= {full}, partial support >= {partial}"
+    if measure.name == NORMALISED_COVER:
+        return "covered items / items that any passage of the pool covers"
+    if measure.is_workbench:
+        return "covered items / items rated on any passage of the topic"
+    if measure.name == WEIGHTED_COVER:
+        return "weight of covered items / sum of the weights above 0"
+    return "covered items / all items of the topic" if measure.is_cover else "gain / gain of the ideal order"

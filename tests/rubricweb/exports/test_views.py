@@ -1,6 +1,7 @@
 """The export page and its downloads."""
 
 import html
+import json
 
 import pytest
 
@@ -70,10 +71,21 @@ def test_the_leaderboard_file(made, viewer, client_of):
     assert response["Content-Type"] == "text/tab-separated-values; charset=utf-8"
     assert response["Content-Disposition"].endswith('_P_2_t4.tsv"')
     assert lines[0] == "# collection: autumn"
-    assert lines[-4:] == [
-        "both\t0.75\t0.25\t2",
-        *(f"{tag}\t0.25\t0.25\t2" for tag in ("first", "lacks", "stray")),
+    assert [line.split("\t")[:4] for line in lines[-4:]] == [
+        ["both", "0.75", "0.25", "2"],
+        *([tag, "0.25", "0.25", "2"] for tag in ("first", "lacks", "stray")),
     ]
+
+
+def test_the_leaderboard_as_json_and_latex(made, viewer, client_of):
+    client, query = client_of(viewer), {"measure": "P_2", "columns": "rubric_cover"}
+    found = json.loads(text(client.get(TSV, {**query, "format": "json"})))
+    latex = client.get(TSV, {**query, "format": "tex"})
+
+    assert found["rows"][0]["columns"] == {"rubric_cover": 1.0}
+    assert latex["Content-Disposition"].endswith('_P_2_t4.tex"')
+    assert r"1--4 & both & 0.750 & 0.250 & 1.000 \\" in text(latex)
+    assert client.get(TSV, {**query, "format": "xml"}).status_code == 302
 
 
 @pytest.mark.parametrize("address", [QRELS, TSV])

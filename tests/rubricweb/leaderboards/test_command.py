@@ -56,11 +56,11 @@ def test_tsv_has_a_header_that_states_everything(made):
     comments = [line for line in lines if line.startswith("# ")]
 
     assert lines[len(comments) :] == [
-        "run_tag\tscore\tstderr\tn_topics",
-        "both\t0.75\t0.25\t2",
-        "first\t0.25\t0.25\t2",
-        "lacks\t0.25\t0.25\t2",
-        "stray\t0.25\t0.25\t2",
+        "run_tag\tscore\tstderr\tn_topics\trank_first\trank_last\tlow\thigh\tjudged\tverified",
+        "both\t0.75\t0.25\t2\t1\t4\t0.5\t1.0\t1.0\t-",
+        "first\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t1.0\t-",
+        "lacks\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t1.0\t-",
+        "stray\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t0.6666666666666666\t-",
     ]
     for stated in (
         "# measure: P_2",
@@ -81,7 +81,7 @@ def test_json_outranks_the_format(made):
     ("arguments", "told"),
     [
         (["--measure", "foo"], "no measure 'foo'; known are"),
-        (["--format", "xml"], "no format 'xml'; known are json, tsv"),
+        (["--format", "xml"], "no format 'xml'; known are json, tsv, tex"),
         (["--bank", "old"], "autumn has no bank old; its banks are main"),
         (["--min-grade", "0"], "min grade is 0, expected 1 to 5"),
         (["--cutoff", "0"], "cutoff is 0, expected 1 to 100000"),

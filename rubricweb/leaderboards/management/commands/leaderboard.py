@@ -1,16 +1,14 @@
 """Print the leaderboard of a collection."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from rubricweb.leaderboards import selectors, stating
-from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
+from rubricweb.leaderboards import documents, selectors
+from rubricweb.leaderboards.arguments import add_board_arguments, add_label_arguments, board_spec_of
+from rubricweb.leaderboards.boards import Board
 from rubricweb.leaderboards.errors import BoardError
-
-FORMATS = ("json", "tsv")
 
 
 class Command(BaseCommand):
@@ -19,21 +17,26 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_label_arguments(parser)
         parser.add_argument(
-            "--measure", default="rubric_cover", metavar="M", help="rubric_cover or a trec_eval measure"
+            "--measure",
+            default="rubric_cover",
+            metavar="M",
+            help="what ranks the runs: rubric_cover, cover-4, P_20:5",
         )
-        parser.add_argument(
-            "--cutoff", type=int, default=20, help="passages of a run that Rubric-Cover looks at (20)"
-        )
-        parser.add_argument("--format", default="json", help="json (default) or tsv")
+        add_board_arguments(parser)
+        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
         parser.add_argument("--json", action="store_true", help="the same as --format json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = "json" if options["json"] else options["format"]
-        if form not in FORMATS:
-            raise CommandError(f"no format {form!r}; known are {', '.join(FORMATS)}")
+        if form not in documents.FORMATS:
+            raise CommandError(f"no format {form!r}; known are {', '.join(documents.FORMATS)}")
         try:
-            board = selectors.board(spec_of(options, measure=options["measure"], cutoff=options["cutoff"]))
+            board = selectors.board(board_spec_of(options))
         except BoardError as error:
             raise CommandError(str(error)) from error
-        text = json.dumps(stating.document(board), indent=1, allow_nan=False, ensure_ascii=False)
-        self.stdout.write(text if form == "json" else "\n".join(stating.tsv_lines(board)))
+        self.stdout.write(_text(board, form))
+
+
+def _text(board: Board, form: str) -> str:
+    lines = {"json": documents.json_lines, "tsv": documents.tsv_lines, "tex": documents.tex_lines}[form]
+    return "\n".join(lines(board))

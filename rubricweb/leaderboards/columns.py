@@ -1,0 +1,127 @@
+"""Measures by short names, as addresses and the command line have them: `cover-4`, `P_20:5`, `judgments/map`.
+
+A name may begin with whose labels it scores (`judgments/`, `grader-7/`) and end with the passages that it
+looks at (`@10`, for measures of items) and the lowest grade that counts (`:5`). What it leaves out is the
+board's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from grading.types import MAX_RATING
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, Measure
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.boards import BoardSpec, Column
+from rubricweb.leaderboards.errors import BoardError
+
+MAX_COLUMNS = 20
+RAG24 = ("cover-1", "cover-4", "cover-5", "qrels-ndcg", "qrels-1", "qrels-4", "qrels-5")
+"""The measures of the TREC RAG'24 rubric evaluation (EXAM 7), all at 20 passages."""
+NUGGET_SET = (
+    "nuggets_strict_vital",
+    "nuggets_strict_all",
+    "nuggets_vital",
+    "nuggets_all",
+    "nuggets_weighted",
+)
+JUDGMENTS = "judgments"
+_ALIAS = re.compile(r"(cover|qrels)-([1-5]|ndcg)")
+_TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
+_NAMES = {
+    RUBRIC_COVER: "Rubric-Cover",
+    "normalised_cover": "Normalised cover",
+    "weighted_cover": "Weighted cover",
+    "alpha_ndcg": "\N{GREEK SMALL LETTER ALPHA}-nDCG",
+}
+
+
+def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
+    """The board with further columns, from names between commas. Raises BoardError."""
+    tokens = list(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
+    if len(tokens) > MAX_COLUMNS:
+        raise BoardError("columns", f"{len(tokens)} columns, expected at most {MAX_COLUMNS}")
+    return replace(spec, columns=tuple(_column(token, spec) for token in tokens))
+
+
+def measure_of(token: str, measure: Measure) -> Measure:
+    """The measure that a name without a source stands for."""
+    if alias := _ALIAS.fullmatch(token):
+        return _rag24(alias, measure)
+    found = _TOKEN.fullmatch(token)
+    if not found or found[1]:
+        raise BoardError("measure", f"{token!r} is no measure; examples are cover-4, ndcg_cut_10, P_20:5")
+    name = choices.measure_named(found[2])
+    cutoff = int(found[3]) if found[3] else measure.cutoff
+    if found[3] and name not in ITEM_MEASURES:
+        raise BoardError(
+            "measure", f"{token}: a measure of trec_eval has its cutoff in its name, as P_20 has"
+        )
+    min_grade, relevant = measure.min_grade, measure.relevant
+    if found[4]:
+        min_grade, relevant = int(found[4]), 0
+    if not 1 <= min_grade <= MAX_RATING:
+        raise BoardError("measure", f"{token}: grades count from 1 to {MAX_RATING}")
+    return replace(measure, name=name, cutoff=cutoff, min_grade=min_grade, relevant=relevant)
+
+
+def label_of(measure: Measure, *, grade: bool = False) -> str:
+    """As people write it: Rubric-Cover@20, P_20, and with `grade` from which grade on."""
+    reached = f" \N{GREATER-THAN OR EQUAL TO} {measure.min_grade}" if grade else ""
+    if measure.is_trec:
+        return measure.name if "ndcg" in measure.name.lower() else measure.name + reached
+    short = measure.name.removeprefix(NUGGETS).replace("_", " ")
+    return f"{_NAMES.get(measure.name, f'Nuggets, {short}')}@{measure.cutoff}{reached}"
+
+
+def _column(token: str, spec: BoardSpec) -> Column:
+    source, _, name = token.rpartition("/")
+    measure = spec.measure
+    if source == JUDGMENTS:
+        return _judged(token, name)
+    if not source:
+        wanted = _in_field(spec.config, name, measure)
+        return Column(token, label_of(wanted, grade=wanted.min_grade != measure.min_grade), wanted)
+    other = _grader(spec.collection, source)
+    base = replace(measure, min_grade=choices.default_min_grade(other), relevant=0)
+    wanted = _in_field(other, name, base)
+    return Column(token, f"{label_of(wanted)} by {other}", wanted, config=other)
+
+
+def _in_field(config: GraderConfig, name: str, measure: Measure) -> Measure:
+    """Whatever is wrong with a column is told beside the field of columns."""
+    try:
+        return choices.measure_chosen(config, measure_of(name, measure))
+    except BoardError as error:
+        raise BoardError("columns", str(error)) from error
+
+
+def _judged(token: str, name: str) -> Column:
+    found = choices.measure_named(name, field="columns")
+    if found in ITEM_MEASURES:
+        raise BoardError("columns", f"judgments are of passages, and {found} needs items")
+    return Column(token, f"{found} by judgments", Measure(found), is_judgments=True)
+
+
+def _grader(collection: Collection, source: str) -> GraderConfig:
+    wanted = source.removeprefix("grader-")
+    scored = choices.scored_graders(collection)
+    found = next((row.config for row in scored if f"{row.config.pk}" == wanted), None)
+    if found is None:
+        known = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
+        raise BoardError("columns", f"no {source} with grades here; there are {known}")
+    return found
+
+
+def _rag24(alias: re.Match[str], measure: Measure) -> Measure:
+    kind, what = alias[1], alias[2]
+    plain = replace(measure, cutoff=20, relevant=0)
+    if what == "ndcg":
+        if kind == "cover":
+            raise BoardError("measure", "there is no cover-ndcg; there are " + ", ".join(RAG24))
+        return replace(plain, name="ndcg_cut_20")
+    name = RUBRIC_COVER if kind == "cover" else "P_20"
+    return replace(plain, name=name, min_grade=int(what))
