@@ -23,6 +23,7 @@ class Cell:
     mark: Mark = Mark.NONE
     title: str = ""
     """What a page says of it when it is pointed at."""
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ topics is one matrix product (`resampled`) and one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,15 @@ from grading.measures.resampling import UNDEFINED, Interval, interval
 
 Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
+Labels = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From stacked counts, shape (..., k, k), to a value each, shape (...)."""
 
 
 def contingency(
-    first: Sequence[int] | NDArray[np.int_],
-    second: Sequence[int] | NDArray[np.int_],
+    first: Labels,
+    second: Labels,
     *,
     rows: Sequence[int],
     columns: Sequence[int],
@@ -39,7 +41,8 @@ def contingency(
         raise ValueError(f"{one.size} labels against {other.size}, expected a pair of each thing")
     is_row = one[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
     is_column = other[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
-    return is_row.astype(np.int64) @ is_column.astype(np.int64)
+    counts: Counts = is_row.astype(np.int64) @ is_column.astype(np.int64)
+    return counts
 
 
 def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Counts:

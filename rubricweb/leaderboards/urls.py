@@ -8,4 +8,5 @@ urlpatterns = [
     path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
     path("", include("rubricweb.leaderboards.meta.urls")),
     path("", include("rubricweb.leaderboards.agreement.urls")),
+    path("", include("rubricweb.leaderboards.influence.urls")),
 ]

@@ -1,0 +1,154 @@
+"""The tables of influence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from grading.formats.sheets import Cell, Sheet, number
+from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
+from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
+from rubricweb.leaderboards.meta.sheets import span
+
+Texts = Mapping[tuple[int, str], str]
+Link = Callable[[int], str]
+"""From a topic id to the address of its grid."""
+
+ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
+    "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
+    "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),
+    "easy": ("Easiest for runs", lambda row: (-_or(row.by_runs, -2), -_or(row.by_passages, -2))),
+    "misleading": ("Discriminate least", lambda row: (_or(row.tells_runs, 2), _or(row.tells_passages, 2))),
+}
+
+
+def ordered(rows: Sequence[ItemRow], order: str) -> list[ItemRow]:
+    return sorted(rows, key=ORDERS.get(order, ORDERS["effect"])[1])
+
+
+def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
+    lines = [
+        (
+            Cell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),
+            Cell(row.query_id),
+            *(
+                Cell(number(value))
+                for value in (row.by_runs, row.by_passages, row.tells_runs, row.tells_passages)
+            ),
+            Cell(number(row.influence.tau)),
+            Cell(str(row.influence.n_swapped)),
+            Cell(str(row.influence.largest_move)),
+            Cell(signed(row.influence.mean_change)),
+        )
+        for row in rows
+    ]
+    columns = (
+        "Item",
+        "Topic",
+        "Runs",
+        "Passages",
+        "r over runs",
+        "r over passages",
+        "\N{GREEK SMALL LETTER TAU} without",
+        "Swaps",
+        "Largest move",
+        "Mean change",
+    )
+    said = (
+        "runs, passages: share that covers the item; r: corrected item-total correlation",
+        "without: the board without this item, against the board",
+    )
+    return Sheet("Items", columns, tuple(lines), 2, said)
+
+
+def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> Sheet:
+    lines = [
+        (
+            Cell(one.run_tag),
+            Cell(str(one.before)),
+            Cell(str(one.after)),
+            Cell(texts.get((one.row.topic_id, one.row.uid), one.row.uid), href=link(one.row.topic_id)),
+            Cell(one.row.query_id),
+        )
+        for one in rows
+    ]
+    columns = ("Run", "Rank", "Without it", "The item", "Topic")
+    return Sheet("Runs whose rank hangs on one item", columns, tuple(lines), 1, n_notes=2)
+
+
+def pairs(rows: Sequence[PairRow], texts: Texts, link: Link) -> Sheet:
+    lines = [
+        (
+            Cell(texts.get((one.topic_id, one.first), one.first), href=link(one.topic_id)),
+            Cell(texts.get((one.topic_id, one.second), one.second)),
+            Cell(one.query_id),
+            Cell(number(one.overlap)),
+            Cell(str(one.n_both)),
+            Cell(str(one.n_either)),
+        )
+        for one in rows
+    ]
+    columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
+    said = "passages that count for both / for at least one; from 0.7 and three passages on"
+    return Sheet("Redundant pairs", columns, tuple(lines), 3, (said,))
+
+
+def holes(rows: Sequence[HolesRow]) -> Sheet:
+    lines = [
+        (
+            Cell(one.run_tag),
+            Cell(str(one.rank)),
+            Cell(number(one.score)),
+            *(Cell(number(share)) for share in one.shares),
+            Cell(str(one.outside)),
+        )
+        for one in rows
+    ]
+    heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
+    columns = ("Run", "Rank", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
+    return Sheet("Holes", columns, tuple(lines), 1, ("ungraded share of the first k passages",))
+
+
+def teams(rows: Sequence[TeamRow], depth: int) -> Sheet:
+    lines = [
+        (
+            Cell(one.run_tag),
+            Cell(one.team),
+            Cell(str(one.before)),
+            Cell(str(one.after)),
+            Cell(f"{one.error:+d}" if one.error else "0"),
+            Cell(number(one.score)),
+            Cell(number(one.score_without)),
+            Cell(str(one.n_alone)),
+        )
+        for one in rows
+    ]
+    columns = ("Run", "Team", "Rank", "Rank left out", "Error", "Score", "Score left out", "Only theirs")
+    said = f"left out: passages that only this team has among the first {depth} count as ungraded"
+    return Sheet("Teams left out", columns, tuple(lines), 2, (said,))
+
+
+def origins(rows: Sequence[OriginRow]) -> Sheet:
+    lines = [
+        (
+            Cell(one.origin),
+            Cell(str(one.n_items)),
+            Cell(one.family),
+            Cell(str(one.n_runs)),
+            Cell(number(one.found.value)),
+            Cell(span(one.found.interval)),
+            Cell(str(one.found.n_topics)),
+        )
+        for one in rows
+    ]
+    columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
+    said = "how much more these runs gain than other runs where the items are of this origin"
+    return Sheet("Who wrote the items", columns, tuple(lines), 1, (said,))
+
+
+def signed(value: float) -> str:
+    """Four decimals with their sign; 0 has none."""
+    return f"{value:+.4f}" if round(value, 4) else "0.0000"
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value

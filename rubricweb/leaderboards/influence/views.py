@@ -1,0 +1,100 @@
+"""The page of influence; each of its views is computed when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access
+from rubricweb.leaderboards.influence import items, pool, sheets
+from rubricweb.leaderboards.influence.families import families
+from rubricweb.leaderboards.influence.forms import InfluenceForm
+from rubricweb.leaderboards.scored import Scored, scored
+
+PAGE = "leaderboards/influence.html"
+SHOWN_ROWS = 50
+VIEWS = {
+    "items": "Items",
+    "runs": "Runs",
+    "pairs": "Redundant pairs",
+    "holes": "Holes",
+    "teams": "Teams",
+    "origins": "Who wrote the items",
+}
+
+
+@require_safe
+def influence(request: HtmxRequest, slug: str) -> HttpResponse:
+    """What the board hangs on. The board and the view are in the address."""
+    collection = access.collection_for(request.user, slug)
+    view = request.GET.get("view", "items")
+    view = view if view in VIEWS else "items"
+    form = InfluenceForm(request.GET, collection=collection, view=view)
+    context = {"collection": collection, "section": "leaderboard", "tab": "influence"}
+    context |= {"form": form, "views": VIEWS.items(), "view": view}
+    if not form.graders:
+        return page_or_part(request, PAGE, context, part="influence")
+    if not form.is_valid():
+        return form_response(request, PAGE, context, part="influence")
+    found = _VIEWS[view](scored(form.spec), form, request)
+    return page_or_part(request, PAGE, {**context, **found, "spec": form.spec}, part="influence")
+
+
+def _items(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    order = request.GET.get("by", "effect")
+    rows = sheets.ordered(items.item_influences(made).rows, order)
+    shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
+    orders = [(name, label) for name, (label, _) in sheets.ORDERS.items()]
+    sheet = sheets.items(shown, items.item_texts(made), _grid(made))
+    return {"sheet": sheet, "orders": orders, "order": order, "n_rows": len(rows), "n_shown": len(shown)}
+
+
+def _runs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    found = items.item_influences(made)
+    return {
+        "sheet": sheets.runs(found.dependents, items.item_texts(made), _grid(made)),
+        "n_runs": len(made.run_tags),
+    }
+
+
+def _pairs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows = items.pairs(made)
+    shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
+    sheet = sheets.pairs(shown, items.item_texts(made), _grid(made))
+    return {"sheet": sheet, "n_rows": len(rows), "n_shown": len(shown)}
+
+
+def _holes(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    return {"sheet": sheets.holes(pool.holes(made))}
+
+
+def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    depth = form.cleaned_data["depth"]
+    rows = pool.teams_left_out(made, families(made.run_tags, form.patterns), depth=depth)
+    errors = [abs(row.error) for row in rows]
+    return {"sheet": sheets.teams(rows, depth), "mean_error": sum(errors) / len(errors) if errors else None}
+
+
+def _origins(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows = pool.circularity(made, families(made.run_tags, form.patterns))
+    return {"sheet": sheets.origins(rows), "n_origins": len(pool.origins(made))}
+
+
+def _grid(made: Scored) -> Callable[[int], str]:
+    """The grid of a topic; a board of labels has none."""
+    bank = made.spec.bank
+    return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+
+
+_VIEWS: dict[str, Callable[[Scored, InfluenceForm, HtmxRequest], Context]] = {
+    "items": _items,
+    "runs": _runs,
+    "pairs": _pairs,
+    "holes": _holes,
+    "teams": _teams,
+    "origins": _origins,
+}
