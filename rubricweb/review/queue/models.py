@@ -119,7 +119,7 @@ class CampaignCell(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"cell {self.order} of campaign {self.campaign_id}"
+        return f"cell {self.order}"
 
 
 class Turn(models.Model):

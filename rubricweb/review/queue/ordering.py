@@ -108,7 +108,7 @@ def by_disagreement(cells: Cells) -> Floats:
     scale = max(int(cells.judged.max(initial=1)), 1)
     judged = np.clip(cells.judged, 0, None)[:, np.newaxis] / scale
     from_judgment = np.abs(judged - np.clip(cells.ratings, 0, None) / MAX_RATING)
-    return np.maximum(apart, np.where(against_judgment(cells), from_judgment, 0.0))
+    return np.asarray(np.maximum(apart, np.where(against_judgment(cells), from_judgment, 0.0)))
 
 
 def flip_chances(cells: Cells, checked: Floats) -> Floats:

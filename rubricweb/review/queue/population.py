@@ -83,7 +83,7 @@ class Sheet:
 
 def chosen(choice: Choice, *, seed: int) -> Chosen:
     """Draw and order the cells."""
-    gathered = _Gathered(choice)
+    gathered = Gathered(choice)
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
     masks = [_taken(sheet.cells, choice.cells) for sheet in sheets]
     places = [
@@ -136,7 +136,7 @@ def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, 
     )
 
 
-class _Gathered:
+class Gathered:
     """Everything that a choice is made from, read once: a fixed number of queries."""
 
     def __init__(self, choice: Choice) -> None:
@@ -193,7 +193,7 @@ class _Gathered:
         if self.choice.order == Order.DISAGREEMENT:
             return Scores(ordering.by_disagreement(cells), none)
         if self.choice.order == Order.LEADERBOARD:
-            chances = ordering.flip_chances(cells, self._checked)
+            chances = ordering.flip_chances(cells, self.checked)
             return ordering.by_leaderboard(cells, chances, self._means, len(self.sheets))
         return Scores(np.zeros(cells.ratings.shape), none)
 
@@ -212,7 +212,7 @@ class _Gathered:
         return np.mean(scores, axis=0) if scores else _NONE
 
     @cached_property
-    def _checked(self) -> Floats:
+    def checked(self) -> Floats:
         human = human_matrices(self.pool)
         pairs = [
             (

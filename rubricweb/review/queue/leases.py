@@ -1,0 +1,100 @@
+"""Whose turn a cell is: handed out once, kept alive by the open page, free again when its lease runs out.
+
+One code path for both databases: a candidate is looked for (on PostgreSQL past the rows that others are
+taking), then taken by a conditional UPDATE, so that of two who try only one succeeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from rubricweb.accounts.models import User
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.queue.models import Campaign, CampaignCell, Turn
+
+LEASE = timedelta(minutes=5)
+HELD = 2
+"""The cell that is worked on, and the one that is fetched ahead."""
+TRIES = 8
+
+State, Mode = Turn.State, Turn.Mode
+_WAITING = Q(state=State.PENDING)
+_FREE = Q(_WAITING, person=None) | Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
+
+
+def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
+    """The person's open turns, renewed, and new ones until there are `count` or none is to be had."""
+    renew(campaign, person)
+    missing = count - campaign.turns.filter(person=person, state=State.LEASED).count()
+    for _ in range(missing if campaign.is_open else 0):
+        if not _take_one(campaign, person):
+            break
+    return list(campaign.turns.filter(person=person, state=State.LEASED).order_by("taken_at", "pk"))
+
+
+def renew(campaign: Campaign, person: User) -> int:
+    """Keep what the person has for another while, also where the lease ran out and nobody else came."""
+    held = campaign.turns.filter(person=person, state=State.LEASED)
+    return held.update(lease_until=Now() + LEASE)
+
+
+def hand_back(campaign: Campaign, person: User) -> int:
+    """Give up what the person has and did not rate; what was assigned to them stays theirs."""
+    held = campaign.turns.filter(person=person, state=State.LEASED)
+    free = {"state": State.PENDING, "lease_until": None, "taken_at": None}
+    assigned = held.exclude(assigned_by=None).update(**free)
+    return assigned + held.filter(assigned_by=None).update(person=None, mode="", comment="", **free)
+
+
+def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mode:
+    """Blind or assisted: the campaign's mode, or by lot, which falls the same way whenever it is drawn."""
+    if campaign.mode != Campaign.Mode.MIXED:
+        return Mode(campaign.mode)
+    lot = hashlib.sha256(f"{campaign.seed}:{cell.pk}:{person.pk}".encode()).digest()
+    return Mode.BLIND if lot[0] < 128 else Mode.ASSISTED
+
+
+def _take_one(campaign: Campaign, person: User) -> bool:
+    """False where nothing is to be had."""
+    for _ in range(TRIES):
+        try:
+            with transaction.atomic():
+                turn = _candidate(campaign, person)
+                if turn is None or _lease(turn, campaign, person):
+                    return turn is not None
+        except IntegrityError:  # another window of the same person took the same cell
+            continue
+    return False
+
+
+def _candidate(campaign: Campaign, person: User) -> Turn | None:
+    """The next turn that the person could take: what was assigned to them before what is anybody's."""
+    return _first(campaign.turns.filter(_WAITING, person=person)) or _first(_takeable(campaign, person))
+
+
+def _takeable(campaign: Campaign, person: User) -> QuerySet[Turn]:
+    """Free turns of cells that the person neither has, nor had, nor rated anywhere else."""
+    had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
+    rated = HumanGrade.objects.filter(
+        by=person, revision=OuterRef("cell__revision"), passage=OuterRef("cell__passage")
+    )
+    return campaign.turns.filter(_FREE, ~Exists(had), ~Exists(rated))
+
+
+def _first(turns: QuerySet[Turn]) -> Turn | None:
+    locked = turns.select_for_update(skip_locked=True, of=("self",))  # SQLite: one writer anyway
+    return locked.select_related("cell").order_by("order", "pk").first()
+
+
+def _lease(turn: Turn, campaign: Campaign, person: User) -> bool:
+    """False where somebody else was quicker."""
+    free = Turn.objects.filter(_FREE | Q(_WAITING, person=person), pk=turn.pk)
+    mode = drawn_mode(campaign, turn.cell, person)
+    fresh = {"comment": "", "reason": "", "rating": None, "can_undo": False, "uid": None}
+    times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
+    return bool(free.update(person=person, state=State.LEASED, mode=mode, **fresh, **times))

@@ -1,0 +1,318 @@
+"""What the queue's screens ask: campaigns with their progress, and one assessor's desk."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+from uuid import UUID
+
+from django.db.models import Count, Max, Q, QuerySet
+from django.db.models.functions import Now
+
+from grading.types import Outcome, Purpose
+from rubricweb.accounts.models import User
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import humans
+from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.review.queue.actions import saying_of
+from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.models import Campaign, CampaignCell, Turn, new_uid
+from rubricweb.review.selectors.cell import Segment, highlighted
+
+State = Turn.State
+PACE_OF = 20
+"""The pace is that of the last so many."""
+BREAK_SECONDS = 600
+"""Whoever does nothing for longer had a break."""
+RECENT = 50
+LAST_TURNS = 2_000
+"""Paces are taken from these."""
+
+
+@dataclass(slots=True)
+class CampaignRow:
+    """A campaign as it is listed."""
+
+    campaign: Campaign
+    states: dict[str, int] = field(default_factory=dict)
+    mine: int = 0
+    """Handed in by the person who looks."""
+    is_mine: bool = True
+    """The person may work on it."""
+
+    @property
+    def total(self) -> int:
+        """Ratings that are wanted; a skipped cell waits for somebody else."""
+        return sum(count for state, count in self.states.items() if state != State.SKIPPED)
+
+    @property
+    def done(self) -> int:
+        return self.states.get(State.SUBMITTED, 0)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done
+
+    @property
+    def leased(self) -> int:
+        return self.states.get(State.LEASED, 0)
+
+    @property
+    def skipped(self) -> int:
+        return self.states.get(State.SKIPPED, 0)
+
+    @property
+    def share(self) -> float:
+        return self.done / self.total if self.total else 0.0
+
+
+def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
+    """Every campaign, open ones first: a fixed number of queries."""
+    campaigns = list(collection.campaigns.select_related("bank", "collection", "by").order_by("-pk"))
+    rows = {campaign.pk: CampaignRow(campaign) for campaign in campaigns}
+    turns = Turn.objects.filter(campaign__collection=collection).order_by()
+    for pk, state, count in turns.values_list("campaign", "state").annotate(Count("pk")):
+        rows[pk].states[state] = count
+    had = (
+        turns.filter(person=person)
+        .values_list("campaign")
+        .annotate(Count("pk", filter=Q(state=State.SUBMITTED)))
+    )
+    for pk, mine in had:
+        rows[pk].mine = mine
+    _mark_theirs(rows, collection, person, {pk for pk, _ in had})
+    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
+
+
+def _mark_theirs(
+    rows: dict[int, CampaignRow], collection: Collection, person: User, touched: set[int]
+) -> None:
+    named = defaultdict(set)
+    pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
+    for campaign, user in pairs.values_list("campaign_id", "user_id"):
+        named[campaign].add(user)
+    for pk, row in rows.items():
+        open_to_all = not named[pk] and not row.campaign.is_standing
+        row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """One cell as an assessor sees it."""
+
+    cell: CampaignCell
+    turn: Turn
+    said: HumanGrade | None
+    """What the person says now."""
+    seen: int
+    grade: Grade | None
+    """The grader's; None where it must not be seen yet, or is not there."""
+    answer: str
+    segments: tuple[Segment, ...]
+    uid: UUID
+
+    @property
+    def is_rated(self) -> bool:
+        return self.said is not None
+
+    @property
+    def hides_grader(self) -> bool:
+        return self.turn.is_blind and self.turn.rating is None
+
+    @property
+    def is_unseen_grade_missing(self) -> bool:
+        return self.grade is None and not self.hides_grader
+
+    @property
+    def is_answer_in_passage(self) -> bool:
+        return any(segment.is_answer for segment in self.segments)
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """What one person has before them in a campaign."""
+
+    campaign: Campaign
+    cards: tuple[Card, ...]
+    """The one to work on, and the one that is fetched ahead."""
+    cells: int
+    done: int
+    total: int
+    mine: int
+    pace: float | None
+    """Seconds a cell of this person."""
+    previous: int | None
+    next: int | None
+    """Neighbours, by cell, among what the person did."""
+    can_undo: bool
+    uid: UUID
+
+    @property
+    def card(self) -> Card | None:
+        return self.cards[0] if self.cards else None
+
+    @property
+    def ahead(self) -> Card | None:
+        return self.cards[1] if len(self.cards) > 1 else None
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done
+
+    @property
+    def time_left(self) -> float | None:
+        return None if self.pace is None else self.pace * self.left
+
+
+def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) -> Desk:
+    """The person's next cells, leased now; `cell`, one of theirs, goes before them."""
+    waiting = take(campaign, person)
+    looked_at = None
+    if cell is not None:
+        looked_at = campaign.turns.filter(person=person, cell=cell).first()
+    turns = [turn for turn in waiting if looked_at is None or turn.pk != looked_at.pk]
+    shown = ([looked_at] if looked_at else []) + turns
+    cards = _cards(shown[:2], person)
+    states = dict(campaign.turns.order_by().values_list("state").annotate(Count("pk")))
+    total = sum(count for state, count in states.items() if state != State.SKIPPED)
+    mine = campaign.turns.filter(person=person, state__in=(State.SUBMITTED, State.SKIPPED))
+    before, after = _neighbours(mine, looked_at)
+    times = list(mine.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1])
+    return Desk(
+        campaign=campaign,
+        cards=cards,
+        cells=campaign.cells.count(),
+        done=states.get(State.SUBMITTED, 0),
+        total=total,
+        mine=mine.filter(state=State.SUBMITTED).count(),
+        pace=pace(times),
+        previous=before,
+        next=after,
+        can_undo=mine.filter(can_undo=True).exists(),
+        uid=new_uid(),
+    )
+
+
+def pace(times: Iterable[datetime | None]) -> float | None:
+    """Seconds between one and the next, the middle one; None with fewer than two, or only breaks."""
+    known = sorted(time for time in times if time is not None)
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(known)]
+    worked = [gap for gap in gaps if gap < BREAK_SECONDS]
+    return median(worked) if worked else None
+
+
+def _neighbours(mine: QuerySet[Turn], at: Turn | None) -> tuple[int | None, int | None]:
+    """Cells that the person did before and after the one looked at."""
+    if at is None or at.done_at is None:
+        return mine.order_by("-done_at", "-pk").values_list("cell", flat=True).first(), None
+    before = mine.filter(Q(done_at__lt=at.done_at) | Q(done_at=at.done_at, pk__lt=at.pk))
+    after = mine.filter(Q(done_at__gt=at.done_at) | Q(done_at=at.done_at, pk__gt=at.pk))
+    return (
+        before.order_by("-done_at", "-pk").values_list("cell", flat=True).first(),
+        after.order_by("done_at", "pk").values_list("cell", flat=True).first(),
+    )
+
+
+def _cards(turns: list[Turn], person: User) -> tuple[Card, ...]:
+    rows = CampaignCell.objects.select_related(
+        "campaign__collection", "campaign__bank", "topic", "item", "revision", "passage", "config"
+    )
+    cells = rows.in_bulk([turn.cell_id for turn in turns])
+    return tuple(_card(cells[turn.cell_id], turn, person) for turn in turns)
+
+
+def _card(cell: CampaignCell, turn: Turn, person: User) -> Card:
+    said = humans.said_by(person, saying_of(cell))
+    hides = turn.is_blind and turn.rating is None
+    grade, answer = (None, "") if hides else graded(cell)
+    return Card(
+        cell=cell,
+        turn=turn,
+        said=None if said is None or said.is_withdrawn else said,
+        seen=said.number if said else 0,
+        grade=grade,
+        answer=answer,
+        segments=highlighted(cell.passage.text, answer),
+        uid=new_uid(),
+    )
+
+
+def graded(cell: CampaignCell) -> tuple[Grade | None, str]:
+    """The grader's rating of a cell, and the answer that it, or its model by another prompt, extracted."""
+    if cell.config is None:
+        return None, ""
+    rows = Grade.objects.filter(
+        revision=cell.revision_id, passage=cell.passage_id, config__llm=cell.config.llm
+    ).select_related("config")
+    found = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == cell.config_id]
+    grade = next((row for row in found if row.config_id == cell.config_id), None)
+    extracted = [row for row in found if row.config.purpose == Purpose.EXTRACT]
+    answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
+    return grade, next(filter(None, answers), "")
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """One assessor's work in a campaign."""
+
+    person: User
+    done: int
+    skipped: int
+    holds: int
+    pace: float | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a campaign goes, for its organizer."""
+
+    row: CampaignRow
+    people: tuple[PersonRow, ...]
+    leases: tuple[Turn, ...]
+    """Who has which cell now."""
+    skips: tuple[Turn, ...]
+    random: int
+    random_done: int
+
+
+def progress(campaign: Campaign, person: User) -> Progress:
+    row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
+    leases = campaign.turns.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
+    full = ("person", "cell__topic", "cell__revision", "cell__passage")
+    skips = campaign.turns.filter(state=State.SKIPPED).order_by("-done_at")
+    random = campaign.cells.filter(is_random=True)
+    rated = random.filter(turns__state=State.SUBMITTED).distinct()
+    return Progress(
+        row=row,
+        people=_people(campaign),
+        leases=tuple(leases.select_related(*full)[:RECENT]),
+        skips=tuple(skips.select_related(*full)[:RECENT]),
+        random=random.count(),
+        random_done=rated.count(),
+    )
+
+
+def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
+    rows = campaign.turns.exclude(person=None).order_by()
+    counted = rows.values_list("person").annotate(
+        Count("pk", filter=Q(state=State.SUBMITTED)),
+        Count("pk", filter=Q(state=State.SKIPPED)),
+        Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
+        Max("done_at"),
+    )
+    people = User.objects.in_bulk([pk for pk, *_ in counted])
+    times: dict[int, list[datetime]] = defaultdict(list)
+    last = rows.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
+    for pk, at in last[:LAST_TURNS]:
+        if at is not None and len(times[pk]) <= PACE_OF:
+            times[pk].append(at)
+    found = [
+        PersonRow(people[pk], done, skipped, holds, pace(times[pk]), last_at)
+        for pk, done, skipped, holds, last_at in counted
+    ]
+    return tuple(sorted(found, key=lambda row: -row.done))

@@ -1,0 +1,188 @@
+"""Campaigns, their progress, and the assessor's queue."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBadRequest
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.grades.humans import SaidMeanwhile
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.queue import access, actions, leases, selectors
+from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.review.queue.forms import REASONS, CampaignForm, RateForm, SkipForm, UndoForm, sent_uid
+from rubricweb.review.queue.models import Campaign, CampaignCell
+from rubricweb.review.selectors import banks
+
+MEANINGS = (
+    (5, "answers it fully"),
+    (4, "answers it, with small gaps"),
+    (3, "answers a part"),
+    (2, "touches on it"),
+    (1, "hardly has to do with it"),
+    (0, "does not answer it"),
+)
+
+
+@require_safe
+def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The collection's campaigns: where one may rate, and how far each is."""
+    collection = collection_for(request.user, slug)
+    context = {
+        "collection": collection,
+        "section": "queue",
+        "rows": selectors.campaign_rows(collection, request.user),
+    }
+    return page_or_part(request, "review/queue/campaigns.html", context, part="campaigns")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose cells and how they are rated."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = CampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            campaign = actions.open_campaign(form.choice, form.plan, by=request.user)
+        except UnfitCampaign as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, f"Campaign opened: {campaign.cells.count():,} cells.")
+            return redirect("review:campaign", slug, campaign.pk)
+    context = {"collection": collection, "section": "queue", "form": form}
+    return form_response(request, "review/queue/campaign_new.html", context)
+
+
+@require_safe
+def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Who has done how much, who has which cell now, and what was skipped."""
+    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    context = {
+        "collection": found.collection,
+        "section": "queue",
+        "campaign": found,
+        "progress": selectors.progress(found, request.user),
+    }
+    return page_or_part(request, "review/queue/campaign.html", context, part="progress")
+
+
+@require_POST
+def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Close the campaign, or open it again."""
+    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    change = actions.close_campaign if found.is_open else actions.reopen_campaign
+    change(found, by=request.user)
+    messages.success(request, "Campaign opened again." if found.is_open else "Campaign closed.")
+    return redirect("review:campaign", slug, campaign_id)
+
+
+@require_safe
+def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """The next cell to rate, leased to the user, and the one after it."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    return _desk(request, found)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """A cell that the user has or had; POST rates it."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    if request.method != "POST":
+        return _desk(request, cell.campaign, cell, mine=_rating_of(request))
+    form = RateForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        actions.rate(cell, by=request.user, **form.cleaned_data)
+    except SaidMeanwhile:
+        return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
+    is_first_look = HumanGrade.objects.filter(uid=sent_uid(form), how=HumanGrade.How.BLIND).exists()
+    return _after(request, cell.campaign, cell if is_first_look else None)
+
+
+@require_POST
+def queue_skip(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """Give a cell up, with a reason."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    form = SkipForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        actions.skip(cell, by=request.user, **form.cleaned_data)
+    except NotYours as refusal:
+        messages.warning(request, str(refusal))
+    return _after(request, cell.campaign)
+
+
+@require_POST
+def queue_undo(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Take back what the user did last, and go back to its cell."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    form = UndoForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        turn = actions.undo(found, by=request.user, uid=sent_uid(form))
+    except NothingToUndo as refusal:
+        messages.warning(request, str(refusal))
+        return _after(request, found)
+    return _after(request, found, turn.cell)
+
+
+@require_POST
+def queue_beat(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """The page is open: keep its cells."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    leases.renew(found, request.user)
+    return HttpResponse(status=204)
+
+
+@require_POST
+def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Stop for now: others may have the cells that are not rated."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    leases.hand_back(found, request.user)
+    return redirect("review:campaigns", slug)
+
+
+def _rating_of(request: HtmxRequest) -> int | None:
+    """What the address says was rated here, and was refused because of what another window says."""
+    said = request.GET.get("mine", "")
+    return int(said) if said in set("012345") else None
+
+
+def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
+    if request.htmx:
+        return _desk(request, campaign, cell)
+    if cell is not None:
+        return redirect("review:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
+    return redirect(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+
+
+def _desk(
+    request: HtmxRequest,
+    campaign: Campaign,
+    cell: CampaignCell | None = None,
+    *,
+    mine: int | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    desk = selectors.desk(campaign, request.user, cell=cell)
+    context = {
+        "collection": campaign.collection,
+        "section": "queue",
+        "campaign": campaign,
+        "desk": desk,
+        "looked_at": cell,
+        "mine": mine,
+        "meanings": MEANINGS,
+        "reasons": REASONS,
+    }
+    response = page_or_part(request, "review/queue/queue.html", context, part="queue")
+    response.status_code = status
+    return response
