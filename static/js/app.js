@@ -41,6 +41,11 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 document.addEventListener("htmx:afterSwap", restore);
 restore();
+document.addEventListener("htmx:sendError", ({ detail }) => {
+  if (detail.requestConfig.verb === "get") return;
+  const toast = document.getElementById("not-sent").content.cloneNode(true);
+  document.getElementById("toasts").append(toast);
+});
 
 document.addEventListener("click", (event) => {
   const dismiss = event.target.closest("[data-dismiss]");
@@ -64,4 +69,10 @@ document.addEventListener("click", (event) => {
 // A select or number that means "show me this": submit its form at once. Without JavaScript there is a button.
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submits]")) event.target.form?.requestSubmit();
+});
+
+// A live part is not swapped while something is being sent from within it, or the answer would find no place.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const isLive = detail.requestConfig.verb === "get";
+  if (isLive && detail.target.querySelector("form[hx-post].htmx-request")) detail.shouldSwap = false;
 });

@@ -1,0 +1,149 @@
+"""The inbox of drafts in a browser: accept, edit, reject, all together, and a request that failed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
+
+from grading.generation import Drafts
+from grading.types import ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.banks.drafting import actions, leases
+from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+TEXTS = (
+    "When do maples turn red?",
+    "Which sugar builds anthocyanins?",
+    "Does drought dull autumn colours?",
+    "Who paints leaves?",
+)
+
+
+@pytest.fixture
+def asked(places) -> DraftRequest:
+    developer = User.objects.get(username="developer")
+    wanted = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
+    return actions.request_drafts(places.bank, places.topic, wanted, by=developer)
+
+
+@pytest.fixture
+def drafts(asked) -> list[Draft]:
+    """Written by a model."""
+    lease = leases.claim(asked.pk)
+    actions.keep_drafts(lease, Drafts(TEXTS, "reply", asked.prompt_id, 1))
+    return list(Draft.objects.order_by("pk"))
+
+
+@pytest.fixture
+def page(people, places) -> Page:
+    page = people.sign_in("developer")
+    page.goto(places.editor)
+    page.evaluate("window.isTheSame = true")
+    return page
+
+
+def of(page: Page, draft: Draft) -> Locator:
+    return page.locator(f"#draft-{draft.pk}")
+
+
+def test_accept_edit_and_reject_one_by_one(drafts, page, places):
+    accepted, edited, rejected, _ = drafts
+    items = page.locator("#items")
+    page.locator(f"#draft-{accepted.pk}-accept").click()
+    expect(of(page, accepted)).to_have_count(0)
+    expect(items).to_contain_text(accepted.text)
+    row = of(page, edited)
+    row.get_by_text("Edit").first.click()
+    row.get_by_role("textbox").fill("Which sugars build anthocyanins?")
+    page.locator(f"#draft-{rejected.pk}-reject").click()
+    expect(of(page, rejected)).to_have_count(0)
+    expect(row.get_by_role("textbox")).to_have_value("Which sugars build anthocyanins?")
+    row.get_by_role("button", name="Accept as edited").click()
+    expect(row).to_have_count(0)
+    expect(items).to_contain_text("Which sugars build anthocyanins?")
+    assert page.evaluate("window.isTheSame")
+    states = dict(Draft.objects.values_list("text", "state"))
+    assert [states[text] for text in TEXTS] == ["accepted", "accepted", "rejected", "waiting"]
+    assert places.bank.items.filter(draft=edited).get().revision.text == "Which sugars build anthocyanins?"
+
+
+def test_words_that_are_asked_already_are_refused_beside_the_field(drafts, page, places):
+    row = of(page, drafts[0])
+    row.get_by_text("Edit").first.click()
+    row.get_by_role("textbox").fill(str(places.item))
+    row.get_by_role("button", name="Accept as edited").click()
+    expect(row.locator(".field-error")).to_be_visible()
+    expect(row.get_by_role("textbox")).to_have_value(str(places.item))
+    assert Draft.objects.get(pk=drafts[0].pk).state == Draft.State.WAITING
+
+
+def test_accept_all(drafts, page):
+    page.locator("#drafts-accept").click()
+    expect(page.locator(".draft")).to_have_count(0)
+    for text in TEXTS:
+        expect(page.locator("#items")).to_contain_text(text)
+    assert set(Draft.objects.values_list("state", flat=True)) == {"accepted"}
+
+
+def test_an_answer_finds_its_place_though_the_part_is_refreshed_meanwhile(drafts, page):
+    """The event of a change may be there before the answer to the request that made it."""
+
+    def late(route: Route) -> None:
+        response = route.fetch()
+        page.wait_for_timeout(2_500)
+        route.fulfill(response=response)
+
+    page.route("**/drafts/reject/*", late)
+    page.evaluate("window.confirm = () => true")
+    page.locator("#drafts-reject").click()
+    expect(page.locator(".toast")).to_contain_text(f"{len(TEXTS)} drafts rejected")
+    expect(page.locator(".draft")).to_have_count(0)
+
+
+def test_reject_all_asks_first(drafts, people, page):
+    asks: list[str] = []
+
+    def agree(dialog: Dialog) -> None:
+        asks.append(dialog.message)
+        dialog.accept()
+
+    page.context.remove_listener("dialog", people._on_dialog)
+    page.context.on("dialog", agree)
+    page.locator("#drafts-reject").click()
+    expect(page.locator(".draft")).to_have_count(0)
+    expect(page.locator(".toast")).to_have_text(re.compile(f"{len(TEXTS)} drafts rejected"))
+    assert asks == [f"Reject all {len(TEXTS)} drafts?"]
+    assert set(Draft.objects.values_list("state", flat=True)) == {"rejected"}
+
+
+def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
+    """The page was there before the worker."""
+    nowhere = Wanted(ItemKind.QUESTION, "openai_compatible", "none")
+    actions.request_drafts(places.bank, places.topic, nowhere, by=None)
+    expect(page.locator(".draft-request")).to_contain_text("queued")
+    request.getfixturevalue("worker")
+    expect(page.locator(".draft-request")).to_contain_text("No drafts:", timeout=60_000)
+    expect(page.locator(".draft-request")).to_contain_text("no model server is configured", ignore_case=True)
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.locator(".draft-request")).to_have_count(0)
+    assert page.evaluate("window.isTheSame")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_everybody_can_use_the_inbox(drafts, people, places, viewport):
+    failed = actions.request_drafts(
+        places.bank, places.topic, Wanted(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
+    )
+    actions.fail_request(leases.claim(failed.pk), error="no nugget in 3 replies", reply="I cannot.")
+    inspector = Inspector(people.sign_in("developer", viewport=viewport))
+    inspector.open(reverse("banks:drafts", args=[places.bank.pk, places.topic.pk]))
+    expect(inspector.page.locator(".draft")).to_have_count(len(TEXTS))
+    inspector.page.locator(".draft").first.get_by_text(re.compile("^Edit")).first.click()
+    inspector.page.get_by_text("Its last reply").click()
+    inspector.inspect("drafts")
+    assert not inspector.problems, "\n".join(inspector.problems)
