@@ -7,13 +7,14 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
-from grading.errors import UnknownMeasure, UnknownPrompt
+from grading.errors import UnknownMeasure
 from grading.measures import trec_eval
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades import scales
+from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, Measure
 from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
@@ -101,14 +102,8 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """4 of the 0-5 scale (RUBRIC 4.5), the top of a shorter one; labels and checked answers count from 1."""
-    if config.purpose != Purpose.RATE:
-        return 1
-    try:
-        scale = spec_of(config).prompt.scale
-    except UnknownPrompt:
-        scale = None
-    return min(4, scale[1]) if scale else 4
+    """4 of the 0-5 scale (RUBRIC 4.5), as high on a shorter one; labels and checked answers from 1."""
+    return scales.default_min_grade(config)
 
 
 def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from django import forms
+from django.core.validators import MaxValueValidator
 from django.db.models import Count
 
 from grading.measures.paired_tests import PairedTest
@@ -15,6 +16,7 @@ from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import scale_of
 from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards import choices, columns
@@ -58,7 +60,7 @@ class LabelForm(forms.Form):
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
     kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
-    min_grade = forms.IntegerField(min_value=1, max_value=MAX_RATING, label="Grade at least")
+    min_grade = forms.IntegerField(min_value=1, label="Grade at least")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
     min_answers = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Qrels: items needed")
 
@@ -73,7 +75,16 @@ class LabelForm(forms.Form):
         self.fields["grader"].queryset = GraderConfig.objects.filter(
             pk__in=[config.pk for config in self.graders]
         )
+        self._fit_scale(self.data["grader"])
         self.fields["bank"].queryset = collection.banks.all()
+
+    def _fit_scale(self, named: object) -> None:
+        """A threshold beyond the grader's scale would count nothing."""
+        config = next((config for config in self.graders if str(config.pk) == str(named)), None)
+        highest = scale_of(config)[1] if config else MAX_RATING
+        field = self.fields["min_grade"]
+        field.validators.append(MaxValueValidator(highest))
+        field.widget.attrs["max"] = highest
 
     def measure_chosen(self) -> Measure:
         picked = self.cleaned_data

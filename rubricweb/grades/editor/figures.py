@@ -6,7 +6,7 @@ from collections.abc import Collection as Container
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Purpose
+from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Purpose
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
@@ -14,6 +14,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import name_of, scale_of, within_scale
 from rubricweb.grades.scoring import Uids
 from rubricweb.grades.selectors import graders
 
@@ -21,6 +22,7 @@ BAR_SLOT = 34
 BAR_HEIGHT = 28
 COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
 NAMES = {MISSING: "\u2013", FAILED: "✕"}
+WORDS = {MISSING: "not graded", FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Bar:
     """A column of the histogram, placed for SVG."""
 
     name: str
+    words: str
+    """What it counts: "rated 2, support"."""
     count: int
     x: int
     height: int
@@ -45,6 +49,8 @@ class Bar:
 class ItemFigures:
     """One item over the pool of its topic, by one grader."""
 
+    config: GraderConfig
+    min_grade: int
     passages: int
     covered: int
     """Passages rated `min_grade` or more."""
@@ -70,13 +76,27 @@ class ItemFigures:
 
     @property
     def bars(self) -> list[Bar]:
+        """Of the ratings that the grader's scale has."""
         tallest = max(self.counts, default=0) or 1
-        heights = [max(1, round(BAR_HEIGHT * count / tallest)) if count else 0 for count in self.counts]
-        placed = zip(COLUMNS, self.counts, heights, strict=True)
-        return [
-            Bar(NAMES.get(column, str(column)), count, place * BAR_SLOT, height)
-            for place, (column, count, height) in enumerate(placed)
+        lowest, highest = scale_of(self.config)
+        shown = [
+            (column, count)
+            for column, count in zip(COLUMNS, self.counts, strict=True)
+            if column < MIN_RATING or lowest <= column <= highest or count
         ]
+        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(shown)]
+
+    @property
+    def min_grade_words(self) -> str:
+        """With its name, where the scale has names."""
+        name = name_of(self.config, self.min_grade)
+        return f"{self.min_grade} ({name})" if name else str(self.min_grade)
+
+    def _bar(self, column: int, count: int, place: int, tallest: int) -> Bar:
+        height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
+        name = name_of(self.config, column) if column >= MIN_RATING else ""
+        words = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
+        return Bar(NAMES.get(column, str(column)), words, count, place * BAR_SLOT, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +166,7 @@ def _model(config: GraderConfig) -> tuple[str, str]:
 
 
 def editor_sheet(
-    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int, opened: Container[int] = ()
+    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, opened: Container[int] = ()
 ) -> EditorSheet:
     """The items of a topic in their groups with figures, and the retired ones."""
     items = banks.topic_items(bank, topic)
@@ -171,9 +191,14 @@ def _with_figures(
 
 
 def item_figures(
-    collection: Collection, topic: Topic, items: Iterable[Item], graders: GraderByKind, *, min_grade: int
+    collection: Collection,
+    topic: Topic,
+    items: Iterable[Item],
+    graders: GraderByKind,
+    *,
+    min_grade: int | None,
 ) -> dict[int, ItemFigures]:
-    """By item pk; items of a kind that no grader grades are left out."""
+    """By item pk, without items that no grader grades; `min_grade` is by default each grader's own."""
     pool = collection_pool(collection)
     asked: dict[GraderConfig, list[Item]] = {}
     for item in items:
@@ -184,7 +209,8 @@ def item_figures(
         uids: Uids = tuple(item.revision.uid for item in fellows)
         ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
         counts = [(ratings == value).sum(axis=0).tolist() for value in COLUMNS]
-        covered = (ratings >= min_grade).sum(axis=0).tolist()
+        least = within_scale(config, min_grade)
+        covered = (ratings >= least).sum(axis=0).tolist()
         for item, reached, *spread in zip(fellows, covered, *counts, strict=True):
-            found[item.pk] = ItemFigures(ratings.shape[0], reached, tuple(spread))
+            found[item.pk] = ItemFigures(config, least, ratings.shape[0], reached, tuple(spread))
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
 
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.forms import MAX_WORDING
@@ -15,25 +16,42 @@ from rubricweb.corpus.models import Topic
 from rubricweb.grades.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.grades.editor.impact import Draft
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade, scale_of, within_scale
 from rubricweb.grades.scoring import Measure
-
-DEFAULT_MIN_GRADE = Measure().min_grade
 
 
 class FiguresForm(forms.Form):
     """The grader and the threshold of the figures; what cannot be read counts as not chosen, with a word."""
 
     grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
-    min_grade = forms.IntegerField(label="Covered from grade", min_value=1, max_value=MAX_RATING)
+    min_grade = forms.IntegerField(label="Covered from grade", min_value=1, required=False)
+    """At most the highest rating of the graders' scales; None: each grader's own threshold."""
 
     def __init__(self, chosen: Mapping[str, str], rating: list[GraderConfig]) -> None:
-        sent = {"grader": chosen.get("grader", ""), "min_grade": chosen.get("min_grade") or DEFAULT_MIN_GRADE}
-        super().__init__(sent, auto_id="figures-%s")
+        super().__init__({name: chosen.get(name, "") for name in self.base_fields}, auto_id="figures-%s")
         self.rating = rating
         grader: Any = self.fields["grader"]  # Any: the stubs know it as a Field only
         grader.choices = [("", "The collection's grader"), *((config.pk, str(config)) for config in rating)]
         for field in self.fields.values():
             field.widget.attrs["data-submits"] = ""
+        self._fit_scale(chosen.get("min_grade", ""))
+
+    def _fit_scale(self, said: str) -> None:
+        """The field goes as far as the scales do, and shows the first grader's own threshold by default."""
+        shown = list(self.graders.values())
+        highest = max((scale_of(config)[1] for config in shown), default=MAX_RATING)
+        field = self.fields["min_grade"]
+        field.validators.append(MaxValueValidator(highest))
+        field.widget.attrs["max"] = highest
+        default = default_min_grade(shown[0]) if shown else Measure().min_grade
+        self.data = {**self.data, "min_grade": said or default}
+        self.min_grade = self._chosen_min_grade() if said else None
+        self.full_clean()
+
+    def _chosen_min_grade(self) -> int | None:
+        self.full_clean()
+        value: int | None = self.cleaned_data.get("min_grade")
+        return value
 
     @property
     def graders(self) -> GraderByKind:
@@ -42,10 +60,9 @@ class FiguresForm(forms.Form):
             self.rating, next((config for config in self.rating if config.pk == chosen), None)
         )
 
-    @property
-    def measure(self) -> Measure:
-        """The default board's, at the chosen threshold."""
-        return Measure(min_grade=self._readable("min_grade") or DEFAULT_MIN_GRADE)
+    def measure_by(self, config: GraderConfig) -> Measure:
+        """The default board's, at the chosen threshold as far as the grader's scale reaches."""
+        return Measure(min_grade=within_scale(config, self.min_grade))
 
     def _readable(self, name: str) -> int | None:
         self.is_valid()

@@ -14,6 +14,7 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.again import Again, can_ask, job_at
 from rubricweb.grades.models import Grade
+from rubricweb.grades.scales import name_of
 
 register = template.Library()
 
@@ -24,6 +25,12 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
     scope = {name: row.pk for name, row in {"bank": bank, "topic": topic}.items() if row}
     address = reverse("grades:missing", args=[collection.slug])
     return f"{address}?{urlencode(scope)}" if scope else address
+
+
+@register.filter
+def rating_name(grade: Grade) -> str:
+    """What the grader's scale calls the rating ("partial support"); empty where it has only numbers."""
+    return name_of(grade.config, grade.rating)
 
 
 @register.inclusion_tag("grades/_again.html", takes_context=True)

@@ -26,6 +26,7 @@ from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import scale_of, within_scale
 from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.items import NOTHING, asked_items
@@ -110,7 +111,7 @@ def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int =
 
 def lowest(labeller: Labeller, min_grade: int) -> int:
     """The threshold for this grader's labels: those of one that labels or checks start at 1."""
-    return min_grade if labeller.config.purpose == "rate" else 1
+    return within_scale(labeller.config, min_grade) if labeller.config.purpose == "rate" else 1
 
 
 def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
@@ -118,7 +119,7 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
     pairs = [(labels, _judgments(topic)) for topic, labels in _labels(labeller, min_answers)]
     judged = {int(value) for _, judgments in pairs for value in judgments} - {NO_JUDGMENT}
     highest = max((int(labels.max(initial=1)) for labels, _ in pairs), default=1)
-    top = MAX_RATING if labeller.config.purpose == "rate" else highest
+    top = scale_of(labeller.config)[1] if labeller.config.purpose == "rate" else highest
     rows, columns = tuple(range(top, MIN_RATING - 1, -1)), tuple(sorted(judged, reverse=True))
     tables = [contingency(labels, found, rows=rows, columns=columns) for labels, found in pairs]
     return Agreement(labeller, tuple(table for table in tables if table.any()), rows, columns)

@@ -10,6 +10,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import WHOLE_SCALE, scale_of
 from rubricweb.grades.scoring import Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards import choices
@@ -70,8 +71,9 @@ def _rows(
             graded: list[Bank | None] = [None]
         else:
             graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in wanted]
-        # Labels and checked answers have scales of their own, which start at 0 and 1.
-        thresholds = min_grades if config.purpose == Purpose.RATE else [choices.default_min_grade(config)]
+        # Labels and checked answers have scales of their own, and so have some ratings.
+        is_whole = config.purpose == Purpose.RATE and scale_of(config) == WHOLE_SCALE
+        thresholds = min_grades if is_whole else [choices.default_min_grade(config)]
         for bank in graded:
             for min_grade in thresholds:
                 yield Contender(collection, config, bank, min_grade)
