@@ -160,7 +160,8 @@ def one(name: str, cells: int, *, is_warm_up: bool = False) -> None:
     print(
         f"  {name}: alone {alone:.2f} s ({job.total / alone:,.0f} cells/s), whole path {whole:.2f} s "
         f"({job.total / whole:,.0f} cells/s); ratio {whole / alone:.2f} (target {TARGET_RATIO}); "
-        f"writing {writing:.2f} s = {writing / whole:.1%} (target {TARGET_SHARE:.0%})"
+        f"writing {writing:.2f} s = {writing / whole:.1%} (target {TARGET_SHARE:.0%}); "
+        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )
 
 

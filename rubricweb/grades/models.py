@@ -150,7 +150,11 @@ class JobChunk(models.Model):
 
 
 class Grade(models.Model):
-    """What one grader config said of one wording and one passage."""
+    """What one grader config said of one wording and one passage.
+
+    Millions of rows: the database checks only the keys that nothing else vouches for. The wording vouches for
+    the topic, the stamp of the same transaction for the config, and the leased chunk for the job.
+    """
 
     class How(models.TextChoices):
         NUMERIC = Outcome.NUMERIC.value, "the model's rating"
@@ -159,8 +163,12 @@ class Grade(models.Model):
         EXTRACTED = Outcome.EXTRACTED.value, "extracted answer"
         FAILED = Outcome.FAILED.value, "failed"
 
-    config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="grades")
-    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="grades", db_index=False)
+    config = models.ForeignKey(
+        GraderConfig, on_delete=models.PROTECT, related_name="grades", db_index=False, db_constraint=False
+    )
+    topic = models.ForeignKey(
+        Topic, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
+    )
     """The revision's topic, kept here because matrices are read by it."""
     revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="grades")
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="grades", db_index=False)
@@ -180,7 +188,12 @@ class Grade(models.Model):
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
     job = models.ForeignKey(
-        GradingJob, null=True, on_delete=models.SET_NULL, related_name="grades", db_index=False
+        GradingJob,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="grades",
+        db_index=False,
+        db_constraint=False,
     )
     at = models.DateTimeField(auto_now_add=True)
 
