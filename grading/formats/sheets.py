@@ -24,6 +24,8 @@ class Cell:
     title: str = ""
     """What a page says of it when it is pointed at."""
     href: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    """Pairs of text and address that a page shows in the place of the text."""
 
 
 @dataclass(frozen=True, slots=True)

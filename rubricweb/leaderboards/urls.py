@@ -9,4 +9,5 @@ urlpatterns = [
     path("", include("rubricweb.leaderboards.meta.urls")),
     path("", include("rubricweb.leaderboards.agreement.urls")),
     path("", include("rubricweb.leaderboards.influence.urls")),
+    path("", include("rubricweb.leaderboards.moved.urls")),
 ]

@@ -13,6 +13,18 @@ Texts = Mapping[tuple[int, str], str]
 Link = Callable[[int], str]
 """From a topic id to the address of its grid."""
 
+ITEM_COLUMNS = (
+    "Item",
+    "Topic",
+    "Runs",
+    "Passages",
+    "r over runs",
+    "r over passages",
+    "\N{GREEK SMALL LETTER TAU} without",
+    "Swaps",
+    "Largest move",
+    "Mean change",
+)
 ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
     "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
     "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),
@@ -41,23 +53,11 @@ def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
         )
         for row in rows
     ]
-    columns = (
-        "Item",
-        "Topic",
-        "Runs",
-        "Passages",
-        "r over runs",
-        "r over passages",
-        "\N{GREEK SMALL LETTER TAU} without",
-        "Swaps",
-        "Largest move",
-        "Mean change",
-    )
     said = (
         "runs, passages: share that covers the item; r: corrected item-total correlation",
         "without: the board without this item, against the board",
     )
-    return Sheet("Items", columns, tuple(lines), 2, said)
+    return Sheet("Items", ITEM_COLUMNS, tuple(lines), 2, said)
 
 
 def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> Sheet:

@@ -38,7 +38,7 @@ def test_items_link_to_their_grid_and_come_in_order(made, viewer, client_of):
     assert f"/review/banks/{made.bank.pk}/topics/{made.topics['t1'].pk}/grid/" in hard.content.decode()
     body = re.compile(r"<tbody>.*?</tbody>", re.DOTALL)
     first, last = (re.findall(asked, body.search(found.content.decode())[0]) for found in (hard, easy))
-    assert first[0] == last[-1] == "Which pigment", "covered by half of the runs as all, but by fewer passages"
+    assert first[0] == last[-1] == "Which pigment", "the fewest passages cover it"
 
 
 def test_controls_travel_along(made, viewer, client_of):

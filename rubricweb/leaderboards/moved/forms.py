@@ -1,0 +1,103 @@
+"""Two boards: the one of the address, and the one before it, of which only the differences are said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import forms
+from django.forms import BoundField
+
+from grading.types import MAX_RATING
+from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.humans import Source
+from rubricweb.grades.models import GraderConfig
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.forms import GraderField, VersionField
+from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
+
+WAS = "was_"
+SAME = "the same"
+NOW = "now"
+"""A version in the address: the bank as it is now."""
+
+
+class WasVersionField(VersionField):
+    """As of a version, or as of now while the board after is of a version."""
+
+    def to_python(self, value: object) -> BankVersion | str | None:
+        return NOW if value == NOW else super().to_python(value)
+
+
+class MovedForm(BehindForm):
+    """A form that passes holds `spec`, the board after, and `before`."""
+
+    shown = (*SHOWN, "version", "source")
+    was_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
+    was_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")
+    was_measure = forms.CharField(
+        max_length=60, required=False, label="Rank by", widget=forms.TextInput({"placeholder": SAME})
+    )
+    was_min_grade = forms.IntegerField(
+        min_value=1, max_value=MAX_RATING, required=False, label="Grade at least"
+    )
+    was_cutoff = forms.IntegerField(
+        min_value=1, max_value=choices.MAX_CUTOFF, required=False, label="Items: first k"
+    )
+    was_version = WasVersionField(
+        BankVersion.objects.none(), required=False, empty_label=SAME, label="Version"
+    )
+    was_source = forms.ChoiceField(
+        choices=(
+            ("", SAME),
+            (Source.GRADER, "the grader"),
+            (Source.CORRECTED, "the grader, corrected by people"),
+            (Source.HUMANS, "people only"),
+        ),
+        required=False,
+        label="Ratings by",
+    )
+
+    before: BoardSpec
+
+    def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
+        self.sent = {name: sent[name] for name in sent}
+        super().__init__(sent, collection=collection)
+        for name in ("grader", "bank", "version"):
+            self.fields[f"{WAS}{name}"].queryset = self.fields[name].queryset
+        version = self.fields[f"{WAS}version"]
+        version.choices = [*version.choices, (NOW, "as of now")]
+
+    def clean(self) -> None:
+        super().clean()
+        if self.errors:
+            return
+        form = BehindForm(self._sent_before(), collection=self.collection)
+        if form.is_valid():
+            self.before = form.spec
+            return
+        for name, problems in form.errors.items():
+            was = f"{WAS}{name}"
+            self.add_error(was if was in self.fields else None, list(problems))
+
+    @property
+    def is_told(self) -> bool:
+        """The address says what was different before."""
+        return any(self.sent.get(f"{WAS}{name}") for name in self.shown)
+
+    def was_fields(self) -> list[BoundField]:
+        return [self[f"{WAS}{name}"] for name in self.shown]
+
+    def kept_fields(self) -> list[BoundField]:
+        return [field for field in super().kept_fields() if not field.name.startswith(WAS)]
+
+    def _sent_before(self) -> dict[str, str]:
+        sent = {name: value for name, value in self.sent.items() if not name.startswith(WAS)}
+        told = {name: self.sent[f"{WAS}{name}"] for name in self.shown if self.sent.get(f"{WAS}{name}")}
+        if "bank" in told:
+            sent.pop("version", None)  # a version belongs to its bank
+        if told.get("version") == NOW:
+            sent.pop("version", None)
+            del told["version"]
+        return {**sent, **told}

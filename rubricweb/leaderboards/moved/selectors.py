@@ -1,0 +1,231 @@
+"""The runs of two boards side by side, and of one run every item and cell that its scores differ by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.explanation import Cause, ItemChange, Side, item_changes
+from grading.measures.influence import ranks
+from grading.types import MISSING
+from rubricweb.banks.models import Bank, ItemRevision, VersionItem
+from rubricweb.banks.models import ItemChange as History
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, topic_labels
+from rubricweb.leaderboards.items import NOTHING, Asked
+from rubricweb.leaderboards.scored import Scored
+
+REWORDED = "reworded"
+Words = dict[int | None, str]
+"""By item: its words on a board."""
+EXACT = (RUBRIC_COVER, WEIGHTED_COVER, NORMALISED_COVER)
+"""Measures whose differences are sums over items."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRow:
+    run_tag: str
+    rank_before: int
+    rank_after: int
+    before: float | None
+    after: float | None
+
+    @property
+    def rose(self) -> int:
+        return self.rank_before - self.rank_after
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """A cell, or for labels a passage, that made a change; MISSING where there is no rating or label."""
+
+    doc_id: str
+    passage_id: int | None
+    """None for a passage outside the pool."""
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One item (for labels: one topic) and what it adds to the difference of the run's scores."""
+
+    topic_id: int
+    query_id: str
+    item_id: int | None
+    text: str
+    cause: str
+    contribution: float
+    cells: tuple[CellChange, ...]
+
+
+def moved_rows(before: Scored, after: Scored) -> list[MovedRow]:
+    """Every run, the largest moves first."""
+    ours, theirs = before.means, after.means
+    was, now = ranks(ours), ranks(theirs)
+    rows = [
+        MovedRow(tag, int(was[run]), int(now[run]), _defined(ours[run]), _defined(theirs[run]))
+        for run, tag in enumerate(after.run_tags)
+    ]
+    return sorted(rows, key=lambda row: (-abs(row.rose), -abs(row.difference or 0), row.rank_after))
+
+
+def is_exact(before: Scored, after: Scored) -> bool:
+    """Both boards are of measures that are sums over items."""
+    return all(made.spec.measure.name in EXACT for made in (before, after))
+
+
+def explained(before: Scored, after: Scored, run_tag: str) -> list[Explained]:
+    """What the difference of the run's scores is made of, largest part first. The parts sum to it."""
+    run = after.run_tags.index(run_tag)
+    rows = _by_items(before, after, run) if is_exact(before, after) else _by_topics(before, after, run)
+    return sorted(rows, key=lambda row: (-abs(row.contribution), row.query_id))
+
+
+def _by_items(before: Scored, after: Scored, run: int) -> list[Explained]:
+    item_of = _items(after.spec.bank) | _items(before.spec.bank)
+    texts = _texts(before, after)
+    found = []
+    for topic in after.base.pool.topics:
+        sides = _side(before, topic, run), _side(after, topic, run)
+        rows = [
+            Explained(
+                topic.topic_id,
+                topic.query_id,
+                item_of.get((topic.topic_id, change.item_id)),
+                texts.get((topic.topic_id, change.item_id), change.item_id),
+                change.cause.value,
+                change.contribution,
+                _cells(before, after, topic, change),
+            )
+            for change in item_changes(*sides)
+        ]
+        was, now = (
+            {
+                item_of.get((topic.topic_id, uid)): texts.get((topic.topic_id, uid), uid)
+                for uid in side.item_ids
+            }
+            for side in sides
+        )
+        found += _joined(rows, was, now)
+    return [row for row in found if round(row.contribution, 12)]
+
+
+def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
+    """An item whose wording went and whose new one came is one item, reworded."""
+    found: dict[object, Explained] = {}
+    for row in rows:
+        item_id = row.item_id
+        if item_id is None or item_id not in was or item_id not in now or was[item_id] == now[item_id]:
+            found[len(found), row.text] = row
+            continue
+        other = found.get(item_id)
+        cells = row.cells if row.cause == Cause.ADDED or other is None else other.cells
+        total = row.contribution + (other.contribution if other else 0.0)
+        found[item_id] = replace(row, cause=REWORDED, text=now[item_id], contribution=total, cells=cells)
+    return list(found.values())
+
+
+def _side(made: Scored, topic: TopicPool, run: int) -> Side:
+    """The run's first passages against the topic's items; nothing is asked of a topic that does not count."""
+    place = next(n for n, one in enumerate(made.base.pool.topics) if one.topic_id == topic.topic_id)
+    asked = made.base.asked.get(topic.topic_id, NOTHING)
+    doc_ids = (topic.ranked[run] or ())[: made.spec.measure.depth]
+    if not asked.uids or np.isnan(made.table.scores[run, place]):
+        return Side((), doc_ids, np.zeros((len(doc_ids), 0), dtype=np.bool_), np.zeros(0))
+    ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
+    reached = np.concatenate(
+        [ratings >= made.spec.measure.min_grade, np.zeros((1, len(asked.uids)), np.bool_)]
+    )
+    rows = topic.ranked_rows[run, : len(doc_ids)]
+    n_topics = int((~np.isnan(made.table.scores[run])).sum())
+    return Side(asked.uids, doc_ids, reached[rows], _shares(made, asked, reached) / n_topics)
+
+
+def _shares(made: Scored, asked: Asked, reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Shape (items,): what covering each adds to the topic's score."""
+    if made.spec.measure.name == WEIGHTED_COVER:
+        weights = np.array([weight for _, weight in asked.weights], dtype=np.float64)
+        return np.asarray(weights / weights[weights > 0].sum())
+    whole = reached.any(axis=0).sum() if made.spec.measure.name == NORMALISED_COVER else len(asked.uids)
+    return np.full(len(asked.uids), 1.0 / float(whole))
+
+
+def _cells(before: Scored, after: Scored, topic: TopicPool, change: ItemChange) -> tuple[CellChange, ...]:
+    was, now = (made.base.grades[topic.topic_id].matrix.columns([change.item_id]) for made in (before, after))
+    found = []
+    for doc_id in change.cells:
+        row = topic.row_of.get(doc_id)
+        if row is not None:
+            values = int(was.ratings[row, 0]), int(now.ratings[row, 0])
+            found.append(CellChange(doc_id, topic.passage_pks[row], *values))
+    return tuple(found)
+
+
+def _by_topics(before: Scored, after: Scored, run: int) -> list[Explained]:
+    """For measures that are no sums over items: a part a topic, with the passages whose labels differ."""
+    was, now = (_parts(made, run) for made in (before, after))
+    found = []
+    for topic in after.base.pool.topics:
+        contribution = now.get(topic.topic_id, 0.0) - was.get(topic.topic_id, 0.0)
+        if round(contribution, 12):
+            cells = _label_changes(before, after, topic, run)
+            row = Explained(topic.topic_id, topic.query_id, None, "", "labels", contribution, cells)
+            found.append(row)
+    return found
+
+
+def _parts(made: Scored, run: int) -> dict[int, float]:
+    """By topic id: what the topic adds to the run's mean."""
+    scores = made.table.scores[run]
+    n_topics = int((~np.isnan(scores)).sum())
+    pairs = zip(made.table.topic_ids, scores.tolist(), strict=True)
+    return {topic_id: score / n_topics for topic_id, score in pairs if not np.isnan(score)}
+
+
+def _label_changes(before: Scored, after: Scored, topic: TopicPool, run: int) -> tuple[CellChange, ...]:
+    """The first passages of the run whose label differs, or is relevant on one board only; in its order."""
+    was, now = (
+        topic_labels(
+            made.base.grades[topic.topic_id],
+            made.base.asked.get(topic.topic_id, NOTHING).uids,
+            made.spec.measure,
+        )
+        for made in (before, after)
+    )
+    depth = max(before.spec.measure.depth, after.spec.measure.depth)
+    found = []
+    for doc_id in (topic.ranked[run] or ())[:depth]:
+        old, new = was.get(doc_id, MISSING), now.get(doc_id, MISSING)
+        if old != new or (old >= before.spec.measure.level) != (new >= after.spec.measure.level):
+            row = topic.row_of.get(doc_id)
+            found.append(CellChange(doc_id, None if row is None else topic.passage_pks[row], old, new))
+    return tuple(found)
+
+
+def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
+    """(Topic, uid) -> item, for every wording that an item of the bank ever had."""
+    if bank is None:
+        return {}
+    fields = ("item__topic_id", "revision__uid", "item_id")
+    named = VersionItem.objects.filter(version__bank=bank).order_by("pk").values_list(*fields)
+    changed = History.objects.filter(item__bank=bank).order_by("pk").values_list(*fields)
+    present = bank.items.order_by("pk").values_list("topic_id", "revision__uid", "pk")
+    return {(topic_id, uid): item_id for topic_id, uid, item_id in (*named, *changed, *present)}
+
+
+def _texts(*boards: Scored) -> dict[tuple[int, str], str]:
+    uids = {uid for made in boards for asked in made.base.asked.values() for uid in asked.uids}
+    topics = [topic.topic_id for topic in boards[0].base.pool.topics]
+    rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
+    return {(topic_id, uid): text or uid for topic_id, uid, text in rows if uid in uids}
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

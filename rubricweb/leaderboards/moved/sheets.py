@@ -1,0 +1,67 @@
+"""The tables of what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.urls import reverse
+
+from grading.formats.sheets import Cell, Mark, Sheet, number
+from rubricweb.banks.models import Bank
+from rubricweb.leaderboards.influence.sheets import signed
+from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
+
+SHOWN_CELLS = 8
+
+
+def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:
+    """Every run with its places and scores; a link explains its difference."""
+    lines = [
+        (
+            Cell(row.run_tag, href=link(row.run_tag)),
+            Cell(str(row.rank_before)),
+            Cell(str(row.rank_after)),
+            Cell(_moved(row.rose), Mark.TIED if row.rose else Mark.NONE),
+            Cell(number(row.before)),
+            Cell(number(row.after)),
+            Cell("\N{EN DASH}" if row.difference is None else signed(row.difference)),
+        )
+        for row in rows
+    ]
+    columns = ("Run", "Rank before", "Rank after", "Moved", "Score before", "Score after", "Difference")
+    return Sheet("Runs", columns, tuple(lines), 1)
+
+
+def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet:
+    """What each item adds to the run's difference, with the cells that made it."""
+    is_items = any(row.text for row in rows)
+    lines = []
+    for row in rows:
+        grid = reverse("review:grid", args=[bank.pk, row.topic_id]) if bank else ""
+        cells = [_cell(cell, row, bank) for cell in row.cells[:SHOWN_CELLS]]
+        more = len(row.cells) - len(cells)
+        texts = ", ".join([text for text, _ in cells] + ([f"and {more} more"] if more else []))
+        links = (
+            (*cells, *([(f"and {more} more", "")] if more else [])) if any(href for _, href in cells) else ()
+        )
+        names = (
+            (Cell(row.text, href=grid), Cell(row.query_id)) if is_items else (Cell(row.query_id, href=grid),)
+        )
+        lines.append((*names, Cell(row.cause), Cell(signed(row.contribution)), Cell(texts, links=links)))
+    heads = ("Item", "Topic") if is_items else ("Topic",)
+    columns = (*heads, "Change", "Adds to the score", "Cells" if is_items else "Passages labelled otherwise")
+    title = f"Why {run_tag} differs"
+    said = "a number before and after the arrow is the rating (of passages: the label); a dash is none"
+    return Sheet(title, columns, tuple(lines), len(heads) + 1, (said,), n_notes=1)
+
+
+def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:
+    said = (str(value) if value >= 0 else "\N{EN DASH}" for value in (cell.before, cell.after))
+    text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(said)
+    if bank is None or cell.passage_id is None or row.item_id is None:
+        return text, ""
+    return text, reverse("review:cell", args=[bank.pk, row.topic_id, cell.passage_id, row.item_id])
+
+
+def _moved(rose: int) -> str:
+    return f"up {rose}" if rose > 0 else f"down {-rose}" if rose else "\N{EN DASH}"

@@ -1,0 +1,72 @@
+"""The page of what moved between two boards."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access
+from rubricweb.leaderboards import stating
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.moved import selectors, sheets
+from rubricweb.leaderboards.moved.forms import MovedForm
+from rubricweb.leaderboards.scored import scored
+
+PAGE = "leaderboards/moved.html"
+SHOWN_ROWS = 40
+
+
+@require_safe
+def moved(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Two boards, side by side; `run` says whose difference is explained."""
+    collection = access.collection_for(request.user, slug)
+    form = MovedForm(request.GET, collection=collection)
+    context = {"collection": collection, "section": "leaderboard", "tab": "moved", "form": form}
+    if not form.graders:
+        return page_or_part(request, PAGE, context, part="moved")
+    if not form.is_valid():
+        return form_response(request, PAGE, context, part="moved")
+    if not form.is_told:
+        return page_or_part(request, PAGE, {**context, "is_untold": True}, part="moved")
+    return page_or_part(request, PAGE, {**context, **_tables(request, form)}, part="moved")
+
+
+def _tables(request: HtmxRequest, form: MovedForm) -> Context:
+    before, after = scored(form.before), scored(form.spec)
+    rows = selectors.moved_rows(before, after)
+    query = request.GET.copy()
+    for name in ("run", "all"):
+        query.pop(name, None)
+    asked = request.GET.get("run", "")
+    known = {row.run_tag for row in rows}
+    run_tag = asked if asked in known else (rows[0].run_tag if rows else "")
+    context: dict[str, object] = {
+        "sheet": sheets.runs(rows, lambda tag: f"?{query.urlencode()}&{urlencode({'run': tag})}#reasons"),
+        "n_moved": sum(row.rose != 0 for row in rows),
+        "n_runs": len(rows),
+        "differences": _differences(form.before, form.spec),
+        "is_exact": selectors.is_exact(before, after),
+    }
+    if run_tag:
+        parts = selectors.explained(before, after, run_tag)
+        shown = parts if "all" in request.GET else parts[:SHOWN_ROWS]
+        context["reasons"] = sheets.reasons(shown, run_tag, form.spec.bank)
+        context |= {"n_parts": len(parts), "n_shown": len(shown)}
+        context["row"] = next(row for row in rows if row.run_tag == run_tag)
+    return context
+
+
+def _differences(before: BoardSpec, after: BoardSpec) -> list[tuple[str, str, str]]:
+    """Name, before and after of what the two boards are made of."""
+    pairs = [
+        ("grader", str(before.config), str(after.config)),
+        ("bank", str(before.bank or "labels"), str(after.bank or "labels")),
+        ("version", str(before.version or "as of now"), str(after.version or "as of now")),
+        ("ratings by", before.source.value, after.source.value),
+        ("measure", stating.measure_name(before), stating.measure_name(after)),
+        ("grade at least", str(before.measure.min_grade), str(after.measure.min_grade)),
+    ]
+    return [pair for pair in pairs if pair[1] != pair[2]]

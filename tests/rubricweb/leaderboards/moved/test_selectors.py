@@ -1,0 +1,69 @@
+"""What moved, and why: parts that sum to the difference, down to the cells."""
+
+import pytest
+
+from grading.types import ItemKind
+from rubricweb.banks.actions import revise_item
+from rubricweb.banks.versions import name_version
+from rubricweb.grades.configs import imported_config
+from rubricweb.grades.scoring import Measure
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
+from rubricweb.leaderboards.scored import scored
+from tests import factories
+
+BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
+NAMES = ("rubric_cover", "weighted_cover", "normalised_cover", "P_2", "ndcg_cut_10", "alpha_ndcg")
+
+
+def made_of(made, measure=None, **parts):
+    spec = BoardSpec(
+        made.collection, parts.pop("config", made.config), made.bank, BOTH, measure or Measure(), **parts
+    )
+    return scored(spec)
+
+
+def test_two_thresholds(made):
+    before, after = made_of(made, Measure(min_grade=5)), made_of(made)
+    found = {row.run_tag: row for row in moved_rows(before, after)}
+    assert (found["both"].before, found["both"].after) == (0.25, 1)
+    assert (found["stray"].rank_before, found["stray"].rank_after, found["stray"].rose) == (3, 2, 1)
+    why = explained(before, after, "both")
+    assert [(row.query_id, row.cause, row.contribution) for row in why] == [
+        ("t2", "gained", 0.5),
+        ("t1", "gained", 0.25),
+    ]
+    assert why[0].cells == (CellChange("e2", made.passages["e2"].pk, 4, 4),)
+    assert why[1].item_id == made.items["t1"][1].pk
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_sum_to_the_difference(made, name):
+    other = imported_config("m", "SelfRated", "rate")
+    for query_id, doc_id, rating in (("t1", "d1", 2), ("t1", "d3", 5), ("t2", "e1", 5)):
+        factories.grade(other, made.items[query_id][0], made.passages[doc_id], rating)
+    before, after = made_of(made, Measure(name)), made_of(made, Measure(name), config=other)
+    for row in moved_rows(before, after):
+        parts = explained(before, after, row.run_tag)
+        assert sum(part.contribution for part in parts) == pytest.approx(row.difference)
+
+
+def test_a_reworded_item_is_one_change(made, owner):
+    version = name_version(made.bank, name="first", by=owner)
+    item = made.items["t2"][0]
+    revise_item(item, text="What makes bread rise?", seen=item.version, by=owner)
+    before, after = made_of(made, version=version), made_of(made)
+    (row,) = explained(before, after, "both")
+    assert (row.cause, row.item_id, row.contribution) == ("reworded", item.pk, -0.5)
+    assert row.text == "What makes bread rise?"
+    assert explained(before, made_of(made, version=version), "both") == []
+    factories.grade(made.config, item, made.passages["e2"], 5)
+    assert [row.query_id for row in explained(before, made_of(made), "both")] == []
+
+
+def test_labels_are_told_by_topic(made):
+    before, after = made_of(made, Measure("P_2", min_grade=5)), made_of(made, Measure("P_2"))
+    assert not is_exact(before, after)
+    why = {row.query_id: row for row in explained(before, after, "both")}
+    assert why["t2"].contribution == pytest.approx(0.25)
+    assert why["t2"].cells == (CellChange("e2", made.passages["e2"].pk, 4, 4),)

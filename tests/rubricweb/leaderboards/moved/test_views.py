@@ -1,0 +1,72 @@
+"""The page of what moved."""
+
+import html
+import re
+
+from django.urls import reverse
+
+from rubricweb.banks.actions import retire_item
+from rubricweb.banks.versions import name_version
+from tests import factories
+
+PAGE = "/leaderboards/autumn/moved/"
+
+
+def text(response):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+
+
+def test_two_thresholds(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE, {"was_min_grade": "5", "run": "both"})
+    said = text(response)
+    assert "grade at least: 5 \N{RIGHTWARDS ARROW} 4" in said
+    assert "Why both differs: rank 1 to 1, score 0.2500 to 1.0000" in said
+    assert "Why does bread rise? t2 gained +0.5000 e2 4 \N{RIGHTWARDS ARROW} 4" in said
+    cell = reverse(
+        "review:cell",
+        args=[made.bank.pk, made.topics["t2"].pk, made.passages["e2"].pk, made.items["t2"][0].pk],
+    )
+    assert cell in response.content.decode()
+
+
+def test_a_version_against_now(made, owner, viewer, client_of):
+    version = name_version(made.bank, name="first", by=owner)
+    item = made.items["t2"][0]
+    retire_item(item, seen=item.version, by=owner)
+    client = client_of(viewer)
+    said = text(client.get(PAGE, {"was_version": str(version.pk), "run": "stray"}))
+    assert "version: main, version 1: first \N{RIGHTWARDS ARROW} as of now" in said
+    assert "removed" in said
+    assert "-0.5000" in said
+    back = text(client.get(PAGE, {"version": str(version.pk), "was_version": "now", "run": "stray"}))
+    assert "+0.5000" in back
+
+
+def test_before_what(made, viewer, client_of):
+    assert "Before what?" in text(client_of(viewer).get(PAGE))
+    assert "Both boards are made of the same" in text(client_of(viewer).get(PAGE, {"was_min_grade": "4"}))
+
+
+def test_what_is_wrong_is_said(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE, {"was_measure": "precision"})
+    assert response.status_code == 422
+    assert "no measure" in text(response)
+    assert client_of(viewer).get(PAGE, {"was_min_grade": "9"}).status_code == 422
+
+
+def test_roles_and_parts(made, viewer, outsider, client_of):
+    assert client_of(outsider).get(PAGE).status_code == 404
+    client = client_of(viewer)
+    assert client.post(PAGE).status_code == 405
+    part = client.get(PAGE, {"was_min_grade": "5"}, headers={"HX-Request": "true"})
+    assert part.content.decode().lstrip().startswith('<div id="moved"')
+    empty = factories.CollectionFactory(slug="empty")
+    factories.MembershipFactory(user=viewer, collection=empty)
+    assert "No grades yet" in text(client.get("/leaderboards/empty/moved/"))
+
+
+def test_few_queries(made, viewer, client_of, django_assert_max_num_queries):
+    client = client_of(viewer)
+    client.get(PAGE, {"was_min_grade": "5"})
+    with django_assert_max_num_queries(45):
+        client.get(PAGE, {"was_min_grade": "5"})
