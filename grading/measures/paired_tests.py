@@ -96,19 +96,35 @@ def _sampled(
     second: NDArray[np.intp],
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Besag and Clifford 1991: a pair whose p-value is plainly large is not sampled on."""
+    """Besag and Clifford 1991: a pair whose p-value is plainly large is not sampled on; nor is one for which
+    Hoeffding's bound says that it is smaller than any number of flips could show.
+    """
     topics = scores.shape[1]
-    exceeded = _exceeded(_flips(SCREEN, topics, random), scores, first, second)
-    p = (exceeded + 1) / (SCREEN + 1)
-    left = np.flatnonzero(exceeded < EXCEEDED)
+    flips_in_all = int(max(LEAST_FLIPS, FLIPS_A_PAIR * min(len(first), MAX_RUNS**2 // 2)))
+    p = np.full(len(first), 1 / (flips_in_all + 1))
+    open_pairs = np.flatnonzero(_hoeffding(scores, first, second) > 1 / (flips_in_all + 1))
+    screen = _exceeded(_flips(SCREEN, topics, random), scores, first[open_pairs], second[open_pairs])
+    p[open_pairs] = (screen + 1) / (SCREEN + 1)
+    left, exceeded = open_pairs[screen < EXCEEDED], screen[screen < EXCEEDED]
     if not len(left):
         return p
-    more = int(max(LEAST_FLIPS, FLIPS_A_PAIR * min(len(first), MAX_RUNS**2 // 2))) - SCREEN
-    for start in range(0, more, _BLOCK):
-        flips = _flips(min(_BLOCK, more - start), topics, random)
-        exceeded[left] += _exceeded(flips, scores, first[left], second[left])
-    p[left] = (exceeded[left] + 1) / (SCREEN + more + 1)
+    for start in range(SCREEN, flips_in_all, _BLOCK):
+        flips = _flips(min(_BLOCK, flips_in_all - start), topics, random)
+        exceeded += _exceeded(flips, scores, first[left], second[left])
+    p[left] = (exceeded + 1) / (flips_in_all + 1)
     return p
+
+
+def _hoeffding(
+    scores: NDArray[np.float64], first: NDArray[np.intp], second: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Shape (pairs,): no smaller than the p-value: 2 exp(-s^2 / (2 sum d^2)) for differences d of sum s."""
+    products = scores @ scores.T
+    own = products.diagonal()
+    squares = np.maximum(own[first] + own[second] - 2 * products[first, second], _ROUNDING)
+    sums = scores.sum(axis=1)
+    bound: NDArray[np.float64] = 2 * np.exp(-((sums[first] - sums[second]) ** 2) / (2 * squares))
+    return bound
 
 
 def _exceeded(

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import nuggets, rubric_cover, rubric_qrels, trec_eval
+from grading.measures import nuggets, ranked_labels, rubric_cover, rubric_qrels, trec_eval
 from grading.measures.alpha_ndcg import alpha_ndcg
 from grading.measures.nuggets import NuggetScore, Weighed
 from grading.measures.rubric_qrels import LabelMode
@@ -38,6 +38,7 @@ ITEM_MEASURES = (
 )
 """Measures of which items a run covers; all others are trec_eval's, of labels."""
 CACHED_TOPIC_SCORES = 20_000
+CACHED_ORDERS = 2_000
 
 Uids = tuple[str, ...]
 Weights = tuple[Weighed, ...]
@@ -143,6 +144,9 @@ def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Wei
     """Shape (runs,). NaN where the topic has no items or, for trec_eval's measures, no labels."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
+    if measure.is_trec and ranked_labels.is_known(measure.name):
+        labels = passage_labels(grades, uids, measure)
+        return _label_scores(grades.pool, labels, measure.name, measure.level)
     if measure.is_trec:
         return _trec_scores(grades.pool, topic_labels(grades, uids, measure), measure.name, measure.level)
     return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
@@ -182,16 +186,23 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> dict[str, int]:
     """By doc id, in pool order: the Rubric-Qrels label; passages without a grade are left out (unjudged)."""
-    ratings = grades.matrix.columns(uids).ratings
-    labels = rubric_qrels.labels(
-        ratings, mode=measure.mode, min_grade=measure.min_grade, min_answers=measure.min_answers
-    )
-    pairs = zip(grades.pool.doc_ids, labels.tolist(), strict=True)
+    pairs = zip(grades.pool.doc_ids, passage_labels(grades, uids, measure).tolist(), strict=True)
     return {doc_id: label for doc_id, label in pairs if label >= 0}
+
+
+def passage_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> NDArray[np.int16]:
+    """Shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0 without a grade."""
+    ratings, mode = grades.matrix.columns(uids).ratings, measure.mode
+    reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
+    return rubric_qrels.labels(ratings, mode=mode, **reached)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
+    if ranked_labels.is_known(name) and topic.judgments.keys() <= topic.row_of.keys():
+        labels = np.full(len(topic.doc_ids), rubric_qrels.UNJUDGED, dtype=np.int16)
+        labels[[topic.row_of[doc_id] for doc_id in topic.judgments]] = list(topic.judgments.values())
+        return _label_scores(topic, labels, name, level)
     return _trec_scores(topic, topic.judgments, name, level)
 
 
@@ -199,3 +210,25 @@ def _trec_scores(topic: TopicPool, labels: Mapping[str, int], name: str, level: 
     if not labels:
         return np.full(len(topic.ranked), np.nan)
     return trec_eval.topic_scores(labels, topic.scored, name, level=level)
+
+
+def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:
+    """The same for all runs at once, from the labels of the pool, below 0 without one."""
+    if not (labels >= 0).any():
+        return np.full(len(topic.ranked), np.nan)
+    with_outside = np.append(labels, rubric_qrels.UNJUDGED)  # what row -1 points at
+    return ranked_labels.label_scores(with_outside[_trec_rows(topic)], labels, name, level=level)
+
+
+@lru_cache(maxsize=CACHED_ORDERS)
+def _trec_rows(topic: TopicPool) -> NDArray[np.int32]:
+    """`ranked_rows` as trec_eval orders them: by score in single precision, then id, both descending."""
+    rows = topic.ranked_rows
+    for run, (doc_ids, scores) in enumerate(zip(topic.ranked, topic.scores, strict=True)):
+        if doc_ids and scores:
+            single = np.array(scores, dtype=np.float32)
+            if (single[1:] >= single[:-1]).any():
+                rows = rows if rows is not topic.ranked_rows else rows.copy()
+                ordered = sorted(range(len(doc_ids)), key=lambda n: (single[n], doc_ids[n]), reverse=True)
+                rows[run, : len(doc_ids)] = topic.ranked_rows[run, ordered]
+    return rows
