@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404
 
+from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import item_for
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
 
+MAX_DIGITS = 9
+
 
 def cell_for(
-    user: User, bank_id: int, topic_id: int, *, passage_id: int, item_id: int
+    user: User,
+    where: tuple[int, int],
+    cell: tuple[int, int],
+    address: QueryDict,
+    *,
+    needed: Role = roles.TO_VIEW,
 ) -> tuple[Item, Passage]:
-    """A member's item of the topic, and a passage of the topic's pool."""
-    item = item_for(user, bank_id, item_id)
+    """A member's item of (bank, topic), and a passage of the topic's pool, by `cell`: (passage, item).
+
+    Where the address names a version of the bank, the item has the words that it had there.
+    """
+    (bank_id, topic_id), (passage_id, item_id) = where, cell
+    item = item_for(user, bank_id, item_id, needed=needed)
     if item.topic_id != topic_id:
         raise Http404("No such item of this topic.")
     pooled = get_object_or_404(item.topic.pool.select_related("passage"), passage=passage_id)
+    number = address.get("version", "")
+    if number.isdecimal() and len(number) <= MAX_DIGITS and int(number):
+        version = get_object_or_404(item.bank.versions, number=int(number))
+        entries = version.entries.select_related("revision")
+        item.revision = get_object_or_404(entries, item=item).revision
     return item, pooled.passage

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
-from rubricweb.review.selectors.grid import ITEM_FILTERS, SHOWS, SORTS, GridQuery
+from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
 from rubricweb.review.selectors.sheet import MIN_GRADE
 from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
@@ -115,15 +116,52 @@ class GridForm(GraderForm):
         widget=forms.NumberInput(attrs={"data-submits": ""}),
     )
     run = _select("Retrieved by", ())
+    source = _select("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
+    order = _select("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
+    version = _select("Bank", ())
+    rows = _select("Rows", (("", "usual"), ("compact", "compact")))
+    heads = _select("Heads", (("", "cut"), ("whole", "wrapped")))
     page = forms.IntegerField(min_value=1, required=False)
     columns = forms.IntegerField(min_value=1, required=False)
+    at = forms.RegexField(r"^\d{1,18}-\d{1,18}$", required=False)
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self.hidden = frozenset(int(pk) for pk in address.getlist("hide") if pk.isdecimal())
 
     def offer_runs(self, run_tags: Iterable[str]) -> None:
         self.fields["run"].choices = [("", "any run"), *((tag, tag) for tag in run_tags)]
 
-    def query(self) -> GridQuery:
-        names = ("sort", "show", "items", "kind", "run", "min_grade", "page", "columns")
-        return GridQuery(**{name: self.value(name, getattr(_DEFAULT, name)) for name in names})
+    def offer_versions(self, bank: Bank) -> None:
+        versions = [(str(one.number), f"version {one.number}: {one.name}") for one in bank.versions.all()]
+        self.fields["version"].choices = [("", "as it is"), *versions]
+
+    def query(self, at: tuple[int, int] | None = None) -> GridQuery:
+        chosen = {name: self.value(name, getattr(_DEFAULT, name)) for name in QUERIED}
+        is_paged = "page" in self.data or "columns" in self.data
+        named = "" if is_paged else self.value("at", "")
+        passage, _, item = named.partition("-")
+        at = at or ((int(passage), int(item)) if named else None)
+        return GridQuery(**chosen | {"version": int(chosen["version"])}, hidden=self.hidden, at=at)
 
 
+QUERIED = (
+    "sort",
+    "show",
+    "items",
+    "order",
+    "kind",
+    "run",
+    "source",
+    "version",
+    "min_grade",
+    "page",
+    "columns",
+)
 _DEFAULT = GridQuery()
+
+
+def address_kept(request: HttpRequest) -> dict[str, str]:
+    """How links keep the chosen grader and version: behind an address, and before more parameters."""
+    kept = urlencode({name: request.GET[name] for name in ("grader", "version") if name in request.GET})
+    return {"suffix": f"?{kept}" if kept else "", "joiner": f"?{kept}&" if kept else "?"}

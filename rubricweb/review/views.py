@@ -1,8 +1,6 @@
-"""Home, a collection's topics, a topic's grid and one cell: all of them only look."""
+"""Home, a collection's topics and a topic's grid: all of them only look."""
 
 from __future__ import annotations
-
-from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.http import HttpResponse
@@ -11,10 +9,9 @@ from django.views.decorators.http import require_safe
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.review import access, selectors
-from rubricweb.review.flags.subjects import Subject
-from rubricweb.review.flags.views import subject_context
-from rubricweb.review.forms import GraderForm, GridForm, TopicsForm
+from rubricweb.review import selectors
+from rubricweb.review.forms import GridForm, TopicsForm, address_kept
+from rubricweb.review.views_saved.selectors import views_of
 
 PAGE_TOPICS = 200
 
@@ -36,7 +33,7 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
         "section": "topics",
         "counts": selectors.collection_counts(found),
         "form": form,
-        **_address(request),
+        **address_kept(request),
         **_topics(selectors.banks(found), form),
     }
     return page_or_part(request, "review/collection.html", context, part="topics")
@@ -62,12 +59,6 @@ def _topics(banks: list[selectors.Bank], form: TopicsForm) -> dict[str, object]:
     }
 
 
-def _address(request: HtmxRequest) -> dict[str, str]:
-    """How links keep the chosen grader: behind an address, and before more parameters."""
-    grader = urlencode({"grader": request.GET["grader"]}) if "grader" in request.GET else ""
-    return {"suffix": f"?{grader}" if grader else "", "joiner": f"?{grader}&" if grader else "?"}
-
-
 @require_safe
 def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Passages x items of a topic, a window at a time."""
@@ -75,6 +66,8 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     form = GridForm(request.GET)
     rater = form.offer(selectors.raters(bank))
     form.offer_runs(selectors.run_tags(bank.collection))
+    form.offer_versions(bank)
+    query = form.query()
     context = {
         "collection": bank.collection,
         "section": "topics",
@@ -82,22 +75,9 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         "topic": topic,
         "form": form,
         "rater": rater,
-        "query": form.query(),
-        "grid": selectors.grid(bank, topic, rater, form.query()),
-        **_address(request),
+        "query": query,
+        "grid": selectors.grid(bank, topic, rater, query, request.user),
+        "views": views_of(request.user, bank.collection),
+        **address_kept(request),
     }
     return page_or_part(request, "review/grid.html", context, part="table")
-
-
-@require_safe
-def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
-    """One passage and one item: the answer in its place, the prompt, the reply, other graders, the runs."""
-    item, passage = access.cell_for(request.user, bank_id, topic_id, passage_id=passage_id, item_id=item_id)
-    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
-    context = {
-        **subject_context(request, Subject(item.bank, item.topic, item, passage)),
-        "rater": rater,
-        "cell": selectors.cell(item, passage, rater),
-        **_address(request),
-    }
-    return page_or_part(request, "review/cell.html", context, part="panel")

@@ -2,7 +2,7 @@
 
 from rubricweb.banks.models import Bank
 from rubricweb.review.selectors.cell import cell
-from rubricweb.review.selectors.grid import grid, run_tags
+from rubricweb.review.selectors.grid import grid, one_cell, run_tags
 from rubricweb.review.selectors.home import cards
 from rubricweb.review.selectors.raters import raters
 from rubricweb.review.selectors.topics import arranged, banks, collection_counts, topic_rows, totals
@@ -15,6 +15,7 @@ __all__ = [
     "cell",
     "collection_counts",
     "grid",
+    "one_cell",
     "raters",
     "run_tags",
     "topic_rows",

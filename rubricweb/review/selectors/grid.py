@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from django.core.paginator import Page, Paginator
 from numpy.typing import NDArray
 
-from grading.types import FAILED, MISSING, ItemKind
+from grading.types import FAILED, MISSING, Ratings
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.matrices import TopicGrades, topic_grades
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades.humans import Source
+from rubricweb.grades.matrices import topic_grades
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.selectors.raters import KINDS, Rater
-from rubricweb.review.selectors.sheet import (
-    MIN_GRADE,
-    Asked,
-    Mask,
-    Sheet,
-    judged,
-    ratings_of,
-)
-from rubricweb.review.selectors.window import NO_RANK, Column, Row, Window, marks, ranks
+from rubricweb.review.selectors import layers
+from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
+from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.sheet import Asked, judged, ratings_of
+from rubricweb.review.selectors.window import NO_RANK, Cell, Column, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
 PAGE_COLUMNS = 30
-
-
-@dataclass(frozen=True, slots=True)
-class GridQuery:
-    """What of a topic to show; every field is in the address."""
-
-    sort: str = "pool"
-    show: str = "all"
-    items: str = "all"
-    kind: str = ""
-    run: str = ""
-    min_grade: int = MIN_GRADE
-    page: int = 1
-    columns: int = 1
-
-    @property
-    def kinds(self) -> tuple[ItemKind, ...]:
-        return (ItemKind(self.kind),) if self.kind else KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,65 +51,122 @@ class Grid:
     rows: tuple[Row, ...]
     page: Page[int]
     counts: GridCounts
-    top_judgment: int
+    items: tuple[Column, ...]
+    """All of them, to pick columns from."""
 
 
-SHOWS: dict[str, tuple[str, Callable[[Sheet], Mask]]] = {
-    "all": ("all", lambda sheet: np.ones(len(sheet.judged), dtype=np.bool_)),
-    "uncovered": ("uncovered relevant", lambda sheet: sheet.uncovered),
-    "disagree": ("at odds with the judgment", lambda sheet: sheet.disagree),
-    "failed": ("with failures", lambda sheet: (sheet.ratings == FAILED).any(axis=1)),
-    "missing": ("with missing cells", lambda sheet: (sheet.ratings == MISSING).any(axis=1)),
-    "ungraded-relevant": ("ungraded relevant", lambda sheet: sheet.ungraded_relevant),
-}
-SORTS: dict[str, tuple[str, Callable[[Sheet], NDArray[np.float64]]]] = {
-    "pool": ("pool order", lambda sheet: np.zeros(len(sheet.judged))),
-    "label": ("label", lambda sheet: sheet.labels.astype(float)),
-    "judgment": ("judgment", lambda sheet: sheet.judged.astype(float)),
-    "disagreement": ("disagreement", lambda sheet: sheet.disagreement),
-    "covered": ("items covered", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
-}
-ITEM_FILTERS: dict[str, tuple[str, Callable[[Column], bool]]] = {
-    "all": ("all", lambda column: True),
-    "nobody": ("never covered", lambda column: column.is_covering_nobody),
-    "spurious": ("spurious suspects", lambda column: column.is_spurious),
-    "unknown": ("without text", lambda column: not column.text),
-}
+@dataclass(frozen=True, eq=False)
+class Board:
+    """All passages and items of a topic, of which a window is shown."""
+
+    collection: CollectionPool
+    pool: TopicPool
+    items: tuple[Column, ...]
+    """Measured over the whole pool."""
+    sheet: CheckedSheet
+    said: SaidByCell
+    rater: Rater
+    query: GridQuery
+
+    @property
+    def chosen(self) -> list[Column]:
+        shown = [column for column in self.items if ITEM_FILTERS[self.query.items][1](column)]
+        shown = [column for column in shown if column.pk not in self.query.hidden]
+        return sorted(shown, key=ORDERS[self.query.order][1])
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the pool to show, in order; equal ones stay in the pool's order, or in that of the run."""
+        query, ranked = self.query, ranks(self.pool)
+        rows = np.flatnonzero(SHOWS[query.show][1](self.sheet))
+        if query.run in self.collection.run_tags:
+            of_run = ranked[:, self.collection.run_tags.index(query.run)]
+            rows = rows[of_run[rows] != NO_RANK]
+            rows = rows[np.argsort(of_run[rows], kind="stable")]
+        keys: NDArray[np.float64] = SORTS[query.sort][1](self.sheet)[rows]
+        return [int(row) for row in rows[np.argsort(-keys, kind="stable")]]
+
+    def window(self, columns: Sequence[Column], rows: Sequence[int], flags: OpenCounts) -> Window:
+        passages = [self.pool.passage_pks[row] for row in rows]
+        found = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
+        tags, source = self.collection.run_tags, Source(self.query.source)
+        return Window(self.pool, tags, self.sheet, tuple(columns), found, flags, self.said, source)
 
 
-def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery) -> Grid:
-    """The window that `query` asks for."""
+def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
+    """The window that `query` asks for, as `reader` sees it."""
+    found = board(bank, topic, rater, query, reader)
+    flags = open_counts(bank.pk, topic.pk)
+    chosen, order = found.chosen, found.rows
+    number, column_number = _windows_at(found, chosen, order)
+    columns = Paginator(chosen, PAGE_COLUMNS).get_page(column_number)
+    columns.object_list = [replace(one, flags=flags.items.get(one.pk, 0)) for one in columns]
+    page = Paginator(order, PAGE_ROWS).get_page(number)
+    window = found.window(list(columns), list(page), flags)
+    rows = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
+    return Grid(columns, rows, page, _counts(found), found.items)
+
+
+def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Cell | None:
+    """The cell that `query.at` names, as the grid prints it."""
+    found = board(bank, topic, rater, query, reader)
+    passage, item = query.at or (0, 0)
+    columns = [column for column in found.items if column.pk == item]
+    if passage not in found.pool.passage_pks or not columns:
+        return None
+    row = found.pool.passage_pks.index(passage)
+    return found.window(columns, [row], open_counts(bank.pk, topic.pk)).row(row, 1).cells[0]
+
+
+def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Board:
     collection = collection_pool(bank.collection)
-    pool = collection.by_topic[topic.pk]
-    items = _items(bank, topic, query.kinds)
+    pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
+    said = layers.said_in_topic(reader, topic)
     asked = tuple(Asked(column.kind, column.uid, bool(column.text)) for column in items)
     by_config = {config: topic_grades(config, collection, topic.pk) for config in rater.configs}
-    grades = {kind: by_config[config] for kind, config in rater.by_kind.items()}
-    sheet = Sheet(
-        ratings_of(grades, asked, len(pool.doc_ids)),
+    graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
+    found = layers.layers(rater, collection.only(topic.pk), graded)
+    words = layers.older_words(bank, topic)
+    sheet = CheckedSheet(
+        _source(Source(query.source), found, asked, len(pool.doc_ids)),
         judged(pool),
         bank.collection.min_relevant,
         query.min_grade,
+        graded=ratings_of(graded, asked, len(pool.doc_ids)),
+        people=layers.people_of(found, asked),
+        checked=layers.checked_of(found, asked, len(pool.doc_ids)),
+        confidences=ratings_of(found.confidences, asked, len(pool.doc_ids)),
+        older=layers.older_of(graded, asked, [words.get(one.pk, set()) - {one.uid} for one in items]),
+        mine=layers.mine_of(said, [column.revision_pk for column in items], pool.passage_pks),
     )
-    run = collection.run_tags.index(query.run) if query.run in collection.run_tags else None
-    flags = open_counts(bank.pk, topic.pk)
-    columns = _columns(items, sheet, query, flags)
-    page = Paginator(_order(sheet, ranks(pool), run, query), PAGE_ROWS).get_page(query.page)
-    found = marks(
-        rater.configs, [column.revision_pk for column in columns], [pool.passage_pks[row] for row in page]
-    )
-    window = Window(pool, collection.run_tags, sheet, tuple(columns), found, flags)
-    rows = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
-    return Grid(columns, rows, page, _counts(sheet, asked, grades), int(sheet.judged.max(initial=0)))
+    measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
+    return Board(collection, pool, measured, sheet, said, rater, query)
 
 
-def _items(bank: Bank, topic: Topic, kinds: tuple[ItemKind, ...]) -> list[Column]:
-    """The active items, questions first, numbered within their kind as the bank orders them."""
-    rows = bank.items.active().for_topic(topic).of_kinds(kinds).order_by("position", "pk")
-    fields = rows.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text")
+def _source(source: Source, found: Layers, asked: tuple[Asked, ...], passages: int) -> Ratings:
+    if source is Source.HUMANS:
+        return layers.people_of(found, asked)
+    by_config = ratings_of(found.graded if source is Source.GRADER else found.corrected, asked, passages)
+    if source is Source.GRADER:
+        return by_config
+    people = layers.people_of(found, asked)
+    return np.asarray(np.where(people != MISSING, people, by_config), dtype=np.int8)
+
+
+def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[Column]:
+    """The active items or a version's, questions first, numbered within their kind in the bank's order."""
+    kinds = [str(kind) for kind in query.kinds]
+    if query.version:
+        version = bank.versions.get(number=query.version)
+        entries = version.entries.filter(item__topic=topic, item__kind__in=kinds).order_by("position", "pk")
+        fields = ("item_id", "item__kind", "revision_id", "revision__uid", "revision__text")
+        rows = list(entries.values_list(*fields))
+    else:
+        active = bank.items.active().for_topic(topic).of_kinds(query.kinds).order_by("position", "pk")
+        rows = list(active.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text"))
     found = []
-    for kind in kinds:
-        of_kind = [row for row in fields if row[1] == kind]
+    for kind in query.kinds:
+        of_kind = [row for row in rows if row[1] == kind]
         found += [
             Column(pk, kind, number, revision_pk, uid, text, at=0)
             for number, (pk, _, revision_pk, uid, text) in enumerate(of_kind, 1)
@@ -137,31 +174,25 @@ def _items(bank: Bank, topic: Topic, kinds: tuple[ItemKind, ...]) -> list[Column
     return found
 
 
-def _columns(items: list[Column], sheet: Sheet, query: GridQuery, flags: OpenCounts) -> Page[Column]:
-    measured = [
-        replace(column.measured(at, sheet), flags=flags.items.get(column.pk, 0))
-        for at, column in enumerate(items)
-    ]
-    chosen = [column for column in measured if ITEM_FILTERS[query.items][1](column)]
-    return Paginator(chosen, PAGE_COLUMNS).get_page(query.columns)
+def _windows_at(found: Board, chosen: list[Column], order: list[int]) -> tuple[int, int]:
+    """The numbers of the two pages: those of the cell that the address names, if it is shown at all."""
+    number, column_number = found.query.page, found.query.columns
+    passage, item = found.query.at or (0, 0)
+    places = [place for place, row in enumerate(order) if found.pool.passage_pks[row] == passage]
+    column_places = [place for place, column in enumerate(chosen) if column.pk == item]
+    if not places or not column_places:
+        return number, column_number
+    return places[0] // PAGE_ROWS + 1, column_places[0] // PAGE_COLUMNS + 1
 
 
-def _order(sheet: Sheet, ranked: NDArray[np.int32], run: int | None, query: GridQuery) -> list[int]:
-    """Rows of the pool to show, in order; equal ones stay in the pool's order, or in that of the run."""
-    shown = SHOWS[query.show][1](sheet)
-    rows = np.flatnonzero(shown)
-    if run is not None:
-        rows = rows[ranked[rows, run] != NO_RANK]
-        rows = rows[np.argsort(ranked[rows, run], kind="stable")]
-    keys = SORTS[query.sort][1](sheet)[rows]
-    return [int(row) for row in rows[np.argsort(-keys, kind="stable")]]
-
-
-def _counts(sheet: Sheet, asked: tuple[Asked, ...], grades: dict[ItemKind, TopicGrades]) -> GridCounts:
-    has_text = np.array([one.has_text and one.kind in grades for one in asked], dtype=np.bool_)
-    gradable = sheet.ratings[:, has_text | (sheet.ratings != MISSING).any(axis=0)]
+def _counts(found: Board) -> GridCounts:
+    ratings = found.sheet.ratings
+    kinds = found.rater.by_kind
+    by_people = Source(found.query.source) is Source.HUMANS
+    has_text = [bool(one.text) and (by_people or one.kind in kinds) for one in found.items]
+    gradable = ratings[:, np.array(has_text, dtype=np.bool_) | (ratings != MISSING).any(axis=0)]
     missing, failed = int((gradable == MISSING).sum()), int((gradable == FAILED).sum())
-    return GridCounts(len(sheet.judged), len(asked), gradable.size, missing, failed)
+    return GridCounts(len(found.sheet.judged), len(found.items), gradable.size, missing, failed)
 
 
 def run_tags(collection: Collection) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures import diagnostics
 from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
@@ -98,6 +99,12 @@ class Sheet:
     def spurious_rates(self) -> NDArray[np.float64]:
         """By item: the same among passages judged not relevant."""
         return _shares(self.covers[self.not_relevant].sum(axis=0), self.rated[self.not_relevant].sum(axis=0))
+
+    @cached_property
+    def discriminations(self) -> NDArray[np.float64]:
+        """By item: Pearson's r of its ratings with the mean of the passages' other ratings."""
+        ratings = np.where(self.rated, self.ratings.astype(np.float64), np.nan)
+        return diagnostics.discrimination(ratings, diagnostics.rest_means(ratings))
 
     @cached_property
     def spurious(self) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, ItemKind, Outcome
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.humans import Source
+from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import OpenCounts
+from rubricweb.review.selectors.layers import CheckedSheet, Said, SaidByCell
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
 DASH = "\N{EN DASH}"
@@ -39,6 +41,7 @@ class Column:
     """Its column in the sheet."""
     covered: float = np.nan
     spurious: float = np.nan
+    discrimination: float = np.nan
     is_spurious: bool = False
     is_covering_nobody: bool = False
     flags: int = 0
@@ -59,6 +62,7 @@ class Column:
             at=at,
             covered=float(sheet.covered_shares[at]),
             spurious=float(sheet.spurious_rates[at]),
+            discrimination=float(sheet.discriminations[at]),
             is_spurious=bool(sheet.spurious[at]),
             is_covering_nobody=bool(sheet.covering_nobody[at]),
         )
@@ -74,7 +78,14 @@ class Cell:
     state: str
     """`0` to `5`, `missing` or `failed`."""
     mark: str
+    """How the rating was found, where that was not the model's own digit."""
     name: str
+    marks: str = ""
+    """Words of MARKED, with spaces between."""
+    own: str = ""
+    """The reader's rating, else what people say, where that is another digit."""
+    seen: int = 0
+    """The number of what the reader said last."""
     flags: int = 0
 
 
@@ -109,10 +120,12 @@ class Window:
 
     pool: TopicPool
     run_tags: tuple[str, ...]
-    sheet: Sheet
+    sheet: CheckedSheet
     columns: tuple[Column, ...]
     marks: Marks
     flags: OpenCounts
+    said: SaidByCell
+    source: Source
 
     def row(self, row: int, number: int) -> Row:
         sheet, found = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -136,18 +149,53 @@ class Window:
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[row].tolist()
-        cells = (
-            _cell(
+        remarks = dict(self._remarks(row))
+        found = []
+        for column in self.columns:
+            cell = _cell(
                 f"c{passage}-{column.pk}",
                 f"{base}/{column.pk}/",
                 ratings[column.at],
-                self.marks.get((column.revision_pk, passage), ""),
+                self.marks.get((column.revision_pk, passage), "") if self.source is Source.GRADER else "",
                 f"passage {doc_id}, {column.name}",
             )
-            for column in self.columns
+            marked, said = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
+            if marked or said is not None:
+                cell = self._remarked(cell, int(self.sheet.people[row, column.at]), marked, said)
+            found.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
+        return tuple(found)
+
+    def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """By column of the sheet, where there are any."""
+        sheet = self.sheet
+        masks = {name: getattr(sheet, name)[row].tolist() for name in MARKED}
+        for at in range(sheet.ratings.shape[1]):
+            if found := tuple(name for name, mask in masks.items() if mask[at]):
+                yield at, found
+
+    def _remarked(self, cell: Cell, people: int, marked: tuple[str, ...], said: Said | None) -> Cell:
+        mine = said.rating if said is not None and said.rating is not None else MISSING
+        others = [rating for rating in (mine, people) if rating != MISSING and str(rating) != cell.text]
+        is_wrong = said is not None and said.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
+        words = [MARKED[name] for name in marked]
+        words += [f"people say {people}"] if people != MISSING else []
+        words += [f"you say {mine}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
+        return replace(
+            cell,
+            name=", ".join((cell.name, *words)),
+            marks=" ".join(marked),
+            own=str(others[0]) if others else "",
+            seen=said.number if said is not None else 0,
         )
-        flags = (self.flags.cells.get((column.pk, passage), 0) for column in self.columns)
-        return tuple(map(_flagged, cells, flags))
+
+
+MARKED = {
+    "verified": "verified",
+    "overridden": "overridden",
+    "unsure": "low confidence",
+    "stale": "older words are graded",
+}
+"""Masks of a CheckedSheet that cells show, in words."""
 
 
 def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:

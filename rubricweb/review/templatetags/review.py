@@ -6,15 +6,14 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from rubricweb.review.selectors.window import Row
+from rubricweb.review.selectors.window import Cell, Row
 
 register = template.Library()
 
-MARK = mark_safe(" data-mark")
-FLAGS = mark_safe(" data-flags")
+DASH = "\N{EN DASH}"
 FALLING_FIRST = "num"
 """The class of number columns: their first click shows the highest value on top."""
 
@@ -40,24 +39,34 @@ def sort_head(context: dict[str, Any], label: str, name: str, sort: str, kind: s
     )
 
 
+@register.filter
+def correlation(value: float) -> str:
+    """Two decimals without the leading 0, and a true minus; a dash where undefined."""
+    if value != value:
+        return f" {DASH}"
+    return f" {value:.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+
+
 @register.simple_tag
 def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
     """The cells of one row. Not a loop in the template: a window has up to 1,500 of them."""
-    return format_html_join(
-        "",
-        '<td data-grade="{}" aria-colindex="{}"><a id="{}" href="{}{}" aria-label="{}"{}{}>{}</a></td>',
-        (
-            (
-                cell.state,
-                column,
-                cell.id,
-                cell.href,
-                suffix,
-                cell.name,
-                MARK if cell.mark else "",
-                FLAGS if cell.flags else "",
-                cell.text,
-            )
-            for column, cell in enumerate(row.cells, first_column + 1)
-        ),
+    suffix = escape(suffix)
+    cells = (
+        f'<td aria-colindex="{column}">{grid_cell(cell, suffix)}</td>'
+        for column, cell in enumerate(row.cells, first_column + 1)
+    )
+    return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
+
+
+@register.simple_tag
+def grid_cell(cell: Cell, suffix: str) -> SafeString:
+    """One cell; what is seldom there is written only where it is."""
+    seldom = " data-mark" if cell.mark else ""
+    seldom += " data-flags" if cell.flags else ""
+    seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
+    seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
+    own = f"<b>{cell.own}</b>" if cell.own else ""
+    return mark_safe(  # noqa: S308
+        f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{cell.state}"'
+        f' aria-label="{escape(cell.name)}"{seldom}>{cell.text}{own}</a>'
     )

@@ -1,0 +1,67 @@
+"""What people say of one cell, and how saving it went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Item
+from rubricweb.corpus.models import Passage
+from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
+from rubricweb.grades.humans.errors import HumanGradeError
+from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.review.selectors.raters import Rater
+
+
+class Reworded(HumanGradeError):
+    """The person rated words that the item has no more."""
+
+    def __init__(self) -> None:
+        super().__init__("The item has other words by now: read them first.")
+
+
+@dataclass(frozen=True, slots=True)
+class Sayings:
+    """Of one cell, for one reader."""
+
+    mine: HumanGrade | None
+    """What they said last; None if nothing, or if they took it back."""
+    seen: int
+    others: tuple[HumanGrade, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """How it went with what somebody sent."""
+
+    sent: int | None
+    """The rating; None for an undo."""
+    said: HumanGrade | None = None
+    refusal: HumanGradeError | None = None
+
+    @property
+    def now(self) -> HumanGrade | None:
+        """On a conflict: what the person said in another window."""
+        return self.refusal.now if isinstance(self.refusal, SaidMeanwhile) else None
+
+    @property
+    def is_conflict(self) -> bool:
+        return isinstance(self.refusal, SaidMeanwhile)
+
+
+def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
+    cell = Cell.of(item, passage)
+    last = said_by(reader, cell)
+    mine = last if last is not None and not last.is_withdrawn else None
+    others = tuple(row for row in latest(cell) if row.by_id != reader.pk)
+    return Sayings(mine, last.number if last is not None else 0, others)
+
+
+def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> Shown | None:
+    """The grader's rating that a reader of `source` has before them."""
+    configs = {kind: config for kind, config in rater.by_kind.items() if kind == item.kind}
+    if source is Source.HUMANS or not configs:
+        return None
+    (config,) = configs.values()
+    grade = Grade.objects.by(config).filter(revision=item.revision_id, passage=passage).first()
+    return Shown(config, grade.rating) if grade is not None else None

@@ -1,0 +1,113 @@
+"""Look at one cell, rate it, take that back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.banks.models import Item
+from rubricweb.core.http import HtmxRequest, after_post, page_or_part
+from rubricweb.corpus.models import Passage
+from rubricweb.grades import humans
+from rubricweb.grades.humans import Cell, Source
+from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review import access, selectors
+from rubricweb.review.cells.forms import RatingForm, SayingForm
+from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
+from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.flags.views import subject_context
+from rubricweb.review.forms import GraderForm, GridForm, address_kept
+
+Place = tuple[Item, Passage]
+STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422}
+
+
+@require_safe
+def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
+    """One passage and one item: the answer in its place, the prompt, the reply, other graders, the runs."""
+    place = access.cell_for(request.user, (bank_id, topic_id), (passage_id, item_id), request.GET)
+    return page_or_part(request, "review/cell.html", _context(request, place), part="panel")
+
+
+@require_POST
+def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
+    """My own rating, where I said nothing more since the page was made."""
+    place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
+    form = RatingForm(request.POST)
+    if not form.is_valid():
+        return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
+    rater = GraderForm(request.GET).offer(selectors.raters(place[0].bank))
+    before = shown(*place, rater, _source(request))
+    return _tried(request, place, form, partial(humans.rate_cell, shown=before))
+
+
+@require_POST
+def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
+    """Take back what I said last of the cell."""
+    place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
+    form = SayingForm(request.POST)
+    if not form.is_valid():
+        return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
+    return _tried(request, place, form, humans.undo)
+
+
+def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, int]) -> Place:
+    return access.cell_for(request.user, where, cell, request.GET, needed=roles.TO_ASSESS)
+
+
+def _tried(
+    request: HtmxRequest, place: Place, form: SayingForm, say: Callable[..., HumanGrade]
+) -> HttpResponse:
+    said = dict(form.cleaned_data)
+    sent = said.get("rating")
+    try:
+        if said.pop("revision") != place[0].revision_id:
+            raise Reworded
+        return _answer(request, place, Saving(sent, say(Cell.of(*place), **said, by=request.user)))
+    except HumanGradeError as refusal:
+        return _answer(request, place, Saving(sent, refusal=refusal))
+
+
+def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
+    """To a grid its cell; to the panel beside it the panel; to a plain browser the page of the cell."""
+    item, passage = place
+    to = reverse("review:cell", args=[item.bank_id, item.topic_id, passage.pk, item.pk])
+    if not request.htmx:
+        if saving.refusal:
+            messages.error(request, str(saving.refusal))
+        return after_post(request, "", {}, to=to + address_kept(request)["suffix"])
+    context = _context(request, place) | {"saving": saving}
+    template = "review/cell.html#panel"
+    if request.POST.get("part") == "cell":
+        form = GridForm(request.GET)
+        rater = form.offer(selectors.raters(item.bank))
+        form.offer_versions(item.bank)
+        query = form.query(at=(passage.pk, item.pk))
+        found = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
+        template, context = "review/_saved.html", {**address_kept(request), "saving": saving, "cell": found}
+    return render(request, template, context, status=STATUS[type(saving.refusal)])
+
+
+def _source(request: HtmxRequest) -> Source:
+    said = request.GET.get("source", "")
+    return Source(said) if said in set(Source) else Source.GRADER
+
+
+def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
+    item, passage = place
+    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
+    return {
+        **subject_context(request, Subject(item.bank, item.topic, item, passage)),
+        "rater": rater,
+        "cell": selectors.cell(item, passage, rater),
+        "sayings": sayings(item, passage, request.user),
+        **address_kept(request),
+    }

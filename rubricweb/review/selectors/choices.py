@@ -1,0 +1,90 @@
+"""What of a grid can be chosen: which passages and items, in which order, and whose ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import FAILED, MISSING, ItemKind
+from rubricweb.grades.humans import Source
+from rubricweb.review.selectors.layers import CheckedSheet
+from rubricweb.review.selectors.raters import KINDS
+from rubricweb.review.selectors.sheet import MIN_GRADE, Mask
+from rubricweb.review.selectors.window import Column
+
+
+def _any(cells: Mask) -> Mask:
+    """By passage: is there such a cell?"""
+    return np.asarray(cells.any(axis=1))
+
+
+SHOWS: dict[str, tuple[str, Callable[[CheckedSheet], Mask]]] = {
+    "all": ("all", lambda sheet: np.ones(len(sheet.judged), dtype=np.bool_)),
+    "uncovered": ("uncovered relevant", lambda sheet: sheet.uncovered),
+    "disagree": ("at odds with the judgment", lambda sheet: sheet.disagree),
+    "failed": ("with failures", lambda sheet: _any(sheet.graded == FAILED)),
+    "missing": ("with missing cells", lambda sheet: _any(sheet.graded == MISSING)),
+    "stale": ("graded with older words", lambda sheet: _any(sheet.stale)),
+    "unsure": ("low confidence", lambda sheet: _any(sheet.unsure)),
+    "overridden": ("overridden by people", lambda sheet: _any(sheet.overridden)),
+    "checked": ("checked by people", lambda sheet: _any(sheet.checked)),
+    "mine": ("with my ratings", lambda sheet: _any(sheet.mine)),
+    "ungraded-relevant": ("ungraded relevant", lambda sheet: sheet.ungraded_relevant),
+}
+SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
+    "pool": ("pool order", lambda sheet: np.zeros(len(sheet.judged))),
+    "label": ("label", lambda sheet: sheet.labels.astype(float)),
+    "judgment": ("judgment", lambda sheet: sheet.judged.astype(float)),
+    "disagreement": ("disagreement", lambda sheet: sheet.disagreement),
+    "covered": ("items covered", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
+    "unsure": ("low confidence", lambda sheet: sheet.unsure.sum(axis=1).astype(float)),
+}
+ITEM_FILTERS: dict[str, tuple[str, Callable[[Column], bool]]] = {
+    "all": ("all", lambda column: True),
+    "nobody": ("never covered", lambda column: column.is_covering_nobody),
+    "spurious": ("spurious suspects", lambda column: column.is_spurious),
+    "unknown": ("without text", lambda column: not column.text),
+}
+ORDERS: dict[str, tuple[str, Callable[[Column], float]]] = {
+    "bank": ("order of the bank", lambda column: 0.0),
+    "spurious": ("most spurious first", lambda column: -np.nan_to_num(column.spurious, nan=-1.0)),
+    "covered": ("most covered first", lambda column: -np.nan_to_num(column.covered, nan=-1.0)),
+    "discrimination": (
+        "least discriminating first",
+        lambda column: np.nan_to_num(column.discrimination, nan=2.0),
+    ),
+}
+SOURCES = {
+    Source.GRADER: "the grader",
+    Source.HUMANS: "people",
+    Source.CORRECTED: "the grader, corrected by people",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GridQuery:
+    """What of a topic to show; every field is in the address."""
+
+    sort: str = "pool"
+    show: str = "all"
+    items: str = "all"
+    order: str = "bank"
+    kind: str = ""
+    run: str = ""
+    source: str = Source.GRADER.value
+    version: int = 0
+    """The number of a version of the bank; 0 for the bank as it is."""
+    min_grade: int = MIN_GRADE
+    page: int = 1
+    columns: int = 1
+    hidden: frozenset[int] = frozenset()
+    """Items that the reader left out."""
+    at: tuple[int, int] | None = None
+    """A passage and an item: their window is shown, if the filters show them."""
+
+    @property
+    def kinds(self) -> tuple[ItemKind, ...]:
+        return (ItemKind(self.kind),) if self.kind else KINDS

@@ -1,0 +1,202 @@
+"""Rating in the grid from the keyboard: saved in the background, undone, in conflict, without a network."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from rubricweb.accounts.models import User
+from rubricweb.grades.models import HumanGrade
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+
+@pytest.fixture
+def grid(people, places) -> Page:
+    """An assessor's grid, the focus on the cell of the first passage and item."""
+    return opened(people.sign_in("assessor", viewport=WIDE), places)
+
+
+def opened(page: Page, places) -> Page:
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    page.locator('#grid [tabindex="0"]').focus()
+    return page
+
+
+def cell(page: Page, row: int, column: int) -> Locator:
+    return page.locator(f'#grid [aria-rowindex="{row + 1}"] [aria-colindex="{column + 1}"] a')
+
+
+def other_digit(page: Page, place: Locator) -> str:
+    """One that the grader did not give, so that it shows."""
+    return "2" if place.get_attribute("data-grade") != "2" else "3"
+
+
+def events() -> list[tuple[int | None, bool]]:
+    return list(HumanGrade.objects.order_by("pk").values_list("rating", "is_withdrawn"))
+
+
+def test_digits_rate_and_z_undoes(grid):
+    first, second = cell(grid, 1, 1), cell(grid, 2, 1)
+    digit, another = other_digit(grid, first), other_digit(grid, second)
+    grid.keyboard.press(digit)
+    expect(first.locator("b")).to_have_text(digit)
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    expect(first).to_be_focused()
+    expect(first).to_have_attribute("data-marks", "overridden")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press(another)
+    expect(second).to_have_attribute("data-seen", "1")
+    expect(grid.locator("#unsaved")).to_be_hidden()
+    assert events() == [(int(digit), False), (int(another), False)]
+    assert HumanGrade.objects.first().seen_rating == int(first.get_attribute("data-grade"))
+    grid.keyboard.press("ArrowRight")
+    grid.keyboard.press("z")
+    expect(second).to_be_focused()
+    expect(second.locator("b")).to_have_count(0)
+    grid.keyboard.press("z")
+    expect(first).to_be_focused()
+    expect(first.locator("b")).to_have_count(0)
+    expect(first).to_have_attribute("data-seen", "2")
+    assert events()[2:] == [(None, True), (None, True)]
+
+
+def test_the_same_digit_verifies(grid):
+    first = cell(grid, 1, 1)
+    grid.keyboard.press(first.get_attribute("data-grade"))
+    expect(first).to_have_attribute("data-marks", "verified")
+    expect(first.locator("b")).to_have_count(0)
+    expect(first).to_have_accessible_name(re.compile("verified, people say"))
+
+
+def test_quick_keys_are_all_saved_in_order(grid):
+    for digit in "01234":
+        grid.keyboard.press(digit)
+        grid.keyboard.press("ArrowDown")
+    expect(cell(grid, 5, 1)).to_have_attribute("data-seen", "1")
+    assert [rating for rating, _ in events()] == [0, 1, 2, 3, 4]
+    for digit in "543":
+        grid.keyboard.press(digit)
+    expect(cell(grid, 6, 1)).to_have_attribute("data-seen", "3")
+    assert [rating for rating, _ in events()][5:] == [5, 4, 3]
+
+
+@pytest.fixture
+def cut(people):
+    """A test that cuts the network: browsers complain of that, and of nothing else."""
+    yield
+    people.complaints[:] = [said for said in people.complaints if not re.search(r"ERR_FAILED|Event\]", said)]
+
+
+def test_two_windows_in_conflict(grid, cut, places):
+    """The second window does not overwrite the first in silence; pressing again does."""
+    grid.context.route("**/events/**", lambda route: route.abort())  # neither hears of the other
+    other = opened(grid.context.new_page(), places)
+    digit = other_digit(grid, cell(grid, 1, 1))
+    grid.keyboard.press(digit)
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    other.keyboard.press("5")
+    expect(other.locator("#saved")).to_contain_text("Not saved.")
+    expect(other.locator("#saved")).to_contain_text(f"There you said {digit}")
+    expect(cell(other, 1, 1).locator("b")).to_have_text(digit)
+    assert events() == [(int(digit), False)]
+    other.get_by_role("button", name="Say 5 nonetheless").click()
+    expect(other.locator("#saved")).to_contain_text("Saved ")
+    assert [rating for rating, _ in events()] == [int(digit), 5]
+
+
+def test_a_lost_network_is_shown_and_made_up_for(grid, cut):
+    grid.route("**/rate/**", lambda route: route.abort())
+    grid.keyboard.press("4")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("1")
+    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    for row in (1, 2):
+        expect(cell(grid, row, 1)).to_have_attribute("data-unsent", "")
+    assert events() == []
+    grid.unroute("**/rate/**")
+    expect(grid.locator("#unsaved")).to_be_hidden()
+    expect(cell(grid, 2, 1)).to_have_attribute("data-seen", "1")
+    assert [rating for rating, _ in events()] == [4, 1]
+
+
+def test_the_panel_rates_too(grid):
+    first = cell(grid, 1, 1)
+    digit = other_digit(grid, first)
+    grid.keyboard.press("Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    grid.keyboard.press(digit)
+    mine = grid.locator("#panel").get_by_role("button", name=digit, exact=True)
+    expect(mine).to_have_attribute("aria-pressed", "true")
+    expect(first.locator("b")).to_have_text(digit)
+    grid.keyboard.press("z")
+    expect(mine).to_have_attribute("aria-pressed", "false")
+    expect(first.locator("b")).to_have_count(0)
+
+
+def test_a_viewer_rates_nothing(people, places):
+    page = opened(people.sign_in("viewer"), places)
+    page.keyboard.press("4")
+    expect(cell(page, 1, 1).locator("b")).to_have_count(0)
+    assert events() == []
+
+
+def test_filters_are_in_the_address_and_views_are_kept(grid, places):
+    grid.keyboard.press("4")
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    grid.get_by_label("Passages", exact=True).select_option("mine")
+    expect(grid).to_have_url(re.compile("show=mine"))
+    expect(grid.locator("#grid tbody tr")).to_have_count(1)
+    grid.get_by_text("Saved views").click()
+    grid.get_by_label("This view as").fill("What I did")
+    grid.get_by_role("button", name="Save", exact=True).click()
+    expect(grid.get_by_text("View \u201cWhat I did\u201d saved.")).to_be_visible()
+    grid.goto(places.grid)
+    expect(grid.locator("#grid tbody tr")).to_have_count(29)
+    grid.get_by_role("link", name="What I did").click()
+    expect(grid.locator("#grid tbody tr")).to_have_count(1)
+    grid.get_by_role("button", name="Drop the view What I did").click()
+    expect(grid.get_by_role("link", name="What I did")).to_have_count(0)
+
+
+def test_a_permalink_opens_its_cell(grid, people, places):
+    cell(grid, 20, 2).click()
+    link = grid.get_by_role("link", name="Link to this cell")
+    other = people.sign_in("viewer", viewport=WIDE)
+    other.goto(link.get_attribute("href"))
+    expect(other.locator("#panel #cell-title")).to_have_text(grid.locator("#cell-title").inner_text())
+    expect(cell(other, 20, 2)).to_have_attribute("aria-current", "true")
+
+
+def test_ticks_outlive_a_live_refresh(grid):
+    grid.keyboard.press("Home")
+    grid.keyboard.press("Space")
+    box = grid.locator('#grid tbody input[name="passage"]').first
+    expect(box).to_be_checked()
+    grid.keyboard.press("ArrowRight")
+    grid.locator("#grid").evaluate("(grid) => (grid.dataset.old = 1)")
+    grid.keyboard.press("3")
+    expect(grid.locator("#grid[data-old]")).to_have_count(0)  # the rating's own event
+    expect(box).to_be_checked()
+    expect(cell(grid, 1, 1)).to_be_focused()
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_accessible(people, places, viewport):
+    assert User.objects.filter(username="assessor").exists()
+    inspector = Inspector(people.sign_in("assessor", viewport=viewport))
+    inspector.open(places.grid)
+    page = opened(inspector.page, places)
+    page.get_by_text("Columns, versions, looks").click()
+    page.keyboard.press("Escape")
+    cell(page, 1, 1).focus()
+    page.keyboard.press("2")
+    expect(page.locator("#saved")).to_contain_text("Saved ")
+    expect(page.locator("#missing")).to_contain_text("No grade is missing")
+    inspector.inspect("rated grid")
+    cell(page, 1, 1).click()
+    expect(page.locator("#panel #cell-title")).to_be_visible()
+    inspector.inspect("rated grid with its panel")
+    assert not inspector.problems, "\n".join(inspector.problems)
