@@ -22,21 +22,25 @@ class Importances:
     """One label a nugget, in their order."""
 
     labels: tuple[Importance, ...]
-    defaulted: int
-    """How many are OKAY because no reply gave a label to each nugget of their window."""
+    unsaid: tuple[int, ...]
+    """Places of those that are OKAY only because no reply gave a label to each nugget of their window."""
     prompt_id: str
+
+    @property
+    def defaulted(self) -> int:
+        return len(self.unsaid)
 
 
 def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
     """Ask window by window, TRIES times at most; one without an answer is OKAY, as in the published tool."""
     labels: list[Importance] = []
-    defaulted = 0
+    unsaid: list[int] = []
     for start in range(0, len(nuggets), WINDOW):
         window = nuggets[start : start + WINDOW]
         found = _weigh_window(llm, topic, window)
-        defaulted += 0 if found else len(window)
+        unsaid += [] if found else range(start, start + len(window))
         labels += found or [Importance.OKAY] * len(window)
-    return Importances(tuple(labels), defaulted, prompts.get("NuggetImportance").prompt_id)
+    return Importances(tuple(labels), tuple(unsaid), prompts.get("NuggetImportance").prompt_id)
 
 
 def parse_importances(reply: str, count: int) -> list[Importance]:

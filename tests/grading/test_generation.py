@@ -223,7 +223,7 @@ def test_nuggets_are_weighed_window_by_window() -> None:
 def test_a_window_without_an_answer_is_okay_and_counted() -> None:
     weighed = weigh(Scripted("vital", "vital", "no idea"), TOPIC, ["one", "two"])
     assert weighed.labels == (Importance.OKAY, Importance.OKAY)
-    assert weighed.defaulted == 2
+    assert (weighed.defaulted, weighed.unsaid) == (2, (0, 1))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from rubricweb.banks.drafting.asking import Wanted, request_of, stale_before
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.leases import DraftLease, enqueue
 from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.drafting.suggested import weigh_accepted
 from rubricweb.banks.errors import AlreadyAsked
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
@@ -41,6 +42,13 @@ class Accepted:
 @transaction.atomic
 def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None) -> DraftRequest:
     """Have a worker ask the model. Raises CannotDraft."""
+    request = new_request(bank, topic, wanted, by=by)
+    request.prompt_id = request_of(request).prompt.prompt_id
+    return send_request(request)
+
+
+def new_request(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None) -> DraftRequest:
+    """Not saved yet. Raises CannotDraft."""
     if not topic.text:
         raise CannotDraft("This topic has no text to draft from; import its query first.")
     try:
@@ -50,11 +58,16 @@ def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None)
     request = DraftRequest(bank=bank, topic=topic, backend=backend.name, by=by)
     request.llm, request.kind = wanted.llm or backend.default_llm, str(wanted.kind)
     request.facet_id = wanted.facet_id
-    request.prompt_id = request_of(request).prompt.prompt_id
+    return request
+
+
+def send_request(request: DraftRequest) -> DraftRequest:
+    """Save it and have a worker answer it."""
     request.save()
-    audit.record("drafts requested", request, by=by, detail=f"{request} for topic {topic.query_id}")
+    detail = f"{request} for topic {request.topic.query_id}"
+    audit.record("drafts requested", request, by=request.by, detail=detail)
     enqueue(request)
-    _announce(request)
+    announce(request)
     return request
 
 
@@ -72,7 +85,7 @@ def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
     request.refresh_from_db()
     audit.record("drafts requested again", request, by=by)
     enqueue(request)
-    _announce(request)
+    announce(request)
     return request
 
 
@@ -81,28 +94,28 @@ def dismiss_request(request: DraftRequest, *, by: User | None) -> None:
     """Take a failure out of the inbox; its reply is kept."""
     if DraftRequest.objects.filter(pk=request.pk, state=State.FAILED).update(state=State.DISMISSED):
         audit.record("failed drafts dismissed", request, by=by)
-        _announce(request)
+        announce(request)
 
 
 @transaction.atomic
 def keep_drafts(lease: DraftLease, drafts: generation.Drafts) -> None:
     """Put what the model wrote into the inbox, unless the lease is lost: then another worker was asked."""
     request = lease.request
-    if _end(request, lease.held(), State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
+    if end_request(request, lease.held(), State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
         Draft.objects.bulk_create([Draft(request=request, text=text) for text in drafts.texts])
 
 
 @transaction.atomic
 def fail_request(lease: DraftLease, *, error: str, reply: str) -> None:
     """Keep why nothing came of it, with the model's last words."""
-    _end(lease.request, lease.held(), State.FAILED, error=error, reply=reply)
+    end_request(lease.request, lease.held(), State.FAILED, error=error, reply=reply)
 
 
 @transaction.atomic
 def fail_waiting(request: DraftRequest, *, error: str) -> None:
     """No living worker can run its model."""
     waiting = DraftRequest.objects.filter(pk=request.pk, state=State.QUEUED)
-    _end(request, waiting, State.FAILED, error=error)
+    end_request(request, waiting, State.FAILED, error=error)
 
 
 @transaction.atomic
@@ -123,6 +136,7 @@ def accept_draft(draft: Draft, *, by: User | None, text: str = "") -> Item:
     )
     draft.item = item
     draft.save(update_fields=["item"])
+    weigh_accepted(draft, item, by=by)
     return item
 
 
@@ -130,7 +144,7 @@ def accept_draft(draft: Draft, *, by: User | None, text: str = "") -> Item:
 def reject_draft(draft: Draft, *, by: User | None) -> None:
     """Take the draft out of the inbox. Raises AlreadyDecided."""
     _decide(draft, Draft.State.REJECTED, by)
-    _announce(draft.request)
+    announce(draft.request)
 
 
 def accept_drafts(drafts: Iterable[Draft], *, by: User | None) -> Accepted:
@@ -165,15 +179,15 @@ def _decide(draft: Draft, state: Draft.State, by: User | None) -> None:
     audit.record(f"draft {state}", draft, by=by)
 
 
-def _end(
+def end_request(
     request: DraftRequest, ending: QuerySet[DraftRequest], state: DraftRequest.State, **fields: str
 ) -> bool:
     """Only if `ending` still finds the request."""
     is_ended = bool(ending.update(state=state, ended_at=timezone.now(), lease_until=None, **fields))
     if is_ended:
-        _announce(request)
+        announce(request)
     return is_ended
 
 
-def _announce(request: DraftRequest) -> None:
+def announce(request: DraftRequest) -> None:
     events.publish_on_commit(request.bank.collection.channel, "items")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from grading import generation
-from grading.errors import GraderUnavailable, GradingError, UnknownGrader
+from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
 from grading.generation.models import text_model
-from rubricweb.banks.drafting import able, actions, leases
+from rubricweb.banks.drafting import able, actions, importance, leases
 from rubricweb.banks.drafting.asking import request_of
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.core import model_server, working
+from rubricweb.corpus import convert as corpus
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ def _draft(lease: DraftLease) -> None:
     llm: Remembering | None = None
     try:
         llm = Remembering(_model(request))
-        drafts = generation.draft(llm, request_of(request))
+        keep = _weighed(llm, lease) if request.asks == DraftRequest.Asks.IMPORTANCE else _drafted(llm, lease)
     except Exception as error:
         is_known = isinstance(error, GradingError)
         logger.warning("draft request %s failed: %s", request.pk, type(error).__name__, exc_info=not is_known)
@@ -68,5 +70,19 @@ def _draft(lease: DraftLease) -> None:
         else:
             actions.fail_request(lease, error=said, reply=llm.last if llm else "")
     else:
-        actions.keep_drafts(lease, drafts)
-        logger.info("drafted %d %ss for topic %s", len(drafts.texts), request.kind, request.topic_id)
+        keep()
+        logger.info("draft request %s for topic %s was answered", request.pk, request.topic_id)
+
+
+def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
+    drafts = generation.draft(llm, request_of(lease.request))
+    return partial(actions.keep_drafts, lease, drafts)
+
+
+def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
+    """Raises ParseFailure where no reply labelled anything."""
+    asked = importance.nuggets_of(lease.request.bank, lease.request.topic)
+    found = generation.weigh(llm, corpus.topic(lease.request.topic), [one.text for one in asked])
+    if found.defaulted == len(asked):
+        raise ParseFailure(f"no reply labels each of the {len(asked)} nuggets vital or okay")
+    return partial(importance.keep_suggestions, lease, asked, found, raw=llm.last)

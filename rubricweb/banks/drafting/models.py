@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.corpus.models import Topic
 
 KINDS = [(kind.value, kind.value) for kind in (ItemKind.QUESTION, ItemKind.NUGGET)]
@@ -21,8 +21,13 @@ class DraftRequest(models.Model):
         DISMISSED = "dismissed"
         """Failed, and somebody has seen it."""
 
+    class Asks(models.TextChoices):
+        ITEMS = "items", "for questions or nuggets"
+        IMPORTANCE = "importance", "how much each nugget matters"
+
     UNFINISHED = (State.QUEUED, State.RUNNING)
 
+    asks = models.CharField(max_length=20, choices=Asks, default=Asks.ITEMS)
     bank = models.ForeignKey("banks.Bank", on_delete=models.CASCADE, related_name="draft_requests")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="draft_requests")
     facet_id = models.CharField(max_length=200, blank=True)
@@ -51,7 +56,8 @@ class DraftRequest(models.Model):
         indexes = (models.Index(fields=("bank", "topic", "state"), name="draft_requests_by_place"),)
 
     def __str__(self) -> str:
-        return f"{self.kind}s by {self.llm}"
+        what = "importance of " if self.asks == self.Asks.IMPORTANCE else ""
+        return f"{what}{self.kind}s by {self.llm}"
 
 
 class Draft(models.Model):
@@ -85,3 +91,46 @@ class Draft(models.Model):
 
     def __str__(self) -> str:
         return self.text
+
+
+class ImportanceSuggestion(models.Model):
+    """What a model said of a nugget of the bank, or of a draft of one, until somebody decided."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        ACCEPTED = "accepted"
+        LEFT = "left"
+        """The nugget stays as it is, or a later suggestion came."""
+        AGREED = "agreed"
+        """It was what the nugget had already."""
+
+    LABELS = [(one.value, one.value) for one in (Importance.VITAL, Importance.OKAY)]
+
+    request = models.ForeignKey(DraftRequest, on_delete=models.CASCADE, related_name="suggestions")
+    item = models.ForeignKey(
+        "banks.Item", null=True, on_delete=models.CASCADE, related_name="importance_suggestions"
+    )
+    draft = models.ForeignKey(
+        Draft, null=True, on_delete=models.CASCADE, related_name="importance_suggestions"
+    )
+    text = models.TextField()
+    """The words that the model read."""
+    importance = models.CharField(max_length=10, choices=LABELS)
+    state = models.CharField(max_length=20, choices=State, default=State.WAITING)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(item__isnull=False, draft__isnull=True)
+                | Q(item__isnull=True, draft__isnull=False),
+                name="suggestion_is_of_an_item_or_a_draft",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.importance}"

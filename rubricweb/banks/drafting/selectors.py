@@ -12,8 +12,9 @@ from django.utils import timezone
 from grading.generation import NearDuplicate, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
+from rubricweb.banks.drafting import importance
 from rubricweb.banks.drafting.asking import stale_before
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 
@@ -37,6 +38,8 @@ class DraftRow:
     is_open: bool = False
     """Somebody writes in it: a refreshed list keeps it as it is in their browser."""
     refused: Refused | None = None
+    importance: str = ""
+    """What a model suggested; the item gets it when the draft is accepted as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Inbox:
 
     rows: tuple[DraftRow, ...]
     requests: tuple[RequestRow, ...]
+    suggestions: tuple[ImportanceSuggestion, ...] = ()
+    """What a model said of items of the bank that differs from what they have."""
 
     @property
     def near(self) -> list[DraftRow]:
@@ -77,6 +82,7 @@ def inbox(
     near = _near(bank, topic, drafts)
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
     refusals = refused or {}
+    suggestions, weighed = importance.suggested(bank, topic)
     rows = (
         DraftRow(
             draft,
@@ -84,10 +90,11 @@ def inbox(
             near.get(draft.pk),
             is_open=draft.pk in opened,
             refused=refusals.get(draft.pk),
+            importance=weighed[draft.pk].importance if draft.pk in weighed else "",
         )
         for draft in drafts
     )
-    return Inbox(tuple(rows), tuple(_requests(bank, topic, names)))
+    return Inbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:

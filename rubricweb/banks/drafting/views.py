@@ -31,8 +31,8 @@ MAX_DIGITS = 18
 def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """The live part of the bank page; alone it is a page too. `editing` names rows that the browser keeps."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
-    inbox = selectors.inbox(bank, topic, opened=_pks(request.GET.getlist("editing")))
-    return page_or_part(request, PAGE, _context(request, bank, topic, inbox), part="inbox")
+    inbox = selectors.inbox(bank, topic, opened=pks(request.GET.getlist("editing")))
+    return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -47,11 +47,11 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
             form.add_error(None, str(refusal))
         else:
             messages.success(request, f"{made.llm} is asked for {made.kind}s; they will come in as drafts.")
-            context = _context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
-            answer = after_post(request, f"{PAGE}#form", context, to=_inbox_url(request, bank, topic))
+            context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
+            answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
             return trigger_client_event(answer, "drafts-changed", after="settle")
     inbox = selectors.inbox(bank, topic)
-    return form_response(request, PAGE, _context(request, bank, topic, inbox) | {"form": form})
+    return form_response(request, PAGE, inbox_context(request, bank, topic, inbox) | {"form": form})
 
 
 @require_POST
@@ -66,7 +66,7 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
     messages.success(request, f"{item.get_kind_display().capitalize()} added from a draft.")
-    return _after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
 
 
 @require_POST
@@ -77,14 +77,14 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
     messages.success(request, "Draft rejected.")
-    return _after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
 
 
 @require_POST
 def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Those that the person saw; near-duplicates only where `near` is sent."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    seen, inbox = _pks(request.POST.getlist("seen")), selectors.inbox(bank, topic)
+    seen, inbox = pks(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
     messages.success(request, f"{_count(len(accepted.items))} accepted.")
@@ -92,17 +92,17 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
         messages.warning(
             request, f"{_count(accepted.left)} not accepted: asked already, or decided by others."
         )
-    return _after_decision(request, bank, topic)
+    return after_decision(request, bank, topic)
 
 
 @require_POST
 def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Those that the person saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    seen = _pks(request.POST.getlist("seen"))
+    seen = pks(request.POST.getlist("seen"))
     count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
     messages.success(request, f"{_count(count)} rejected.")
-    return _after_decision(request, bank, topic)
+    return after_decision(request, bank, topic)
 
 
 @require_POST
@@ -114,17 +114,17 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
         messages.error(request, str(refusal))
     else:
         messages.success(request, f"{asked.llm} is asked again.")
-    return _after_decision(request, asked.bank, asked.topic)
+    return after_decision(request, asked.bank, asked.topic)
 
 
 @require_POST
 def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
     asked = access.request_for_editor(request.user, bank_id, request_id)
     actions.dismiss_request(asked, by=request.user)
-    return _after_decision(request, asked.bank, asked.topic)
+    return after_decision(request, asked.bank, asked.topic)
 
 
-def _context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None) -> dict[str, object]:
+def inbox_context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None) -> dict[str, object]:
     role = roles.require(request.user, bank.collection, roles.TO_VIEW)
     can_edit = role.includes(roles.TO_EDIT_BANK)
     place = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
@@ -133,13 +133,13 @@ def _context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None
     return place | {"inbox": inbox, "form": form, "can_edit": can_edit, "writers": writers}
 
 
-def _after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
+def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
     """The inbox as it is now; the cursor goes to the draft after the one that was decided."""
-    inbox = selectors.inbox(bank, topic, opened=_pks(request.POST.getlist("editing")) - {decided})
+    inbox = selectors.inbox(bank, topic, opened=pks(request.POST.getlist("editing")) - {decided})
     waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
-    context = _context(request, bank, topic, inbox) | {"is_fresh": True}
+    context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
     context["focus"] = next((pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0)
-    to = _inbox_url(request, bank, topic)
+    to = inbox_url(request, bank, topic)
     return items_changed(after_post(request, f"{PAGE}#inbox", context, to=to))
 
 
@@ -148,21 +148,21 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     bank, topic = draft.request.bank, draft.request.topic
     words = request.POST.get("text", "") or draft.text
     refused: Mapping[int, Refused] = {draft.pk: Refused(words, reason)}
-    opened = _pks(request.POST.getlist("editing")) - {draft.pk}
+    opened = pks(request.POST.getlist("editing")) - {draft.pk}
     inbox = selectors.inbox(bank, topic, opened=opened, refused=refused)
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
         messages.error(request, reason)
-        return _after_decision(request, bank, topic, decided=draft.pk)
-    response = page_or_part(request, PAGE, _context(request, bank, topic, inbox), part="inbox")
+        return after_decision(request, bank, topic, decided=draft.pk)
+    response = page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
     response.status_code = 422
     return response
 
 
-def _inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
+def inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
     return f"{editor_url(request, bank, topic)}#drafts"
 
 
-def _pks(named: list[str]) -> set[int]:
+def pks(named: list[str]) -> set[int]:
     return {int(pk) for pk in named if pk.isdecimal() and len(pk) < MAX_DIGITS}
 
 

@@ -270,7 +270,7 @@ def test_a_nugget_is_no_duplicate_of_a_question(asked, says, bank, topic):
 
 
 def test_the_inbox_asks_few_queries(drafts, bank, topic, django_assert_num_queries):
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         selectors.inbox(bank, topic)
 
 

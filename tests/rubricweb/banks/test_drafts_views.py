@@ -278,5 +278,5 @@ def test_the_inbox_asks_a_bounded_number_of_queries(
 ):
     client, url = client_of(developer), place("drafts", bank, topic)
     client.get(url)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         client.get(url, **HTMX)

@@ -1,0 +1,130 @@
+"""A model says which nuggets are vital and which okay; people accept it, and only then an item changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from grading import generation
+from grading.types import Importance, ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.banks.actions import weigh_item
+from rubricweb.banks.drafting.actions import announce, end_request, new_request, send_request
+from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
+from rubricweb.banks.drafting.leases import DraftLease
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.drafting.suggested import State, decide
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Nugget:
+    """One of the bank, or a draft of one."""
+
+    text: str
+    item: Item | None = None
+    draft: Draft | None = None
+
+
+def nuggets_of(bank: Bank, topic: Topic) -> list[Nugget]:
+    """The active nuggets of the topic whose words are known, and then the drafts of some."""
+    items = bank.items.for_topic(topic).active().of_kinds([ItemKind.NUGGET]).exclude(revision__text="")
+    drafts = Draft.objects.filter(request__bank=bank, request__topic=topic, request__kind=ItemKind.NUGGET)
+    return [
+        *(Nugget(str(item), item=item) for item in items.select_related("revision")),
+        *(Nugget(draft.text, draft=draft) for draft in drafts.filter(state=Draft.State.WAITING)),
+    ]
+
+
+@transaction.atomic
+def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: User | None) -> DraftRequest:
+    """Have a worker ask the model about the topic's nuggets and drafts of some. Raises CannotDraft."""
+    request = new_request(bank, topic, Wanted(ItemKind.NUGGET, backend, llm), by=by)
+    if not nuggets_of(bank, topic):
+        raise CannotDraft("This topic has no nuggets to weigh; add some, or draft them.")
+    request.asks = DraftRequest.Asks.IMPORTANCE
+    request.prompt_id = generation.get("NuggetImportance").prompt_id
+    return send_request(request)
+
+
+@transaction.atomic
+def keep_suggestions(
+    lease: DraftLease, asked: Sequence[Nugget], found: generation.Importances, *, raw: str
+) -> None:
+    """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested."""
+    request, done = lease.request, DraftRequest.State.DONE
+    if not end_request(request, lease.held(), done, reply=raw, prompt_id=found.prompt_id, error=""):
+        return
+    waiting(request.bank, request.topic).update(state=State.LEFT, decided_at=timezone.now())
+    ImportanceSuggestion.objects.bulk_create(
+        _suggestion(request, nugget, label)
+        for place, (nugget, label) in enumerate(zip(asked, found.labels, strict=True))
+        if place not in found.unsaid
+    )
+
+
+def waiting(bank: Bank, topic: Topic) -> QuerySet[ImportanceSuggestion]:
+    """About which nobody has decided."""
+    return ImportanceSuggestion.objects.filter(request__bank=bank, request__topic=topic, state=State.WAITING)
+
+
+def for_items(bank: Bank, topic: Topic) -> list[ImportanceSuggestion]:
+    """Those about items that still have the words that the model read."""
+    return suggested(bank, topic)[0]
+
+
+def suggested(bank: Bank, topic: Topic) -> tuple[list[ImportanceSuggestion], dict[int, ImportanceSuggestion]]:
+    """What waits: about items, in the bank's order, and about drafts, by draft."""
+    rows = list(waiting(bank, topic).select_related("item__revision", "request").order_by("item__position"))
+    items = [row for row in rows if row.item and not row.item.is_retired and str(row.item) == row.text]
+    return items, {row.draft_id: row for row in rows if row.draft_id}
+
+
+@transaction.atomic
+def accept_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> Item:
+    """Give the item the suggested importance. Raises AlreadyDecided, or Conflict."""
+    item = suggestion.item
+    if item is None:
+        raise AlreadyDecided
+    decide(suggestion, State.ACCEPTED, by)
+    weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
+    announce(suggestion.request)
+    return item
+
+
+def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User | None) -> int:
+    """Each that can be; returns how many."""
+    accepted = 0
+    for suggestion in suggestions:
+        try:
+            accept_suggestion(suggestion, by=by)
+        except AlreadyDecided:
+            continue
+        accepted += 1
+    return accepted
+
+
+@transaction.atomic
+def leave_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> None:
+    """The item stays as it is. Raises AlreadyDecided."""
+    decide(suggestion, State.LEFT, by)
+    announce(suggestion.request)
+
+
+def _suggestion(request: DraftRequest, nugget: Nugget, label: Importance) -> ImportanceSuggestion:
+    is_same = nugget.item is not None and nugget.item.importance == label
+    return ImportanceSuggestion(
+        request=request,
+        item=nugget.item,
+        draft=nugget.draft,
+        text=nugget.text,
+        importance=label.value,
+        state=State.AGREED if is_same else State.WAITING,
+        decided_at=timezone.now() if is_same else None,
+    )
