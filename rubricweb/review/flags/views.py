@@ -159,7 +159,8 @@ def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int
         "thread": selectors.thread(flag, request.user),
         **more,
     }
-    response = page_or_part(request, "review/flags/flag.html", context, part="thread")
+    part = "thread" if request.method == "POST" else "threads"
+    response = page_or_part(request, "review/flags/flag.html", context, part=part)
     response.status_code = status
     return response
 
@@ -167,7 +168,7 @@ def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int
 def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
     """The thread as it is now."""
     if request.htmx:
-        return _thread_page(request, _again(request, flag), {"is_fresh": True})
+        return _thread_page(request, _again(request, flag), {})
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
 
 

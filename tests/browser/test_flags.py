@@ -1,0 +1,261 @@
+"""Flags and comments in two windows: from the grid by keyboard, answered, resolved, in conflict, never lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from rubricweb.accounts.models import User
+from rubricweb.review.flags import actions
+from rubricweb.review.flags.models import Flag
+from rubricweb.review.flags.subjects import Kind, Subject
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+WORDS = "Only the topic's words."
+DEAF = "window.EventSource = class extends EventTarget { close() {} };"
+"""No news arrive in this window."""
+
+
+@pytest.fixture
+def grid(people, places) -> Page:
+    page = people.sign_in("assessor", viewport=WIDE)
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    page.locator('#grid td [tabindex="0"]').focus()
+    return page
+
+
+def subject(places, *, item: bool = True, passage: bool = True) -> Subject:
+    row = places.topic.pool.order_by("position").first().passage
+    return Subject(places.bank, places.topic, places.item if item else None, row if passage else None)
+
+
+@pytest.fixture
+def flag(places) -> Flag:
+    return actions.open_flag(
+        subject(places), kind=Kind.SPURIOUS, text=WORDS, by=User.objects.get(username="assessor")
+    )
+
+
+def new_text(page: Page) -> Locator:
+    return page.locator("#panel .new-flag textarea")
+
+
+def thread(page: Page) -> Locator:
+    return page.locator(".thread")
+
+
+def test_a_flag_of_the_focused_cell_by_keyboard(grid, places):
+    grid.keyboard.press("s")
+    expect(new_text(grid)).to_be_focused()
+    expect(grid.get_by_role("radio", name="spurious")).to_be_checked()
+    grid.keyboard.type("swrx?5")
+    expect(new_text(grid)).to_have_value("swrx?5")
+    grid.keyboard.press("Control+Enter")
+    expect(thread(grid)).to_be_focused()
+    expect(thread(grid)).to_contain_text("swrx?5")
+    expect(new_text(grid)).to_have_value("")
+    saved = Flag.objects.get()
+    assert (saved.kind, saved.item, saved.by.username) == ("spurious", places.item, "assessor")
+    cell = grid.locator(f"#c{saved.passage_id}-{saved.item_id}")
+    expect(cell).to_have_attribute("aria-label", re.compile("1 open flag$"))
+    grid.keyboard.press("Escape")
+    expect(cell).to_be_focused()
+
+
+def test_uncovered_is_of_the_passage_and_heads_are_flagged_too(grid, places):
+    passage = subject(places).passage
+    grid.keyboard.press("u")
+    expect(grid.locator("#panel h2")).to_have_text("Flags of a passage")
+    expect(grid.get_by_role("radio", name="uncovered")).to_be_checked()
+    grid.keyboard.press("Control+Enter")
+    expect(thread(grid)).to_be_focused()
+    grid.keyboard.press("Escape")
+    expect(grid.locator(f"#c{passage.pk}-{places.item.pk}")).to_be_focused()
+    grid.keyboard.press("ArrowUp")
+    expect(grid.locator(f"#h{places.item.pk}")).to_be_focused()
+    grid.keyboard.press("c")
+    expect(grid.locator("#panel h2")).to_have_text("Flags of a question")
+    expect(new_text(grid)).to_be_focused()
+    grid.keyboard.type("Too easy.")
+    grid.keyboard.press("Control+Enter")
+    expect(thread(grid)).to_contain_text("Too easy.")
+    assert set(Flag.objects.values_list("kind", "item", "passage")) == {
+        ("uncovered", None, passage.pk),
+        ("comment", places.item.pk, None),
+    }
+    expect(grid.locator(f"#p{passage.pk} .flag-mark")).to_have_text(re.compile("1 open flag"))
+    expect(grid.locator(f"#i{places.item.pk} .flag-mark")).to_have_text(re.compile("1 open flag"))
+
+
+def test_a_viewer_sees_the_threads_but_no_form(people, places, flag):
+    page = people.sign_in("viewer", viewport=WIDE)
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    page.locator('#grid td [tabindex="0"]').focus()
+    page.keyboard.press("s")
+    expect(thread(page)).to_contain_text(WORDS)
+    expect(page.locator("#panel textarea")).to_have_count(0)
+
+
+def test_a_draft_survives_other_cells_live_news_and_a_reload(grid, places):
+    grid.keyboard.press("c")
+    expect(new_text(grid)).to_be_focused()
+    grid.keyboard.type("Half a thou")
+    theirs = actions.open_flag(
+        subject(places), kind=Kind.UNCLEAR, text="Theirs.", by=User.objects.get(username="developer")
+    )
+    expect(grid.locator(f"#flag-{theirs.pk}")).to_be_visible()
+    expect(new_text(grid)).to_be_focused()
+    grid.keyboard.type("ght")
+    expect(new_text(grid)).to_have_value("Half a thought")
+    grid.keyboard.press("Tab")
+    grid.keyboard.press("Escape")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("c")
+    expect(new_text(grid)).to_be_focused()
+    expect(new_text(grid)).to_have_value("")
+    grid.reload()
+    grid.locator("#grid[data-ready]").wait_for()
+    grid.locator('#grid td [tabindex="0"]').focus()
+    grid.keyboard.press("c")
+    expect(new_text(grid)).to_have_value("Half a thought")
+    grid.keyboard.press("Control+Enter")
+    expect(grid.locator("#panel .said-text").last).to_have_text("Half a thought")
+    expect(new_text(grid)).to_have_value("")
+    grid.reload()
+    grid.locator("#grid[data-ready]").wait_for()
+    grid.locator('#grid td [tabindex="0"]').focus()
+    grid.keyboard.press("c")
+    expect(new_text(grid)).to_have_value("")
+
+
+def test_a_lost_connection_keeps_the_words_and_sending_again_saves_once(people, grid, places):
+    grid.keyboard.press("c")
+    expect(new_text(grid)).to_be_focused()
+    grid.keyboard.type("Offline.")
+    grid.route(
+        "**/flags/?**", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
+    )
+    grid.keyboard.press("Control+Enter")
+    expect(grid.locator("#toasts")).to_contain_text("Not saved")
+    expect(new_text(grid)).to_have_value("Offline.")
+    grid.unroute_all()
+    grid.keyboard.press("Control+Enter")
+    expect(thread(grid)).to_contain_text("Offline.")
+    assert Flag.objects.get().events.count() == 1
+    people.complaints = [
+        words for words in people.complaints if "ERR_FAILED" not in words and "sendError" not in words
+    ]
+
+
+def test_reply_and_resolve_in_two_windows(people, places, flag):
+    pages = [people.sign_in(name) for name in ("assessor", "developer")]
+    for page in pages:
+        page.goto(flag.get_absolute_url())
+    assessor, developer = pages
+    developer.keyboard.press("c")
+    expect(developer.get_by_label("Reply")).to_be_focused()
+    developer.keyboard.type("Which words?")
+    developer.keyboard.press("Control+Enter")
+    expect(thread(assessor)).to_contain_text("Which words?")
+    expect(developer.get_by_label("Reply")).to_be_focused()
+    expect(developer.get_by_label("Reply")).to_have_value("")
+    assessor.get_by_label("Reply").fill("Maple and red.")
+    assessor.get_by_role("button", name="Reply").click()
+    expect(thread(developer)).to_contain_text("Maple and red.")
+    developer.get_by_label("Assign to").select_option("Developer")
+    developer.get_by_role("button", name="Assign").click()
+    expect(thread(assessor)).to_contain_text("assigned to Developer")
+    developer.get_by_label("Reply").fill("Reworded.")
+    developer.get_by_role("button", name="Resolve").click()
+    expect(thread(assessor).locator(".badge")).to_have_text("resolved")
+    expect(thread(developer)).to_be_focused()
+    assessor.get_by_role("button", name="Reopen").click()
+    expect(thread(developer).locator(".badge")).to_have_text("open")
+    said = list(flag.events.values_list("verb", "by__username"))
+    assert said == [
+        ("opened", "assessor"),
+        ("replied", "developer"),
+        ("replied", "assessor"),
+        ("assigned", "developer"),
+        ("resolved", "developer"),
+        ("reopened", "assessor"),
+    ]
+
+
+def test_a_conflict_shows_both_and_loses_nothing(people, places, flag):
+    page = people.sign_in("developer")
+    page.add_init_script(DEAF)
+    page.goto(flag.get_absolute_url())
+    actions.reply(flag, text="Wait for me!", by=User.objects.get(username="assessor"))
+    page.get_by_label("Reply").fill("Done.")
+    page.get_by_role("button", name="Resolve").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("Assessor replied meanwhile. Nothing of yours was saved")
+    expect(alert.locator("figure").first).to_contain_text("Wait for me!")
+    expect(alert.locator("figure").last).to_contain_text("Done.")
+    expect(page.get_by_label("Reply")).to_have_value("Done.")
+    page.get_by_role("button", name="Resolve").click()
+    expect(thread(page).locator(".badge")).to_have_text("resolved")
+    assert list(flag.events.values_list("text", flat=True)) == [WORDS, "Wait for me!", "Done."]
+
+
+def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
+    page = people.sign_in("developer")
+    page.goto(places.of_collection("review:flags"))
+    expect(page.get_by_role("heading", name="No flags here")).to_be_visible()
+    assessor, developer = (User.objects.get(username=name) for name in ("assessor", "developer"))
+    flag = actions.open_flag(subject(places), kind=Kind.SPURIOUS, text=WORDS, by=assessor)
+    row = page.get_by_role("link", name=f"Spurious: {WORDS}")
+    expect(row).to_be_visible()
+    actions.assign(flag, to=developer, seen=1, by=assessor)
+    expect(page.locator("#flags-assigned")).to_contain_text("1")
+    page.get_by_role("link", name=re.compile("^Assigned to nobody")).click()
+    page.wait_for_url(re.compile("who=unassigned"))
+    expect(page.get_by_text("No flag matches.")).to_be_visible()
+    page.get_by_label("Whose").select_option("assigned to me")
+    expect(page).to_have_url(re.compile("who=assigned"))
+    row.click()
+    expect(page.get_by_role("heading", name="Spurious")).to_be_visible()
+    page.get_by_role("link", name="To the cell").click()
+    expect(page.locator(f"#flag-{flag.pk}")).to_contain_text(WORDS)
+
+
+def test_flags_without_javascript(people, places):
+    page = people.sign_in("assessor", java_script_enabled=False)
+    page.goto(places.editor)
+    page.locator(f"#item-{places.item.pk}").get_by_role("link", name="Flags (0)").click()
+    page.get_by_role("radio", name="unclear").check()
+    page.get_by_label("What is to be seen here?").fill("Which season?")
+    page.get_by_role("button", name="Save").click()
+    expect(thread(page)).to_contain_text("Which season?")
+    page.get_by_label("Reply").fill("Autumn.")
+    page.get_by_role("button", name="Reply").click()
+    expect(thread(page)).to_contain_text("Autumn.")
+    page.get_by_role("button", name="Resolve").click()
+    expect(thread(page).locator(".badge")).to_have_text("resolved")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_everybody_can_use_them(people, places, flag, viewport):
+    looked = Inspector(people.sign_in("organizer", viewport=viewport))
+    page = looked.page
+    for name, address in {
+        "inbox": places.of_collection("review:flags"),
+        "thread": flag.get_absolute_url(),
+        "threads of a cell": subject(places).address,
+        "threads of an item": subject(places, passage=False).address,
+    }.items():
+        looked.open(address)
+        looked.inspect(name)
+    looked.open(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    page.locator('#grid td [tabindex="0"]').focus()
+    page.keyboard.press("s")
+    expect(thread(page)).to_be_visible()
+    looked.inspect("grid with a thread")
+    actions.reply(flag, text="Wait.", by=User.objects.get(username="developer"))
+    assert not looked.problems, "\n".join(looked.problems)
