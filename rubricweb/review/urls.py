@@ -1,17 +1,22 @@
 from django.urls import path
 
 from rubricweb.review import views
+from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
+from rubricweb.review.queue.urls import urlpatterns as queue
+from rubricweb.review.spurious.urls import urlpatterns as spurious
+from rubricweb.review.uncovered.urls import urlpatterns as uncovered
+from rubricweb.review.views_saved.urls import urlpatterns as saved_views
 
 app_name = "review"
 urlpatterns = [
+    *cells,
     *flags,
+    *spurious,
+    *uncovered,
+    *queue,
+    *saved_views,
     path("", views.home, name="home"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
     path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),
-    path(
-        "review/banks/<int:bank_id>/topics/<int:topic_id>/cells/<int:passage_id>/<int:item_id>/",
-        views.cell,
-        name="cell",
-    ),
 ]

@@ -1,0 +1,70 @@
+"""The part of the address that the screens of spurious items and uncovered passages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django import forms
+
+from grading.types import MAX_RATING
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+from rubricweb.review.evidence import Look, Source, default_source
+from rubricweb.review.forms import GraderForm
+from rubricweb.review.selectors.sheet import MIN_GRADE
+
+AT_ONCE = {"data-submits": ""}
+SOURCES = {Source.JUDGMENTS: "the judgments", Source.PEOPLE: "people's own ratings"}
+
+
+class LookForm(GraderForm):
+    """Which topic, and from where on a passage counts."""
+
+    topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
+    min_grade = forms.IntegerField(
+        label="Covered from grade",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        initial=MIN_GRADE,
+        widget=forms.NumberInput(attrs=AT_ONCE),
+    )
+    source = forms.ChoiceField(
+        label="Relevance by",
+        required=False,
+        choices=[(str(source), label) for source, label in SOURCES.items()],
+        widget=forms.Select(attrs=AT_ONCE),
+    )
+    min_relevant = forms.IntegerField(
+        label="Relevant from judgment",
+        min_value=-10,
+        max_value=10,
+        required=False,
+        widget=forms.NumberInput(attrs=AT_ONCE),
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
+        """The bank's topics, and the collection's own first relevant judgment."""
+        choices = [("", "all topics"), *((str(topic.pk), _named(topic)) for topic in topics)]
+        self.fields["topic"].choices = choices
+        self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
+        self.data.setdefault("source", str(default_source(bank.collection)))
+        self.bank = bank
+
+    @property
+    def look(self) -> Look:
+        return Look(
+            Source(self.value("source", default_source(self.bank.collection))),
+            self.value("min_relevant", self.bank.collection.min_relevant),
+            self.value("min_grade", MIN_GRADE),
+        )
+
+    @property
+    def topic_id(self) -> int | None:
+        return int(self.value("topic", 0)) or None
+
+
+def _named(topic: Topic) -> str:
+    words = topic.text if len(topic.text) <= 60 else f"{topic.text[:57]}…"
+    return f"{topic.query_id}: {words}" if words else topic.query_id

@@ -1,0 +1,14 @@
+"""What the address of the list of spurious items may say."""
+
+from __future__ import annotations
+
+from django import forms
+
+from rubricweb.review.looking import AT_ONCE, LookForm
+from rubricweb.review.spurious.selectors import SORTS
+
+
+class SuspectsForm(LookForm):
+    sort = forms.ChoiceField(
+        label="Worst by", required=False, choices=list(SORTS.items()), widget=forms.Select(attrs=AT_ONCE)
+    )

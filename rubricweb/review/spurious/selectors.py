@@ -1,0 +1,97 @@
+"""Items that passages cover which are not relevant: how often, by which, and what retiring them would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grading.measures.diagnostics import Spurious, spurious_items
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.editor.what_if import WhatIf, retirements
+from rubricweb.grades.scoring import Measure
+from rubricweb.review.evidence import AskedItem, Look, TopicEvidence, evidence
+from rubricweb.review.selectors.raters import Rater
+
+SHOWN_PASSAGES = 50
+SORTS = {"count": "how often", "share": "share"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An item, and the passages that should not cover it."""
+
+    item: AskedItem
+    topic_id: int
+    found: Spurious
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectRow:
+    """A suspect as it is listed."""
+
+    suspect: Suspect
+    topic: Topic
+    what_if: WhatIf | None
+    """What retiring it would change; None where no grader grades its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class FooledPassage:
+    """A passage that is not relevant and covers the item."""
+
+    passage: Passage
+    judgment: int | None
+    rating: int
+
+
+def suspects(
+    bank: Bank, rater: Rater, look: Look, *, topic_id: int | None = None, sort: str = "count"
+) -> list[Suspect]:
+    """Worst first, in the order of the bank where equal."""
+    found = [
+        Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
+        for topic in evidence(bank, rater, look, topic_id)
+        for spurious in _spurious(topic, look)
+        if spurious.count
+    ]
+    if sort == "share":
+        return sorted(found, key=lambda one: (-(one.found.share or 0), -one.found.count))
+    return sorted(found, key=lambda one: (-one.found.count, -(one.found.share or 0)))
+
+
+def _spurious(topic: TopicEvidence, look: Look) -> list[Spurious]:
+    return spurious_items(topic.ratings, topic.relevance, min_grade=look.min_grade)
+
+
+def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> list[SuspectRow]:
+    """A page of suspects with their topics, and what retiring each alone would do to the board."""
+    page = list(listed)
+    topics = bank.collection.topics.in_bulk({suspect.topic_id for suspect in page})
+    pks = {suspect.item.pk for suspect in page}
+    changes: dict[int, WhatIf] = {}
+    for config in rater.configs if page else ():
+        changes |= retirements(bank, pks, config, Measure(min_grade=look.min_grade))
+    return [SuspectRow(suspect, topics[suspect.topic_id], changes.get(suspect.item.pk)) for suspect in page]
+
+
+def suspect(item: Item, rater: Rater, look: Look) -> tuple[Spurious | None, list[FooledPassage]]:
+    """What is found of one item, and the first of its passages; None for a retired item."""
+    for topic in evidence(item.bank, rater, look, item.topic_id):
+        for found in _spurious(topic, look):
+            if topic.items[found.item].pk == item.pk:
+                return found, _passages(item.bank.collection, topic, found)
+    return None, []
+
+
+def _passages(collection: Collection, topic: TopicEvidence, found: Spurious) -> list[FooledPassage]:
+    shown = found.passages[:SHOWN_PASSAGES]
+    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in shown])
+    return [
+        FooledPassage(
+            texts[topic.pool.passage_pks[row]],
+            topic.pool.judgments.get(topic.pool.doc_ids[row]),
+            int(topic.ratings[row, found.item]),
+        )
+        for row in shown
+    ]

@@ -1,0 +1,125 @@
+"""Spurious items of a bank: the list, a closer look at one, and the two remedies."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from grading.types import ItemKind
+from rubricweb.banks import actions
+from rubricweb.banks.access import bank_for, item_for, item_for_editor
+from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.forms import SeenForm, wording_form
+from rubricweb.banks.models import Item
+from rubricweb.banks.selectors import last_change
+from rubricweb.banks.views import items_changed
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.grades.editor.what_if import what_if
+from rubricweb.grades.scoring import Measure
+from rubricweb.review.selectors import raters
+from rubricweb.review.spurious import selectors
+from rubricweb.review.spurious.forms import SuspectsForm
+
+PAGE_ROWS = 25
+
+
+@require_safe
+def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
+    """The live list; the browser keeps what was opened in a row."""
+    bank = bank_for(request.user, bank_id)
+    form = SuspectsForm(request.GET)
+    rater = form.offer(raters(bank))
+    form.offer_bank(bank, bank.collection.topics.all())
+    found = selectors.suspects(
+        bank, rater, form.look, topic_id=form.topic_id, sort=form.value("sort", "count")
+    )
+    page = Paginator(found, PAGE_ROWS).get_page(form.value("page", 1))
+    context = {
+        "bank": bank,
+        "collection": bank.collection,
+        "section": "topics",
+        "form": form,
+        "rater": rater,
+        "page": page,
+        "rows": selectors.rows(bank, page, rater, form.look),
+    }
+    return page_or_part(request, "review/spurious/suspects.html", context, part="suspects")
+
+
+@require_safe
+def suspect(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """The passages of one item, and what to do about it."""
+    item = item_for(request.user, bank_id, item_id)
+    context = _closer(request, item)
+    return page_or_part(request, "review/spurious/suspect.html", context, part="work")
+
+
+def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
+    form = SuspectsForm(request.GET)
+    rater = form.offer(raters(item.bank))
+    form.offer_bank(item.bank, ())
+    config = rater.by_kind.get(ItemKind(item.kind))
+    found, passages = selectors.suspect(item, rater, form.look)
+    rewording = wording_form(item)
+    rewording.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
+    return {
+        "item": item,
+        "bank": item.bank,
+        "topic": item.topic,
+        "collection": item.bank.collection,
+        "section": "topics",
+        "look": form.look,
+        "found": found,
+        "passages": passages,
+        "what_if": what_if(item, config, Measure(min_grade=form.look.min_grade)) if config else None,
+        "form": rewording,
+    }
+
+
+@require_POST
+def reword(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = item_for_editor(request.user, bank_id, item_id)
+    form = wording_form(item, sent=request.POST)
+    if not form.is_valid():
+        return _refused(request, item, {"form": form}, status=422)
+    mine = form.cleaned_data["text"]
+    try:
+        actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=request.user)
+    except Conflict as conflict:
+        both = {"form": wording_form(conflict.item, text=mine), "mine": mine, "theirs": last_change(item)}
+        return _refused(request, conflict.item, both, status=409)
+    except BankError as refusal:
+        form.add_error("text", str(refusal))
+        return _refused(request, item, {"form": form}, status=422)
+    return _done(request, item, f"{item.get_kind_display().capitalize()} reworded.")
+
+
+@require_POST
+def retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = item_for_editor(request.user, bank_id, item_id)
+    form = SeenForm(request.POST)
+    if not form.is_valid():
+        return _refused(request, item, {"refusal": "Say which version of the item you saw."}, status=422)
+    try:
+        actions.retire_item(item, seen=form.cleaned_data["seen"], by=request.user)
+    except Conflict as refusal:
+        shown = {"refusal": refusal, "changed": last_change(refusal.item)}
+        return _refused(request, refusal.item, shown, status=409)
+    return _done(request, item, f"{item.get_kind_display().capitalize()} retired.")
+
+
+def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -> HttpResponse:
+    context = _closer(request, item) | shown
+    return form_response(request, "review/spurious/suspect.html", context, part="work", status=status)
+
+
+def _done(request: HtmxRequest, item: Item, said: str) -> HttpResponse:
+    """The list fetches itself anew; without JavaScript it is where one comes back to."""
+    messages.success(request, said)
+    kept = request.GET.urlencode()
+    to = reverse("review:spurious", args=[item.bank_id]) + (f"?{kept}" if kept else "")
+    context = {"item": item, "bank": item.bank}
+    return items_changed(after_post(request, "review/spurious/suspect.html#done", context, to=to))

@@ -1,0 +1,31 @@
+"""Fetch and authorise in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Passage, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A passage of a topic's pool, and the bank that may lack an item for it."""
+
+    bank: Bank
+    topic: Topic
+    passage: Passage
+
+
+def desk_for(
+    user: User, bank_id: int, topic_id: int, passage_id: int, *, needed: Role = roles.TO_VIEW
+) -> Desk:
+    bank, topic = bank_topic_for(user, bank_id, topic_id, needed=needed)
+    pooled = get_object_or_404(topic.pool.select_related("passage"), passage=passage_id)
+    return Desk(bank, topic, pooled.passage)

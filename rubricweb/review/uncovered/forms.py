@@ -1,0 +1,93 @@
+"""What people send to make an item of spans of a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.banks.errors import UnfitSpan
+from rubricweb.banks.forms import Wording, new_item_form
+from rubricweb.banks.models import Item
+from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
+from rubricweb.corpus.models import Passage
+from rubricweb.review.uncovered.access import Desk
+
+MAX_DIGITS = 18
+"""Of a row's id; databases refuse to look for larger numbers."""
+
+
+class SpansForm(forms.Form):
+    """Spans of the passage, one a line."""
+
+    spans = forms.CharField(
+        label="What an answer should hold, one span a line",
+        required=False,
+        max_length=MOST_SPANS * (SPAN_CHARS + 2),
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Marked or pasted from the passage; kept with the item.",
+    )
+
+    def __init__(
+        self, passage: Passage, *args: Any, **kwargs: Any
+    ) -> None:  # Any: as Django's form takes them
+        super().__init__(*args, auto_id="draft-%s", **kwargs)
+        self.passage = passage
+
+    def clean_spans(self) -> Origin:
+        try:
+            return quoted(self.passage, self.cleaned_data["spans"].splitlines())
+        except UnfitSpan as refusal:
+            raise forms.ValidationError(str(refusal)) from None
+
+
+class DraftItemForm(SpansForm):
+    """A new item, or with `item` and its version `seen` the rewording of one."""
+
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    text = Wording("Question or nugget")
+    item = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+    seen = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+    def clean_spans(self) -> Origin:
+        origin = super().clean_spans()
+        if not origin.spans:
+            raise forms.ValidationError("Mark a span of the passage first, or paste one.")
+        return origin
+
+
+def draft_form(
+    desk: Desk, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
+) -> DraftItemForm:
+    """Empty, as sent, or with `initial`; a topic without subtopics has no field for them."""
+    form = DraftItemForm(desk.passage, sent, initial={"kind": "question", **(initial or {})})
+    offered: Any = new_item_form(desk.topic).fields["facet_id"]  # Any: the stubs know it as a Field only
+    facet: Any = form.fields["facet_id"]
+    facet.choices, facet.widget = offered.choices, offered.widget
+    return form
+
+
+def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
+    """What the form starts with when an item is reworded; `mine` are words that were refused."""
+    return {
+        "spans": spans,
+        "kind": item.kind,
+        "facet_id": item.facet_id,
+        "text": mine or item.revision.text,
+        "item": item.pk,
+        "seen": item.version,
+    }
+
+
+def named_item(desk: Desk, said: object) -> Item | None:
+    """The active item of the topic that a form names by its number."""
+    if not str(said).isdecimal() or len(str(said)) > MAX_DIGITS:
+        return None
+    items = desk.bank.items.active().for_topic(desk.topic)
+    item: Item | None = (
+        items.select_related("revision", "topic", "bank__collection").filter(pk=int(str(said))).first()
+    )
+    return item

@@ -1,0 +1,130 @@
+"""Relevant passages that no item covers: the bank may lack a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grading.generation import nearest
+from grading.measures.diagnostics import uncovered_passages
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Passage, Topic
+from rubricweb.review.evidence import Look, TopicEvidence, evidence
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.window import NO_RANK, ranks
+from rubricweb.review.uncovered.access import Desk
+
+NO_JUDGMENT = -1_000
+LEAST_ALIKE = 0.05
+"""Below, an item shares only a common word with the spans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A relevant passage without a grade at the threshold."""
+
+    topic_id: int
+    passage_pk: int
+    judgment: int | None
+    label: int
+    """The highest rating; MISSING where there is none."""
+    runs: int
+    """How many retrieved it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    uncovered: tuple[Gap, ...]
+    """Highest judgment first, and of equals what more runs retrieved."""
+    ungraded: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GapRow:
+    """A gap as it is listed."""
+
+    gap: Gap
+    topic: Topic
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class NearItem:
+    """An item that shares words with the spans."""
+
+    item: Item
+    score: float
+
+
+def gaps(bank: Bank, rater: Rater, look: Look, topic_id: int | None = None) -> Gaps:
+    uncovered: list[Gap] = []
+    ungraded: list[Gap] = []
+    for topic in evidence(bank, rater, look, topic_id):
+        found = uncovered_passages(topic.ratings, topic.relevance, min_grade=look.min_grade)
+        uncovered += [_gap(topic, row) for row in found.uncovered]
+        ungraded += [_gap(topic, row) for row in found.ungraded]
+    return Gaps(_worst_first(uncovered), _worst_first(ungraded))
+
+
+def _gap(topic: TopicEvidence, row: int) -> Gap:
+    pool = topic.pool
+    return Gap(
+        topic_id=pool.topic_id,
+        passage_pk=pool.passage_pks[row],
+        judgment=pool.judgments.get(pool.doc_ids[row]),
+        label=max(int(topic.ratings[row].max(initial=-1)), -1),
+        runs=int((ranks(pool)[row] != NO_RANK).sum()),
+    )
+
+
+def _worst_first(found: list[Gap]) -> tuple[Gap, ...]:
+    def badness(gap: Gap) -> tuple[int, int]:
+        return -(NO_JUDGMENT if gap.judgment is None else gap.judgment), -gap.runs
+
+    return tuple(sorted(found, key=badness))
+
+
+def rows(bank: Bank, listed: Iterable[Gap]) -> list[GapRow]:
+    page = list(listed)
+    topics = bank.collection.topics.in_bulk({gap.topic_id for gap in page})
+    passages = bank.collection.passages.in_bulk({gap.passage_pk for gap in page})
+    return [GapRow(gap, topics[gap.topic_id], passages[gap.passage_pk]) for gap in page]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands among the uncovered ones, and its neighbours there."""
+
+    gap: Gap | None
+    """None where the passage is covered, or not relevant."""
+    is_ungraded: bool
+    number: int
+    count: int
+    before: Gap | None
+    after: Gap | None
+
+
+def place(found: Gaps, desk: Desk) -> Place:
+    """Without a place of its own the passage stands before the first."""
+    listed = found.uncovered
+    keys = [(gap.topic_id, gap.passage_pk) for gap in listed]
+    mine = (desk.topic.pk, desk.passage.pk)
+    at = keys.index(mine) if mine in keys else -1
+    ungraded = next((gap for gap in found.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
+    return Place(
+        gap=listed[at] if at >= 0 else ungraded,
+        is_ungraded=ungraded is not None,
+        number=at + 1,
+        count=len(listed),
+        before=listed[at - 1] if at > 0 else None,
+        after=listed[at + 1] if at + 1 < len(listed) else None,
+    )
+
+
+def nearest_items(desk: Desk, spans: Iterable[str]) -> list[NearItem]:
+    """The active items of the topic that share most words with the spans; those without text have none."""
+    text = " ".join(spans)
+    asked = desk.bank.items.active().for_topic(desk.topic).exclude(revision__text="")
+    items = list(asked.select_related("revision"))
+    found = nearest(text, [str(item) for item in items])
+    return [NearItem(items[one.place], one.score) for one in found if one.score >= LEAST_ALIKE]

@@ -1,0 +1,18 @@
+// From a passage to a field: what is marked becomes a line of the field, by a button or by Enter in the passage.
+function quote(passage) {
+  const field = document.getElementById(passage.dataset.quotesTo);
+  const words = passage.value.slice(passage.selectionStart, passage.selectionEnd).trim().split(/\s+/).join(" ");
+  const lines = field.value.split("\n").filter((line) => line.trim());
+  if (!words || lines.includes(words)) return;
+  field.value = [...lines, words].join("\n");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-quotes]");
+  if (button) quote(document.getElementById(button.dataset.quotes));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("[data-quotes-to]")) quote(event.target);
+});

@@ -1,0 +1,123 @@
+"""From an uncovered passage over a span to an item, by mouse, by keyboard, and without JavaScript."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from rubricweb.banks.models import Item, ItemSource
+from rubricweb.demo.loading import PASSWORD
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+MARK = """([from, to]) => {
+  const text = document.getElementById("passage-text");
+  text.focus();
+  text.setSelectionRange(from, to);
+}"""
+
+
+@pytest.fixture
+def address(places) -> str:
+    """At the highest threshold, so that the demo has some."""
+    return reverse("review:uncovered", args=[places.bank.pk]) + "?min_grade=5"
+
+
+def opened(page: Page, address: str) -> str:
+    """The page of the first uncovered passage, and that passage's text."""
+    page.goto(address)
+    page.locator("#passages tbody th a").first.click()
+    expect(page.get_by_text("Passage 1 of")).to_be_visible()
+    return page.locator("#passage-text").input_value()
+
+
+def test_from_a_span_to_an_item(people, places, address):
+    page = people.sign_in("developer")
+    text = opened(page, address)
+    first, second = text[:30].strip(), text[40:70].strip()
+    page.evaluate(MARK, [0, 30])
+    page.keyboard.press("Enter")
+    expect(page.locator("#nearest blockquote")).to_have_text([first])
+    page.evaluate(MARK, [40, 70])
+    page.get_by_role("button", name="Quote what is marked").click()
+    expect(page.locator("#nearest blockquote")).to_have_text([first, second])
+    expect(page.get_by_label("What an answer should hold")).to_have_value(f"{first}\n{second}")
+    page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
+    expect(page.locator("#draft .preview")).to_contain_text("passages to grade")
+    expect(page.locator("#draft .preview")).to_contain_text("runs could move")
+    page.get_by_role("button", name="Add to the bank").click()
+    expect(page.locator("#draft [role=status]").first).to_contain_text(
+        "Question saved: What has nobody asked so far?"
+    )
+    expect(page.locator("#draft [role=status]").first).to_be_focused()
+    expect(page.locator("#missing")).to_contain_text("grades missing")
+    item = Item.objects.get(revision__text="What has nobody asked so far?")
+    assert ItemSource.objects.get(change__item=item).spans == [first, second]
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".changes blockquote")).to_have_text([first, second])
+
+
+def test_by_keyboard_alone(people, places, address):
+    """Ctrl+A marks all of the passage, Enter quotes it, Tab goes on to the form."""
+    page = people.sign_in("developer")
+    text = opened(page, address)
+    page.locator("#passage-text").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.press("Enter")
+    expect(page.locator("#nearest blockquote")).to_have_text([" ".join(text.split())])
+    expect(page.locator("#passage-text")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("What an answer should hold")).to_be_focused()
+
+
+def test_rewording_is_offered_first(people, places, address):
+    page = people.sign_in("developer")
+    opened(page, address)
+    page.locator("#passage-text").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.press("Enter")
+    near = page.locator("#nearest li").first
+    words = near.locator("span.small").inner_text()
+    near.get_by_role("button", name="Reword").click()
+    form = page.get_by_label("Question or nugget")
+    expect(form).to_be_focused()
+    assert words.startswith(form.input_value())
+    form.fill("Which words are better than the old ones?")
+    page.get_by_role("button", name="Save the new words").click()
+    expect(page.locator("#draft [role=status]").first).to_contain_text("Which words are better")
+    item = Item.objects.get(revision__text="Which words are better than the old ones?")
+    assert [change.verb for change in item.changes.all()] == ["reworded", "imported"]
+
+
+def test_without_javascript(people, places, address):
+    page = people.visit(java_script_enabled=False)
+    page.goto(address)
+    page.get_by_label("Username").fill("developer")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    text = opened(page, address)
+    expect(page.get_by_role("button", name="Quote what is marked")).to_be_hidden()
+    page.get_by_label("What an answer should hold").fill(text[:30])
+    page.get_by_role("button", name="Find the items nearest to it").click()
+    expect(page.locator("#nearest blockquote")).to_have_text([text[:30].strip()])
+    page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
+    page.get_by_role("button", name="Add to the bank").click()
+    expect(page.get_by_text("Question added.")).to_be_visible()
+    assert ItemSource.objects.get().spans == [text[:30].strip()]
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_accessible(people, places, address, viewport):
+    inspector = Inspector(people.sign_in("developer", viewport=viewport))
+    page = inspector.page
+    inspector.open(address)
+    expect(page.locator("#missing")).to_contain_text("No grade is missing")
+    inspector.inspect("uncovered passages")
+    text = opened(page, address)
+    expect(page.locator("#missing")).to_contain_text("No grade is missing")
+    page.evaluate(MARK, [0, len(text)])
+    page.keyboard.press("Enter")
+    expect(page.locator("#nearest blockquote")).to_be_visible()
+    inspector.inspect("from a span to an item")
+    assert not inspector.problems, "\n".join(inspector.problems)

@@ -1,0 +1,210 @@
+"""Uncovered passages, and the way from a span to an item: d2 (judged 2, at most 1) is, d6 is ungraded."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from rubricweb.banks import actions
+from rubricweb.banks.models import ItemSource
+from rubricweb.corpus.models import Judgment, Subtopic
+from rubricweb.grades.humans import Cell, rate_cell
+from tests.factories import PassageFactory, grade
+
+HTMX = {"HX-Request": "true"}
+SPAN = "planted along many streets"
+
+
+@pytest.fixture
+def listed(autumn) -> str:
+    return f"/review/banks/{autumn.bank.pk}/uncovered/"
+
+
+@pytest.fixture
+def desk(autumn) -> str:
+    passage = autumn.passages["d2"].pk
+    return f"/review/banks/{autumn.bank.pk}/topics/{autumn.topic.pk}/uncovered/{passage}/"
+
+
+def draft(**more: object) -> dict[str, object]:
+    return {"spans": SPAN, "kind": "question", "facet_id": "", "text": "Where are maples planted?"} | more
+
+
+def found_in(page) -> list[tuple[str, int, int, int]]:
+    return [(r.passage.doc_id, r.gap.judgment, r.gap.label, r.gap.runs) for r in page.context["rows"]]
+
+
+def test_the_list(client_of, viewer, listed):
+    page = client_of(viewer).get(listed)
+    html = page.content.decode()
+    assert found_in(page) == [("d2", 2, 1, 1)]
+    assert "1 passage</strong> judged 2 or more" in html
+    assert "1 relevant passage has no grade at all" in html
+    assert "Maples are planted along many streets." in html
+
+
+def test_thresholds_are_in_the_address(client_of, viewer, autumn, listed):
+    client = client_of(viewer)
+    assert found_in(client.get(listed, {"min_relevant": 3})) == []
+    everything = client.get(listed, {"min_relevant": 0, "min_grade": 5, "topic": autumn.topic.pk})
+    assert [doc_id for doc_id, *_ in found_in(everything)] == ["d2", "d3", "d4"]
+
+
+def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, autumn, listed):
+    Judgment.objects.all().delete()
+    autumn.collection.stamp += 1
+    autumn.collection.save()
+    assert found_in(client_of(viewer).get(listed)) == []
+    for doc_id, rating in {"d1": 5, "d2": 4, "d4": 3}.items():
+        rate_cell(Cell.of(autumn.items[1], autumn.passages[doc_id]), rating=rating, by=assessor, seen=0)
+    page = client_of(viewer).get(listed)
+    assert found_in(page) == [("d2", None, 1, 1)]
+    assert "people rated 4 or more for some item" in page.content.decode()
+
+
+def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, listed, desk):
+    for address in (listed, desk):
+        assert client_of(outsider).get(address).status_code == 404
+        assert client_of(viewer).get(address).status_code == 200
+    assert 'id="draft"' not in client_of(assessor).get(desk).content.decode()
+    for address in (desk, desk + "nearest/"):
+        assert client_of(assessor).post(address, draft()).status_code == 403
+        assert client_of(outsider).post(address, draft()).status_code == 404
+    assert client_of(viewer).get(desk + "nearest/").status_code == 405
+    stray = PassageFactory(collection=autumn.collection)
+    assert (
+        client_of(viewer).get(desk.replace(f"/{autumn.passages['d2'].pk}/", f"/{stray.pk}/")).status_code
+        == 404
+    )
+    assert autumn.bank.items.count() == 3
+
+
+def test_where_a_passage_stands(client_of, developer, autumn, desk):
+    client = client_of(developer)
+    html = client.get(desk).content.decode()
+    assert "Passage 1 of 1." in html
+    assert "Maples are planted along many streets.</textarea>" in html
+    wide = client.get(desk, {"min_grade": 5, "min_relevant": 0}).content.decode()
+    assert "Passage 1 of 3." in wide
+    assert f"/uncovered/{autumn.passages['d3'].pk}/?min_grade=5&amp;min_relevant=0" in wide
+    of = {
+        doc_id: desk.replace(f"/{autumn.passages['d2'].pk}/", f"/{p.pk}/")
+        for doc_id, p in autumn.passages.items()
+    }
+    assert "<strong>covered</strong>" in client.get(of["d1"]).content.decode()
+    assert "<strong>not graded</strong>" in client.get(of["d6"]).content.decode()
+    assert "&lt;script&gt;alert" in client.get(of["d4"]).content.decode()
+
+
+def test_from_a_span_to_an_item(client_of, developer, autumn, desk):
+    answer = client_of(developer).post(desk, draft(spans=f"{SPAN}\r\n\r\nMaples  are\r\n"))
+    assert (answer.status_code, answer.url) == (302, desk)
+    item = autumn.bank.items.get(revision__text="Where are maples planted?")
+    assert (item.kind, item.changes.get().by) == ("question", developer)
+    source = ItemSource.objects.get(change__item=item)
+    assert (source.passage.doc_id, source.spans) == ("d2", [SPAN, "Maples are"])
+    history = client_of(developer).get(f"/banks/{autumn.bank.pk}/items/{item.pk}/history/").content.decode()
+    assert "From the passage" in history
+    assert SPAN in history
+    assert desk in history
+
+
+def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, desk):
+    answer = client_of(developer).post(desk, draft(kind="nugget"), headers=HTMX)
+    html = answer.content.decode()
+    assert html.strip().startswith('<section id="draft"')
+    assert "Nugget saved:" in html
+    assert "items-changed" in answer.headers["HX-Trigger-After-Settle"]
+    assert autumn.bank.items.filter(kind="nugget", revision__text="Where are maples planted?").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"spans": ""}, "Mark a span of the passage first"),
+        ({"spans": "planted in gardens"}, "These words do not stand in the passage"),
+        ({"text": ""}, "Write the question or nugget first."),
+        ({"text": "Which pigment makes leaves red?"}, "already asks exactly this"),
+        ({"kind": "poem"}, "Select a valid choice"),
+        ({"item": "999999"}, "retired meanwhile"),
+    ],
+)
+def test_what_cannot_be_saved(client_of, developer, autumn, desk, wrong, said):
+    answer = client_of(developer).post(desk, draft(**wrong))
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert autumn.bank.items.count() == 3
+
+
+def test_the_nearest_items(client_of, developer, autumn, desk):
+    client = client_of(developer)
+    near = client.post(desk + "nearest/", {"spans": "Maples are"}, headers=HTMX).content.decode()
+    assert "No item of this topic shares a rare word" in near
+    actions.revise_item(autumn.items[0], text="Which streets have maples?", seen=1, by=developer)
+    near = client.post(
+        desk + "nearest/", {"spans": "planted along many streets"}, headers=HTMX
+    ).content.decode()
+    assert "Which streets have maples?" in near
+    assert f'name="reword" value="{autumn.items[0].pk}"' in near
+    assert (
+        "do not stand in" in client.post(desk + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
+    )
+
+
+def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer, autumn, desk):
+    client, item = client_of(developer), autumn.items[0]
+    actions.revise_item(item, text="Which streets have maples?", seen=1, by=developer)
+    found = client.post(desk, draft(text="half writt", find=1))
+    assert found.status_code == 200
+    assert "<!doctype" in found.content.decode()
+    assert "half writt</textarea>" in found.content.decode()
+    form = client.post(desk, draft(reword=item.pk)).content.decode()
+    assert "Which streets have maples?</textarea>" in form
+    assert f'name="item" value="{item.pk}"' in form
+    assert 'name="seen" value="2"' in form
+    answer = client.post(desk, draft(text="Which maples line streets?", item=item.pk, seen=2))
+    assert answer.status_code == 302
+    item.refresh_from_db()
+    assert str(item) == "Which maples line streets?"
+    assert ItemSource.objects.get(change__item=item).change.number == 3
+
+
+def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autumn, desk):
+    item = autumn.items[0]
+    actions.revise_item(item, text="Theirs?", seen=1, by=owner)
+    answer = client_of(developer).post(desk, draft(text="Mine?", item=item.pk, seen=1), headers=HTMX)
+    html = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Nothing was saved over it" in html
+    assert "Theirs?" in html
+    assert 'name="seen" value="2"' in html
+    assert SPAN in html
+    assert not ItemSource.objects.exists()
+
+
+def test_an_item_of_a_subtopic(client_of, developer, autumn, desk):
+    Subtopic.objects.create(topic=autumn.topic, facet_id="f1", text="streets", position=0)
+    assert client_of(developer).post(desk, draft(facet_id="f1")).status_code == 302
+    assert autumn.bank.items.get(facet_id="f1").revision.uid.startswith("t1/f1/")
+
+
+def test_queries_do_not_grow_with_the_list(client_of, viewer, autumn, listed):
+    client = client_of(viewer)
+    with CaptureQueriesContext(connection) as few:
+        client.get(listed)
+    for doc_id in ("<b>d5", "d6"):
+        Judgment.objects.get_or_create(topic=autumn.topic, doc_id=doc_id, defaults={"relevance": 3})
+        grade(autumn.config, autumn.items[0], autumn.passages[doc_id], 0)
+    autumn.collection.stamp += 1
+    autumn.collection.save()
+    client.get(listed)
+    with CaptureQueriesContext(connection) as more:
+        page = client.get(listed)
+    assert len(found_in(page)) == 3
+    assert len(more) <= len(few)
+
+
+def test_the_part_for_htmx(client_of, viewer, listed):
+    part = client_of(viewer).get(listed, headers=HTMX).content.decode()
+    assert part.strip().startswith('<section id="passages"')
