@@ -1,0 +1,102 @@
+"""The real openai client against `transformers serve`, a server that others wrote, around a tiny GPT-2."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("openai")
+
+from grading.graders import Connection, GraderSpec, build
+from grading.graders.openai_compatible import ServerGrader
+from grading.types import ErrorClass, Grade, GradeFailure
+from tests.grading import tiny_gpt2
+
+pytestmark = pytest.mark.models
+
+START_SECONDS = 120.0
+"""Long, because the machine may be busy."""
+AS_IT_IS = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def chat_folder(tiny_gpt2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model; the server wants a chat template."""
+    from transformers import AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("chat") / "gpt2"
+    shutil.copytree(tiny_gpt2_folder, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = AS_IT_IS
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base_url(chat_folder: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(chat_folder)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    with (chat_folder.parent / "serve.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/health", process, Path(log.name))
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), urllib.request.urlopen(url, timeout=2):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"transformers serve did not start: {log.read_text(encoding='utf-8')[-2_000:]}")
+
+
+def grader(base_url: str, llm: str) -> ServerGrader:
+    options = {"max_new_tokens": 12, "concurrency": 2, "attempts": 1}
+    built = build(GraderSpec("openai_compatible", llm, tiny_gpt2.RATE, options), Connection(base_url))
+    assert isinstance(built, ServerGrader)
+    return built
+
+
+def test_rates_as_the_model_says(base_url: str, chat_folder: Path) -> None:
+    pairs = tiny_gpt2.pairs()[:15]
+    asked = grader(base_url, str(chat_folder))
+    found = [one for one in asked.grade(pairs) if isinstance(one, Grade) and one.trace]
+    assert len(found) == len(pairs)
+    replies = {one.passage_id: one.trace.reply for one in found if one.trace}
+    expected = {pair.passage.passage_id: pair.passage.passage_id.partition("-")[0] for pair in pairs}
+    assert replies == {name: tiny_gpt2.REPLIES[word] for name, word in expected.items()}
+    assert {one.confidence for one in found} == {None}, "this server tells no log-probabilities"
+    assert asked.tokens_used.prompt > 1_000
+    assert asked.tokens_used.completion >= len(pairs)
+    asked.close()
+
+
+def test_a_model_that_is_not_served_fails_with_the_servers_words(base_url: str) -> None:
+    asked = grader(base_url, "another/model")
+    (failure,) = asked.grade(tiny_gpt2.pairs()[:1])
+    assert isinstance(failure, GradeFailure)
+    assert failure.error_class is not None
+    assert failure.error_class is ErrorClass.OTHER
+    assert "requested 'another/model'" in failure.reason
+    asked.close()
