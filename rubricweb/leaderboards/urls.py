@@ -10,4 +10,5 @@ urlpatterns = [
     path("", include("rubricweb.leaderboards.agreement.urls")),
     path("", include("rubricweb.leaderboards.influence.urls")),
     path("", include("rubricweb.leaderboards.moved.urls")),
+    path("", include("rubricweb.leaderboards.figures.urls")),
 ]

@@ -15,8 +15,8 @@ function colours(node) {
 function dressed(figure, node) {
   const { text, grid, mark, paper, font } = colours(node);
   for (const trace of figure.data) {
-    trace.marker = { ...trace.marker, color: mark };
-    trace.error_x = { ...trace.error_x, color: mark };
+    trace.marker = { color: mark, ...trace.marker };
+    if (trace.error_x) trace.error_x = { ...trace.error_x, color: mark };
   }
   const { layout } = figure;
   layout.font = { ...layout.font, color: text, family: font, size: 13 };
@@ -54,6 +54,15 @@ function drawChanged() {
 function drawAll() {
   for (const node of document.querySelectorAll("[data-figure]")) draw(node);
 }
+
+// SVG and PNG as Plotly exports them; the name of the file stands on the button.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-draws]");
+  const node = button && document.getElementById(button.dataset.draws);
+  if (!node) return;
+  const { offsetWidth: width, offsetHeight: height } = node;
+  Plotly.downloadImage(node, { format: button.dataset.format, filename: button.dataset.name, width, height, scale: 2 });
+});
 
 drawChanged();
 document.addEventListener("htmx:afterSettle", drawChanged);

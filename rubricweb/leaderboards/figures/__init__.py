@@ -1,0 +1,1 @@
+"""Figures of boards, each with the table that says the same."""

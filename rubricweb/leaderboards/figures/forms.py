@@ -1,0 +1,63 @@
+"""Which figure of which board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
+from rubricweb.leaderboards.meta.references import reference_choices
+
+FURTHER = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}
+MAX_OTHERS = 5
+
+
+class FigureForm(BehindForm):
+    """A form that passes holds the `spec` and what else the figure needs."""
+
+    against = forms.CharField(
+        max_length=60, required=False, label="Against", widget=forms.TextInput({"list": "measures"})
+    )
+    others = forms.CharField(
+        max_length=300, required=False, label="And measures", help_text="Several with spaces between."
+    )
+    reference = forms.MultipleChoiceField(required=False, label="And", widget=forms.CheckboxSelectMultiple)
+    run = forms.ChoiceField(required=False, label="Run")
+
+    def __init__(self, sent: QueryDict, *, collection: Collection, view: str) -> None:
+        self.shown = (*SHOWN, *FURTHER.get(view, ()))
+        given: dict[str, object] = {"against": "ndcg_cut_10", "others": "ndcg_cut_10 map"}
+        given |= {name: sent[name] for name in sent}
+        references = reference_choices(collection)
+        given["reference"] = sent.getlist("reference") or [name for name, _ in references]
+        super().__init__(_said(given), collection=collection)
+        self.fields["reference"].choices = references
+        self.fields["run"].choices = [
+            ("", "the best"),
+            *((run.run_tag, run.run_tag) for run in collection.runs.all()),
+        ]
+
+    def clean_against(self) -> str:
+        return self._measure(self.cleaned_data["against"] or "ndcg_cut_10")
+
+    def clean_others(self) -> list[str]:
+        names = list(dict.fromkeys(self.cleaned_data["others"].replace(",", " ").split()))
+        if len(names) > MAX_OTHERS:
+            raise forms.ValidationError(f"{len(names)} measures, expected at most {MAX_OTHERS}.")
+        return [self._measure(name) for name in names]
+
+    def _measure(self, name: str) -> str:
+        try:
+            return choices.measure_named(name)
+        except BoardError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+def _said(given: Mapping[str, object]) -> dict[str, str]:
+    # The board's form takes an address; a list passes through to the field of several choices.
+    return {name: value for name, value in given.items() if value}  # type: ignore[misc]

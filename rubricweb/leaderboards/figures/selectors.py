@@ -1,0 +1,148 @@
+"""What the figures draw, each as Plotly's JSON and as the table with the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from django.urls import reverse
+
+from grading.figures.base import Json
+from grading.figures.comparison import Series, ordered, renormalised, scatter, several
+from grading.figures.grades import grade_histogram
+from grading.figures.topics import heat_map, strip
+from grading.formats.sheets import Cell, Sheet, number
+from grading.types import MAX_RATING
+from rubricweb.grades.scoring import Measure
+from rubricweb.leaderboards import choices, stating
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.meta.references import reference
+from rubricweb.leaderboards.scored import Scored, scored
+
+Links = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    figure: Json
+    sheet: Sheet
+    says: str
+    """What the figure shows, for those who do not see it."""
+
+
+def against(made: Scored, name: str, links: Links) -> Drawn:
+    """The board's measure against another one."""
+    x, y = _series(made), _series(_under(made.spec, name))
+    rows = [
+        (Cell(tag, href=links.get(tag, "")), Cell(number(x.scores[tag])), Cell(number(y.scores[tag])))
+        for tag in ordered([x])
+        if tag in y.scores
+    ]
+    sheet = Sheet("Measure against measure", ("Run", x.name, y.name), tuple(rows))
+    return Drawn(scatter(x, y, links=links), sheet, f"Each run by {x.name} and by {y.name}")
+
+
+def renormalised_boards(made: Scored, names: Sequence[str], references: Sequence[str]) -> Drawn:
+    """Several boards in one figure, each from 0 (its worst run) to 1 (its best)."""
+    spec = made.spec
+    boards = [_series(made), *(_series(_under(spec, name)) for name in names if name != spec.measure.name)]
+    tags = set(made.run_tags)
+    for name in references:
+        found = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
+        boards.append(Series(found.label, {tag: v for tag, v in found.values.items() if tag in tags}))
+    scores = [renormalised(board.scores) for board in boards]
+    rows = [(Cell(tag), *(Cell(number(found.get(tag))) for found in scores)) for tag in ordered(boards)]
+    sheet = Sheet("Renormalised boards", ("Run", *(board.name for board in boards)), tuple(rows))
+    return Drawn(several(boards), sheet, "Runs by several boards, each renormalised to 0 and 1")
+
+
+def topics_and_runs(made: Scored) -> Drawn:
+    """Every run's score on every topic that counts; a click opens the topic's grid."""
+    places, columns = _best_first(made), _counted(made)
+    names = [made.base.pool.topics[column].query_id for column in columns]
+    tags = [made.run_tags[run] for run in places]
+    scores = [[_defined(made.table.scores[run, column]) for column in columns] for run in places]
+    grids = [_grid(made, made.base.pool.topics[column].topic_id) for column in columns]
+    label = stating.measure_name(made.spec)
+    figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
+    lines = [(Cell(tag), *(Cell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)]
+    sheet = Sheet("Topics and runs", ("Run", *names), tuple(lines))
+    return Drawn(figure, sheet, f"{label} of each run on each topic")
+
+
+def one_run(made: Scored, run_tag: str) -> Drawn:
+    """One run topic by topic, among the others; a click opens the topic's grid."""
+    run = made.run_tags.index(run_tag)
+    columns = sorted(_counted(made), key=lambda column: -made.table.scores[run, column])
+    topics = [made.base.pool.topics[column] for column in columns]
+    own = [_defined(made.table.scores[run, column]) for column in columns]
+    rest = [place for place in range(len(made.run_tags)) if place != run]
+    others = [[_defined(made.table.scores[place, column]) for column in columns] for place in rest]
+    label, names = stating.measure_name(made.spec), [topic.query_id for topic in topics]
+    grids = [_grid(made, topic.topic_id) for topic in topics]
+    figure = strip(run_tag, names, own, others, label=label, links=grids)
+    scores = made.table.scores[:, columns]
+    lines = [
+        (
+            Cell(name, href=grid),
+            Cell(number(own[place])),
+            Cell(number(float(np.nanmean(scores[:, place])))),
+            Cell(number(float(np.nanmin(scores[:, place])))),
+            Cell(number(float(np.nanmax(scores[:, place])))),
+        )
+        for place, (name, grid) in enumerate(zip(names, grids, strict=True))
+    ]
+    sheet = Sheet(f"{run_tag} by topic", ("Topic", run_tag, "Mean of all", "Worst", "Best"), tuple(lines))
+    return Drawn(figure, sheet, f"{label} of {run_tag} on each topic, among all runs")
+
+
+def grade_counts(made: Scored) -> Drawn:
+    """How often each grade was given to the board's items."""
+    counts = np.zeros(MAX_RATING + 1, dtype=np.int64)
+    for topic in made.base.pool.topics:
+        ratings = (
+            made.base.grades[topic.topic_id].matrix.columns(made.base.items.get(topic.topic_id, ())).ratings
+        )
+        counts += np.bincount(ratings[ratings >= 0].ravel(), minlength=MAX_RATING + 1)[: MAX_RATING + 1]
+    name, total = str(made.spec.config), int(counts.sum())
+    rows = [
+        (Cell(str(grade)), Cell(f"{count:,}"), Cell(number(count / total if total else None)))
+        for grade, count in enumerate(counts.tolist())
+    ]
+    sheet = Sheet("Grades", ("Grade", "Cells", "Share"), tuple(rows))
+    return Drawn(grade_histogram({name: counts.tolist()}), sheet, f"How often {name} gave each grade")
+
+
+def _under(spec: BoardSpec, name: str) -> Scored:
+    """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
+    measure: Measure = choices.measure_chosen(spec.config, replace(spec.measure, name=name))
+    return scored(replace(spec, measure=measure))
+
+
+def _series(made: Scored) -> Series:
+    scores = {tag: score for tag, score in made.by_run.items() if not np.isnan(score)}
+    return Series(stating.measure_name(made.spec), scores)
+
+
+def _best_first(made: Scored) -> list[int]:
+    means = made.means
+    return sorted(
+        range(len(means)), key=lambda run: (-np.nan_to_num(means[run], nan=-1.0), made.run_tags[run])
+    )
+
+
+def _counted(made: Scored) -> list[int]:
+    if not len(made.run_tags):
+        raise BoardError("grader", "no runs: import them first")
+    return [int(column) for column in np.flatnonzero((~np.isnan(made.table.scores)).any(axis=0))]
+
+
+def _grid(made: Scored, topic_id: int) -> str:
+    bank = made.spec.bank
+    return reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,96 @@
+"""The page of figures, and a figure as a page of its own to keep."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from plotly.offline import get_plotlyjs
+
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access
+from rubricweb.leaderboards import choices, stating
+from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.figures import selectors
+from rubricweb.leaderboards.figures.forms import FigureForm
+from rubricweb.leaderboards.figures.selectors import Drawn
+from rubricweb.leaderboards.scored import Scored, scored
+from rubricweb.leaderboards.screens import query_of
+from rubricweb.leaderboards.selectors import board
+
+PAGE = "leaderboards/figures.html"
+VIEWS = {
+    "several": "Renormalised boards",
+    "scatter": "Measure against measure",
+    "heat": "Topics and runs",
+    "strip": "One run by topic",
+    "grades": "Grades",
+}
+
+
+@require_safe
+def figures(request: HtmxRequest, slug: str) -> HttpResponse:
+    """One figure of the board in the address, with its table."""
+    collection = access.collection_for(request.user, slug)
+    view = _view(request)
+    form = FigureForm(request.GET, collection=collection, view=view)
+    context = {"collection": collection, "section": "leaderboard", "tab": "figures", "form": form}
+    context |= {"views": VIEWS.items(), "view": view, "measures": choices.COMMON_MEASURES}
+    if not form.graders:
+        return page_or_part(request, PAGE, context, part="figures")
+    if not form.is_valid():
+        return form_response(request, PAGE, context, part="figures")
+    try:
+        context["drawn"] = _drawn(form, view)
+    except BoardError as error:
+        form.add_error(None, str(error))
+        return form_response(request, PAGE, context, part="figures")
+    return page_or_part(request, PAGE, {**context, "spec": form.spec}, part="figures")
+
+
+@require_safe
+def figure_page(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The figure with its table and plotly.js in one HTML file, which needs no network."""
+    collection = access.collection_for(request.user, slug)
+    view = _view(request)
+    form = FigureForm(request.GET, collection=collection, view=view)
+    back = f"{reverse('leaderboards:figures', args=[slug])}?{request.GET.urlencode()}"
+    if not form.is_valid():
+        return redirect(back)
+    try:
+        drawn = _drawn(form, view)
+    except BoardError:
+        return redirect(back)
+    stated = stating.statements(board(form.spec))
+    context = {"drawn": drawn, "title": VIEWS[view], "plotly": get_plotlyjs(), "stated": stated}
+    response = HttpResponse(render_to_string("leaderboards/figure_file.html", context))
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{view}.html"'
+    return response
+
+
+def _view(request: HtmxRequest) -> str:
+    view = request.GET.get("view", "several")
+    return view if view in VIEWS else "several"
+
+
+def _drawn(form: FigureForm, view: str) -> Drawn:
+    made, picked = scored(form.spec), form.cleaned_data
+    if not made.run_tags:
+        raise BoardError("grader", "This collection has no runs yet.")
+    if view == "scatter":
+        return selectors.against(made, picked["against"], _run_links(made, form))
+    if view == "heat":
+        return selectors.topics_and_runs(made)
+    if view == "strip":
+        return selectors.one_run(made, picked["run"] or made.run_tags[int(made.means.argmax())])
+    if view == "grades":
+        return selectors.grade_counts(made)
+    return selectors.renormalised_boards(made, picked["others"], picked["reference"])
+
+
+def _run_links(made: Scored, form: FigureForm) -> dict[str, str]:
+    slug, query = made.spec.collection.slug, query_of(form)
+    pairs = zip(made.base.pool.run_tags, made.base.pool.run_pks, strict=True)
+    return {tag: f"{reverse('leaderboards:run', args=[slug, pk])}?{query}" for tag, pk in pairs}
