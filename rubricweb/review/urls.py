@@ -1,6 +1,8 @@
 from django.urls import path
 
 from rubricweb.review import views
+from rubricweb.review.adjudication.urls import urlpatterns as adjudication
+from rubricweb.review.agreement.urls import urlpatterns as agreement
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
 from rubricweb.review.queue.urls import urlpatterns as queue
@@ -11,11 +13,13 @@ from rubricweb.review.views_saved.urls import urlpatterns as saved_views
 app_name = "review"
 urlpatterns = [
     *cells,
+    *saved_views,
     *flags,
     *spurious,
     *uncovered,
     *queue,
-    *saved_views,
+    *adjudication,
+    *agreement,
     path("", views.home, name="home"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
     path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.accounts import roles
@@ -287,7 +288,7 @@ def _own_turn(cell: CampaignCell, person: User) -> Turn:
 
 def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:
     turn.state, turn.uid, turn.can_undo = state, uid, True
-    turn.done_at, turn.lease_until = Now(), None
+    turn.done_at, turn.lease_until = timezone.now(), None
     turn.save()
     turn.refresh_from_db()
     return turn

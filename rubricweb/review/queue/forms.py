@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.forms import rater_choices
 from rubricweb.review.queue.actions import Plan
 from rubricweb.review.queue.models import Campaign
@@ -78,7 +78,7 @@ class CampaignForm(forms.Form):
         widget=_checkboxes(),
     )
     topics = forms.ModelMultipleChoiceField(
-        None, label="Topics", required=False, help_text="None chosen means all.", widget=forms.SelectMultiple
+        Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
     )
     cells = forms.ChoiceField(label="Cells", choices=Campaign.Cells.choices)
     min_grade = forms.IntegerField(label="Threshold", min_value=1, max_value=MAX_RATING, initial=4)

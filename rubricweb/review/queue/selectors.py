@@ -80,7 +80,7 @@ def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
     had = (
         turns.filter(person=person)
         .values_list("campaign")
-        .annotate(Count("pk", filter=Q(state=State.SUBMITTED)))
+        .annotate(mine=Count("pk", filter=Q(state=State.SUBMITTED)))
     )
     for pk, mine in had:
         rows[pk].mine = mine
@@ -300,10 +300,10 @@ def progress(campaign: Campaign, person: User) -> Progress:
 def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
     rows = campaign.turns.exclude(person=None).order_by()
     counted = rows.values_list("person").annotate(
-        Count("pk", filter=Q(state=State.SUBMITTED)),
-        Count("pk", filter=Q(state=State.SKIPPED)),
-        Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
-        Max("done_at"),
+        done=Count("pk", filter=Q(state=State.SUBMITTED)),
+        skips=Count("pk", filter=Q(state=State.SKIPPED)),
+        holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
+        last=Max("done_at"),
     )
     people = User.objects.in_bulk([pk for pk, *_ in counted])
     times: dict[int, list[datetime]] = defaultdict(list)

@@ -27,6 +27,7 @@ MEANINGS = (
     (1, "hardly has to do with it"),
     (0, "does not answer it"),
 )
+WORDS = {"meanings": MEANINGS, "reasons": REASONS}
 
 
 @require_safe
@@ -172,16 +173,14 @@ def _desk(
     mine: int | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    desk = selectors.desk(campaign, request.user, cell=cell)
     context = {
         "collection": campaign.collection,
         "section": "queue",
         "campaign": campaign,
-        "desk": desk,
+        "desk": selectors.desk(campaign, request.user, cell=cell),
         "looked_at": cell,
         "mine": mine,
-        "meanings": MEANINGS,
-        "reasons": REASONS,
+        **WORDS,
     }
     response = page_or_part(request, "review/queue/queue.html", context, part="queue")
     response.status_code = status

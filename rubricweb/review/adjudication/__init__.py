@@ -1,0 +1,1 @@
+"""Cells where assessors differ, decided once, with the reason told to whoever is overruled."""

@@ -1,0 +1,27 @@
+"""Fetch and authorise in one call, always through the collection."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import ItemRevision
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Pooled
+from rubricweb.review.adjudication.models import Decision
+from rubricweb.review.agreement.sayings import Place
+
+TO_ADJUDICATE = roles.TO_EDIT_BANK
+
+
+def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, Place]:
+    collection = collection_for(user, slug, needed=TO_ADJUDICATE)
+    revision = get_object_or_404(ItemRevision, pk=revision_id, topic__collection=collection)
+    get_object_or_404(Pooled, topic=revision.topic_id, passage=passage_id)
+    return collection, Place(revision.topic_id, revision.pk, passage_id)
+
+
+def decision_for(user: User, slug: str, decision_id: int) -> tuple[Collection, Decision]:
+    collection = collection_for(user, slug, needed=TO_ADJUDICATE)
+    return collection, get_object_or_404(Decision, pk=decision_id, topic__collection=collection)
