@@ -39,7 +39,9 @@ def make(times: int = 1) -> Any:
                 Item(bank=bank, topic=topic, kind="question", revision=wording, position=place)
                 for place, wording in enumerate(wordings)
             )
-            _grade(config, topic, wordings, _pool(collection, topic, size), runs, random)
+            passages = _pool(collection, topic, size)
+            ratings = _grade(config, topic, wordings, passages, random=random)
+            _rank(topic, passages, runs, ratings.mean(axis=1) / 5, random=random)
     return collection
 
 
@@ -56,9 +58,8 @@ def _pool(collection: Any, topic: Any, size: int) -> list[Any]:
     return passages
 
 
-def _grade(config: Any, topic: Any, wordings: Any, passages: Any, runs: Any, random: Any) -> None:
-    """Good passages answer more; good runs find them earlier."""
-    from rubricweb.corpus.models import Judgment, Ranking
+def _grade(config: Any, topic: Any, wordings: Any, passages: Any, *, random: Any) -> Any:
+    """Good passages answer more. Returns the ratings, of shape (passages, items)."""
     from rubricweb.grades.store import GradeRow, save_grades
 
     worth = random.beta(1, 4, len(passages))
@@ -72,6 +73,13 @@ def _grade(config: Any, topic: Any, wordings: Any, passages: Any, runs: Any, ran
             for column, wording in enumerate(wordings)
         ],
     )
+    return ratings
+
+
+def _rank(topic: Any, passages: Any, runs: Any, worth: Any, *, random: Any) -> None:
+    """Good runs find good passages earlier."""
+    from rubricweb.corpus.models import Judgment, Ranking
+
     Judgment.objects.bulk_create(
         Judgment(topic=topic, doc_id=passage.doc_id, relevance=int(3 * worth[row]))
         for row, passage in enumerate(passages)

@@ -3,9 +3,9 @@
     python bench/leaderboard_full.py [--times 1,10]
 
 Makes a collection of 60 runs, 54 topics, 11,386 passages and 20 items a topic (--times: as many times the
-topics and passages), and measures in fresh processes: cold from the database, warm, after one item was retired,
-what retiring an item would change, and memory. The board has the seven RAG'24 measures. Beside it, in the
-same run, what one would write first: dictionaries of grades, sets, and a loop for each bootstrap resample.
+topics and passages), and measures in fresh processes: cold from the database, warm, after one item was
+retired, what retiring an item would change, and memory. The board has the seven RAG'24 measures. Beside it,
+in the same run, what one would write first: dictionaries of grades, sets, and a loop for each resample.
 """
 
 from __future__ import annotations

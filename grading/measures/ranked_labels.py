@@ -55,14 +55,14 @@ def _recall(relevant: NDArray[np.bool_], whole: int) -> Scores:
 
 
 def _success(relevant: NDArray[np.bool_], whole: int) -> Scores:
-    return relevant.any(axis=1).astype(np.float64)
+    return relevant.any(axis=1) * np.ones(len(relevant))
 
 
 def _reciprocal_rank(relevant: NDArray[np.bool_], whole: int) -> Scores:
     if not relevant.shape[1]:
         return np.zeros(len(relevant))
-    first = np.asarray(relevant.argmax(axis=1), dtype=np.float64)
-    return np.where(relevant.any(axis=1), 1 / (first + 1), 0.0)
+    ranks: Scores = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
+    return np.where(relevant.any(axis=1), 1 / ranks[relevant.argmax(axis=1)], 0.0)
 
 
 def _average_precision(relevant: NDArray[np.bool_], whole: int) -> Scores:

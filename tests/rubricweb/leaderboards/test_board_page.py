@@ -1,0 +1,191 @@
+"""What the page of a board adds to the scores: columns, order, ranks, pauses, what it says in words."""
+
+import html
+import re
+
+import pytest
+
+from rubricweb.banks.versions import name_version
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.leaderboards import heads, whiskers
+from tests import factories
+from tests.rubricweb.leaderboards.test_views import BOARD, HTMX, hidden, shown
+from tests.worked import judge
+
+
+def text_of(response):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+
+
+def test_further_columns_stand_beside_the_score(made, viewer, client_of):
+    judge(made)
+    response = client_of(viewer).get(BOARD, {"columns": "P_1:4,judgments/P_1"})
+
+    assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "1.0000", "1.0000", "100 %", "2"]
+    assert "P_1 by judgments" in text_of(response)
+    assert response.context["query"].endswith("columns=P_1%3A4%2Cjudgments%2FP_1")
+
+
+def test_columns_that_are_none_are_told_beside_their_control(made, viewer, client_of):
+    response = client_of(viewer).get(BOARD, {"columns": "P_1,foo"})
+
+    assert response.status_code == 422
+    assert "no measure 'foo'; known are" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("sort", "first", "last"),
+    [
+        ("", "both", "lacks"),
+        ("score", "first", "both"),
+        ("-score", "both", "lacks"),
+        ("judged", "stray", "lacks"),
+        ("topics", "lacks", "first"),
+        ("P_1:4", "stray", "both"),
+        ("-P_1:4", "both", "lacks"),
+        ("x", "both", "lacks"),
+    ],
+)
+def test_any_column_sorts(made, viewer, client_of, sort, first, last):
+    response = client_of(viewer).get(BOARD, {"columns": "P_1:4", "sort": sort})
+    tags = [row[1] for row in shown(response)]
+
+    assert (tags[0], tags[-1]) == (first, last)
+    assert f"sort={sort}" in response.context["query"] or sort == ""
+
+
+def test_heads_sort_and_rank(made, viewer, client_of):
+    response = client_of(viewer).get(BOARD, {"columns": "P_1:4"})
+    head, *_ = response.context["heads"]
+
+    assert (head.order, heads.changed("a=1&b=2", a="", c="3")) == ("", "b=2&c=3")
+    ranked = client_of(viewer).get(f"{BOARD}?{head.ranks}")
+    assert ranked.context["measure_name"] == "P_1"
+    assert [column.token for column in ranked.context["board"].spec.columns] == ["rubric_cover"]
+    falling = client_of(viewer).get(f"{BOARD}?{head.sorts}").context["heads"][0]
+    assert (falling.order, "sort=P_1" in falling.sorts) == ("descending", True)
+
+
+def test_the_rag24_measures_in_one_click(made, viewer, client_of):
+    ((label, address),) = client_of(viewer).get(BOARD, {"kind": "question"}).context["sets"]
+    board = client_of(viewer).get(f"{BOARD}?{address}").context["board"]
+
+    assert label == "RAG'24 measures"
+    assert (board.spec.measure.name, board.spec.measure.min_grade) == ("rubric_cover", 4)
+    assert len(board.spec.columns) == 6
+    assert "Nugget scores" in dict(client_of(viewer).get(BOARD, {"kind": "nugget"}).context["sets"])
+
+
+def test_what_the_order_can_resolve_is_said_in_words(made, viewer, client_of):
+    """`both` and `stray` differ by 1 on one topic of two: far more would be needed."""
+    said = text_of(client_of(viewer).get(BOARD))
+
+    assert "Top group: 4 of 4 runs." in said
+    assert "About 14 more topics would probably separate the first two." in said
+    assert "least 0.2500, median 0.3750, best 1.0000" in said
+    assert "ranks that a paired randomisation test leaves open, Holm's correction over 6 pairs" in said
+    assert "main (questions and nuggets, 3 items" in said
+    assert "as of now" in said
+    assert "paired t test" in text_of(client_of(viewer).get(BOARD, {"test": "t"}))
+
+
+def test_one_topic_says_nothing_of_others(made, viewer, client_of):
+    response = client_of(viewer).get(BOARD, {"topic": "t1"})
+
+    assert "One topic says nothing of others: no ranks, no intervals." in text_of(response)
+    assert [row[0] for row in shown(response)] == ["-"] * 4
+    assert "only topic t1" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"topic": "t9"}, "autumn has no topic t9"),
+        ({"facet": "a"}, "name the topic of the subtopic a"),
+        ({"topic": "t1", "facet": "a"}, "topic t1 has no items of subtopic a; there are none"),
+        ({"version": "99"}, "not one of the available choices"),
+        ({"source": "x"}, "not one of the available choices"),
+        ({"relevant": "0"}, "greater than or equal to 1"),
+        ({"definition": "workbench", "measure": "alpha_ndcg"}, "the Workbench does not define alpha_ndcg"),
+    ],
+)
+def test_options_that_cannot_be(made, viewer, client_of, query, told):
+    response = client_of(viewer).get(BOARD, query)
+
+    assert response.status_code == 422
+    assert told in text_of(response)
+
+
+def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
+    other = factories.BankFactory(collection=made.collection, name="other")
+    version = name_version(other, name="Old", by=viewer)
+    mine = name_version(made.bank, name="Mine", by=viewer)
+
+    assert "is no version of the bank main" in text_of(client_of(viewer).get(BOARD, {"version": version.pk}))
+    board = client_of(viewer).get(BOARD, {"version": mine.pk})
+    assert "version 1: Mine" in text_of(board)
+
+
+def test_verified_cells_have_a_column(made, viewer, assessor, client_of):
+    rate_cell(Cell.of(made.items["t1"][0], made.passages["d1"]), rating=5, by=assessor, seen=0)
+    response = client_of(viewer).get(BOARD)
+
+    assert "People have seen to 1 of 8 cells." in text_of(response)
+    assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "100 %", "20 %", "2"]
+    humans = client_of(viewer).get(BOARD, {"source": "humans"})
+    assert "ratings people only" in text_of(humans)
+
+
+def test_rows_that_a_job_will_change_are_greyed(made, viewer, client_of):
+    made.items["t1"][0].revision.grades.all().delete()
+    from rubricweb.grades.store import recount
+
+    recount(made.config, made.topics["t1"].pk)
+    job = GradingJob.objects.create(
+        collection=made.collection, config=made.config, scope="x", total=3, state="running"
+    )
+    JobChunk.objects.create(job=job, number=1, topic=made.topics["t1"], cells=[], size=3)
+    content = client_of(viewer).get(BOARD).content.decode()
+
+    assert content.count(" data-current>") == 4
+    assert "60\u202f% current" in content
+    assert "A job is grading" in content
+
+
+def test_updates_can_be_paused(made, viewer, client_of):
+    client = client_of(viewer)
+    live = client.get(BOARD)
+    paused = client.get(f"{BOARD}?{live.context['pause']}")
+
+    assert 'id="leaderboard-live"' in live.content.decode()
+    assert 'id="leaderboard-live"' not in paused.content.decode()
+    assert "Resume updates" in text_of(paused)
+    again = client.get(f"{BOARD}?{paused.context['pause']}")
+    assert 'id="leaderboard-live"' in again.content.decode()
+
+
+def test_the_live_part_keeps_columns_and_order(made, viewer, client_of):
+    client = client_of(viewer)
+    page = client.get(BOARD, {"columns": "P_1:4", "sort": "score"})
+    address = f"{BOARD}?{page.context['query']}"
+    sent = hidden(page)
+    made.bank.items.filter(topic=made.topics["t2"]).delete()
+    part = client.get(address, {name: sent[name] for name in ("seen", "before", "digest")}, headers=HTMX)
+
+    assert part.status_code == 200
+    assert shown(client.get(address))[0][1] == "stray"
+
+
+def test_lanes_are_shared_by_brackets_that_do_not_overlap():
+    assert whiskers.lanes([(0, 1), (2, 3)], 4) == [("start",), ("end",), ("start",), ("end",)]
+    assert whiskers.lanes([(0, 2), (1, 3)], 4)[1] == ("middle", "start")
+    assert whiskers.lanes([], 2) == [(), ()]
+    many = [(n, n + 10) for n in range(9)]
+    assert len(whiskers.lanes(many, 20)[0]) == whiskers.MAX_LANES
+
+
+def test_dots_and_whiskers_share_an_axis():
+    axis = whiskers.Axis(0.2, 0.7)
+    assert (axis.at(0.2), axis.at(0.7)) == (whiskers.EDGE, whiskers.WIDTH - whiskers.EDGE)
+    assert whiskers.Axis(0.5, 0.5).at(0.5) == whiskers.WIDTH / 2

@@ -1,0 +1,133 @@
+"""Measures by short names: what they mean, and what is told of names that mean nothing."""
+
+import pytest
+
+from grading.types import ItemKind, Purpose
+from rubricweb.banks.models import ItemRevision
+from rubricweb.grades.configs import imported_config
+from rubricweb.grades.models import Grade
+from rubricweb.grades.scoring import Measure
+from rubricweb.grades.store import save_grades
+from rubricweb.leaderboards import columns, selectors
+from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.errors import BoardError
+from tests.worked import judge
+
+BASE = Measure(cutoff=10)
+
+
+def spec_of(made, words, measure=BASE):
+    spec = BoardSpec(made.collection, made.config, made.bank, frozenset({ItemKind.QUESTION}), measure)
+    return columns.with_columns(spec, words)
+
+
+def others(made, words, measure=BASE):
+    return {row.run_tag: row.others for row in selectors.board(spec_of(made, words, measure)).rows}
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("rubric_cover", Measure(cutoff=10)),
+        ("rubric_cover@5:3", Measure(cutoff=5, min_grade=3)),
+        ("cover-1", Measure(min_grade=1)),
+        ("qrels-ndcg", Measure("ndcg_cut_20")),
+        ("qrels-5", Measure("P_20", min_grade=5)),
+        ("P.20:5", Measure("P_20", min_grade=5, cutoff=10)),
+        ("nuggets_strict_vital", Measure("nuggets_strict_vital", cutoff=10)),
+    ],
+)
+def test_names(token, expected):
+    assert columns.measure_of(token, BASE) == expected
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("cover-ndcg", "there are cover-1"),
+        ("P_20@5", "has its cutoff in its name"),
+        ("rubric_cover:9", "grades count from 1 to 5"),
+        ("rubric_cover:0", "grades count from 1 to 5"),
+        ("foo", "no measure 'foo'; known are"),
+        ("judgments/map", "is no measure"),
+        ("a b", "is no measure; examples are"),
+    ],
+)
+def test_what_is_no_name(token, told):
+    with pytest.raises(BoardError, match=told):
+        columns.measure_of(token, BASE)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("foo", "no measure 'foo'"),
+        ("judgments/rubric_cover", "judgments are of passages, and rubric_cover needs items"),
+        ("grader-99/map", "no grader-99 with grades here; there are grader-"),
+        (",".join(f"P_{k}" for k in range(1, 23)), "22 columns, expected at most 20"),
+    ],
+)
+def test_what_is_no_column_is_told_beside_its_control(made, words, told):
+    with pytest.raises(BoardError, match=told) as caught:
+        spec_of(made, words)
+    assert caught.value.field == "columns"
+
+
+def test_columns_by_hand(made):
+    """`first` covers 1 of 2 and 0 of 1 from grade 4 on, 1 of 2 and 1 of 1 from grade 1 on."""
+    judge(made)
+    found = others(made, "rubric_cover:1, P_1:4,judgments/P_1,,P_1:4")
+
+    assert found["first"] == pytest.approx((0.75, 0.5, 0.5))
+    assert found["both"] == pytest.approx((1, 1, 1))
+    assert found["lacks"] == pytest.approx((0.25, 0.5, 0))
+    assert [column.label for column in spec_of(made, "rubric_cover:1,P_1,judgments/P_1").columns] == [
+        "Rubric-Cover@10 \N{GREATER-THAN OR EQUAL TO} 1",
+        "P_1",
+        "P_1 by judgments",
+    ]
+
+
+def test_a_column_by_a_direct_grader(made):
+    """It says yes to d1 only; its topic t2 has no labels and is in no mean of that column."""
+    direct = imported_config("labeller", "YesNoPrompt", Purpose.DIRECT)
+    wording = ItemRevision.objects.create(topic=made.topics["t1"], uid="direct")
+    row = Grade(topic=made.topics["t1"], revision=wording, passage=made.passages["d1"], rating=1)
+    row.outcome = "numeric"
+    save_grades(direct, [row])
+
+    found = others(made, f"grader-{direct.pk}/P_1")
+    assert {tag: values[0] for tag, values in found.items()} == {
+        "both": 1,
+        "first": 1,
+        "lacks": 0,
+        "stray": 0,
+    }
+
+
+def test_a_column_by_another_grader_of_the_same_items(made):
+    other = imported_config("t5", "QuestionSelfRatedUnanswerablePromptWithChoices", Purpose.RATE)
+    row = Grade(
+        topic=made.topics["t1"], revision=made.items["t1"][0].revision, passage=made.passages["d1"], rating=5
+    )
+    row.outcome = "numeric"
+    save_grades(other, [row])
+
+    found = others(made, f"grader-{other.pk}/rubric_cover")
+    assert found["both"] == found["first"] == pytest.approx((0.25,))
+    assert found["lacks"] == found["stray"] == (0,)
+
+
+def test_the_rag24_set_has_seven_measures_at_20(made):
+    found = spec_of(made, ",".join(columns.RAG24)).columns
+
+    assert [(c.measure.name, c.measure.min_grade, c.measure.cutoff) for c in found] == [
+        ("rubric_cover", 1, 20),
+        ("rubric_cover", 4, 20),
+        ("rubric_cover", 5, 20),
+        ("ndcg_cut_20", 4, 20),
+        ("P_20", 1, 20),
+        ("P_20", 4, 20),
+        ("P_20", 5, 20),
+    ]
+    assert [c.measure.level for c in found[4:]] == [1, 4, 5]

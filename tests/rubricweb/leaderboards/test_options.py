@@ -1,0 +1,244 @@
+"""The options of a board by hand: definitions, policies, weights, subtopics, versions, whose ratings."""
+
+from dataclasses import replace
+
+import pytest
+
+from grading.formats.ids import item_id
+from grading.measures.paired_tests import PairedTest
+from grading.types import Importance, ItemKind
+from rubricweb.banks import actions
+from rubricweb.banks.models import ItemRevision
+from rubricweb.banks.versions import name_version
+from rubricweb.corpus.models import Ranking
+from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell
+from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
+from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.leaderboards import selectors, stating
+from rubricweb.leaderboards.boards import BoardSpec, Missing
+from tests import factories
+from tests.worked import RANKED
+
+QUESTIONS = frozenset({ItemKind.QUESTION})
+
+
+@pytest.fixture
+def spec(made):
+    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, Measure())
+
+
+def scores(spec):
+    return {row.run_tag: row.score for row in selectors.board(spec).rows}
+
+
+def test_a_lacking_topic_may_be_left_out(spec):
+    """`lacks` has only t1, of which it covers one of two."""
+    board = selectors.board(replace(spec, missing=Missing.SKIP))
+    row = next(row for row in board.rows if row.run_tag == "lacks")
+
+    assert (row.score, row.n_topics, row.n_answered, row.stderr) == (0.5, 1, 1, None)
+    assert (row.low, row.high) == (None, None), "one topic has no interval"
+    assert "is left out of its mean" in stating.denominator(board)
+
+
+def test_normalised_cover_leaves_0_by_0_out_and_says_so(made, spec):
+    """From grade 5 on the pool of t1 reaches one of its two items, that of t2 none."""
+    board = selectors.board(replace(spec, measure=Measure("normalised_cover", min_grade=5)))
+
+    assert {row.run_tag: row.score for row in board.rows} == {"both": 1, "first": 1, "lacks": 0, "stray": 0}
+    assert (board.n_topics, board.n_undefined, board.n_left_out) == (1, 1, 2)
+    assert "1 where it is 0 / 0 are left out" in stating.denominator(board)
+
+
+def test_weights_are_the_bank_s(made, spec):
+    """t1: the first item weighs 1, the second is to be avoided."""
+    item = made.items["t1"][1]
+    actions.weigh_item(item, importance=Importance.AVOID, seen=item.version, by=None)
+    weighted = replace(spec, measure=Measure("weighted_cover"))
+
+    assert scores(weighted) == {"both": 0.5, "first": 0.5, "lacks": -0.5, "stray": 0.5}
+    assert scores(spec)["both"] == 1, "plain cover counts every item alike"
+
+
+def test_nugget_scores_take_half_the_grade_as_partial_support(spec):
+    """d3 has 3 of 5 for the first item of t1, and e1 has 2 for that of t2: partial from grade 2 on."""
+    found = scores(replace(spec, measure=Measure("nuggets_all")))
+    strict = scores(replace(spec, measure=Measure("nuggets_strict_all")))
+
+    assert found == pytest.approx({"both": 1, "stray": 0.625, "first": 0.5, "lacks": 0.25})
+    assert strict == pytest.approx(scores(spec))
+
+
+def test_alpha_ndcg_of_the_board(spec):
+    """Every item is covered once, so that order alone matters: `both` is ideal, `first` half of t1."""
+    found = scores(replace(spec, measure=Measure("alpha_ndcg")))
+    gain = 1 / (1 + 1 / 1.584962500721156)
+    assert found == pytest.approx({"both": 1, "stray": 0.5, "first": gain / 2, "lacks": gain / 2})
+
+
+def test_the_workbench_definition(made, spec):
+    """Its denominator is the items rated on any passage, of any bank; a lacking topic is skipped."""
+    other = factories.BankFactory(collection=made.collection, name="other")
+    extra = factories.ItemFactory(bank=other, topic=made.topics["t1"], text="Extra?")
+    factories.grade(made.config, extra, made.passages["d3"], 1)
+    found = scores(replace(spec, measure=Measure(definition=Definition.WORKBENCH)))
+
+    assert found == pytest.approx({"both": (2 / 3 + 1) / 2, "first": 1 / 6, "lacks": 1 / 3, "stray": 0.5})
+
+
+def test_the_workbench_takes_one_passage_more_of_ranks_from_0(spec):
+    at_one = Measure(cutoff=1, definition=Definition.WORKBENCH)
+    from_0 = Measure(cutoff=1, definition=Definition.WORKBENCH_0)
+
+    assert scores(replace(spec, measure=at_one))["both"] == 0.75
+    assert scores(replace(spec, measure=from_0))["both"] == 1
+
+
+def in_subtopics(made):
+    """t1 with two items of subtopic a (the worked ones) and one of b, which d1 covers."""
+    for item in made.items["t1"]:
+        item.facet_id = "a"
+        item.save()
+    topic, text = made.topics["t1"], "When is peak colour?"
+    wording = ItemRevision.objects.create(topic=topic, uid=item_id(topic.query_id, text), text=text)
+    item = factories.ItemFactory(bank=made.bank, topic=topic, facet_id="b", revision=wording)
+    factories.grade(made.config, item, made.passages["d1"], 5)
+
+
+def test_topics_are_means_over_subtopics(made, spec):
+    """`lacks`: half of a, nothing of b, nothing of t2. As one topic it would be a third."""
+    in_subtopics(made)
+
+    assert scores(spec)["lacks"] == pytest.approx((1 / 3) / 2)
+    macro = scores(replace(spec, by_subtopic=True))
+    assert macro == pytest.approx({"both": 1, "first": 0.75 / 2, "lacks": 0.25 / 2, "stray": 0.5})
+
+
+def test_the_board_of_a_topic_averages_its_subtopics(made, spec):
+    in_subtopics(made)
+    board = selectors.board(replace(spec, by_subtopic=True, topic="t1"))
+    found = {row.run_tag: (row.score, row.n_topics) for row in board.rows}
+
+    assert found == {"both": (1, 2), "first": (0.75, 2), "lacks": (0.25, 2), "stray": (0, 2)}
+    assert "mean over all 2 subtopics" in stating.denominator(board)
+
+
+def test_the_board_of_a_subtopic_has_no_interval(made, spec):
+    in_subtopics(made)
+    board = selectors.board(replace(spec, topic="t1", facet="b"))
+
+    assert {row.run_tag: row.score for row in board.rows} == {"both": 1, "first": 1, "lacks": 0, "stray": 0}
+    assert {(row.interval, row.stderr, row.low) for row in board.rows} == {("\N{EN DASH}", None, None)}
+    assert (board.top, board.brackets, board.n_items) == (None, (), 1)
+
+
+def test_a_board_as_of_a_version(made, spec, developer):
+    version = name_version(made.bank, name="First", by=developer)
+    before = selectors.board(spec)
+    actions.retire_item(made.items["t2"][0], seen=made.items["t2"][0].version, by=None)
+    then = selectors.board(replace(spec, version=version))
+
+    assert [(row.run_tag, row.score) for row in then.rows] == [
+        (row.run_tag, row.score) for row in before.rows
+    ]
+    assert then.items_stamp == before.items_stamp != selectors.board(spec).items_stamp
+    assert "version 1: First" in stating.bank(then)
+    assert "as of now" in stating.bank(before)
+
+
+def cell_of(made, query_id, number, doc_id):
+    return Cell.of(made.items[query_id][number], made.passages[doc_id])
+
+
+def test_ratings_by_people_and_corrected_by_people(made, spec, assessor):
+    """The assessor finds d1 no answer to the first question, and e1 an answer to the one of t2."""
+    rate_cell(cell_of(made, "t1", 0, "d1"), rating=0, by=assessor, seen=0)
+    rate_cell(cell_of(made, "t2", 0, "e1"), rating=5, by=assessor, seen=0)
+
+    assert scores(replace(spec, source=Source.CORRECTED)) == {
+        "both": 0.75,
+        "first": 0.5,
+        "lacks": 0.25,
+        "stray": 0.5,
+    }
+    assert scores(replace(spec, source=Source.HUMANS)) == {"both": 0, "first": 0.5, "lacks": 0, "stray": 0}
+    rows = {row.run_tag: row.verified for row in selectors.board(spec).rows}
+    assert rows == pytest.approx({"both": 1 / 5, "first": 2 / 3, "lacks": 0, "stray": 0})
+    assert selectors.board(spec).verified == (2, 8)
+
+
+def test_too_few_verified_cells_make_no_estimate(made, spec, assessor):
+    rate_cell(cell_of(made, "t1", 0, "d1"), rating=0, by=assessor, seen=0)
+
+    assert {row.estimate for row in selectors.board(spec).rows} == {None}
+
+
+def test_verified_cells_make_an_estimate(collection, assessor):
+    """One run, 20 topics of 2 items, whose best cells the grader rates 5; people find a quarter wrong."""
+    bank = factories.gradable(collection, topics=20, passages=2, items=2)
+    config, run = factories.lexical_config(), factories.RunFactory(collection=collection)
+    for number, item in enumerate(bank.items.order_by("pk")):
+        passage = item.topic.pool.first().passage
+        factories.grade(config, item, passage, 5)
+        if not Ranking.objects.filter(run=run, topic=item.topic).exists():
+            factories.RankingFactory(run=run, topic=item.topic, doc_ids=[passage.doc_id])
+        cell, shown = Cell.of(item, passage), Shown(config, 5)
+        if number % 4 == 0:
+            verdict = HumanGrade.Verdict.WRONG
+            judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown)
+        else:
+            rate_cell(cell, rating=4, by=assessor, seen=0)
+    (row,) = selectors.board(BoardSpec(collection, config, bank, QUESTIONS, Measure())).rows
+
+    assert (row.score, row.verified) == (1, 1)
+    assert row.estimate.value == pytest.approx(0.75)
+    assert 0.1 < row.estimate.half_width < 0.2
+    assert (row.estimate.verified, row.estimate.cells) == (40, 40)
+
+
+@pytest.mark.parametrize("test", list(PairedTest))
+def test_rank_intervals_of_many_topics(collection, test):
+    """Of three runs over 12 topics one is better on each; the other two are alike."""
+    bank = factories.gradable(collection, topics=12, passages=2, items=1)
+    config = factories.lexical_config()
+    good, *alike = (factories.RunFactory(collection=collection) for _ in range(3))
+    for item in bank.items.all():
+        first, second = (pooled.passage for pooled in item.topic.pool.all())
+        factories.grade(config, item, first, 5)
+        factories.grade(config, item, second, 0)
+        factories.RankingFactory(run=good, topic=item.topic, doc_ids=[first.doc_id])
+        for run in alike:
+            factories.RankingFactory(run=run, topic=item.topic, doc_ids=[second.doc_id])
+    spec = BoardSpec(collection, config, bank, QUESTIONS, Measure(), test=test)
+    board = selectors.board(spec)
+
+    assert [row.interval for row in board.rows] == ["1", "2\N{EN DASH}3", "2\N{EN DASH}3"]
+    assert board.brackets == ((1, 2),)
+    assert (board.top.group, board.top.more_topics) == (1, 0)
+    assert (board.marks.minimum, board.marks.median, board.marks.maximum) == (0, 0, 1)
+
+
+@pytest.fixture
+def job(made, spec):
+    """Topic t1 is being graded; its first item was reworded, so that none of its cells has a grade."""
+    item = made.items["t1"][0]
+    actions.revise_item(item, text="Which pigment, then?", seen=item.version, by=None)
+    job = GradingJob.objects.create(
+        collection=made.collection, config=made.config, scope="1 item", total=3, state="running"
+    )
+    JobChunk.objects.create(job=job, number=1, topic=made.topics["t1"], cells=[], size=3)
+    return job
+
+
+def test_rows_say_how_current_they_are_while_a_job_runs(made, spec, job):
+    """Of the cells of `both` (2 passages by 2 items, 1 by 1) two are missing."""
+    found = {row.run_tag: row.current for row in selectors.board(spec).rows}
+
+    assert found == pytest.approx({"both": 3 / 5, "first": 2 / 3, "lacks": 1 / 2, "stray": 2 / 3})
+    assert selectors.board(spec).is_grading
+
+
+def test_nothing_is_greyed_without_a_job(made, spec, job):
+    JobChunk.objects.update(state="done")
+    assert {row.current for row in selectors.board(spec).rows} == {None}
+    assert set(RANKED) == {row.run_tag for row in selectors.board(spec).rows}
