@@ -11,7 +11,9 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
+from rubricweb.exports.forms import FlagsExportForm
 from rubricweb.leaderboards import choices, documents
 from rubricweb.leaderboards import selectors as leaderboards
 from rubricweb.leaderboards.boards import Board
@@ -35,7 +37,7 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
         for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))
     )
     context = {"collection": collection, "section": "exports", "form": form, "board_form": board_form}
-    context["measures"] = choices.COMMON_MEASURES
+    context |= {"measures": choices.COMMON_MEASURES, "flags_form": FlagsExportForm(auto_id="flags_%s")}
     if not form.graders:
         return page_or_part(request, "exports/exports.html", context, part="exports")
     if not form.is_valid() or not board_form.is_valid():
@@ -69,6 +71,22 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     lines, content_type = written
     name = naming.leaderboard_name(form.spec, request.GET.get("format", "tsv"))
     return _download(lines(leaderboards.board(form.spec)), name=name, content_type=content_type)
+
+
+@require_safe
+def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Flags and comments, their people by pseudonym unless the address asks for usernames."""
+    collection = access.collection_for(request.user, slug)
+    form = FlagsExportForm(request.GET)
+    if not form.is_valid():
+        return redirect("exports:exports", slug)
+    name = flag_files.naming(collection, with_names=bool(form.cleaned_data["names"]))
+    if form.cleaned_data["format"] == "tsv":
+        lines, content_type = flag_files.tsv_lines, "text/tab-separated-values; charset=utf-8"
+    else:
+        lines, content_type = flag_files.jsonl_lines, "application/jsonl; charset=utf-8"
+    file = f"{collection.slug}_flags.{form.cleaned_data['format'] or 'jsonl'}"
+    return _download(lines(collection, name), name=file, content_type=content_type)
 
 
 def _download(lines: Iterable[str], *, name: str, content_type: str) -> StreamingHttpResponse:

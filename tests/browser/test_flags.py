@@ -1,4 +1,4 @@
-"""Flags and comments in two windows: from the grid by keyboard, answered, resolved, in conflict, never lost."""
+"""Flags and comments: from the grid by keyboard, in two windows, in conflict, and never lost."""
 
 from __future__ import annotations
 
