@@ -6,6 +6,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from rubricweb.banks.versions import name_version
+from rubricweb.leaderboards import columns
 from tests.worked import judge
 
 
@@ -100,3 +102,57 @@ def test_one_line_says_what_there_is_instead(made, arguments, told):
 def test_an_unknown_collection_lists_the_known_ones(made):
     with pytest.raises(CommandError, match="no collection spring; there are autumn"):
         call_command("leaderboard", "spring", *made.names)
+
+
+def test_every_option_of_the_command(made, developer):
+    name_version(made.bank, name="First", by=developer)
+    options = ["--measure", "cover-4", "--columns", "rag24", "--missing", "skip", "--test", "t"]
+    found = json.loads(output(*made.names, *options, "--bank-version", "1", "--ratings", "corrected"))
+
+    assert (found["missing"], found["test"], found["ratings"], found["bank_version"]) == (
+        "skip",
+        "t",
+        "corrected",
+        1,
+    )
+    assert list(found["rows"][0]["columns"]) == [*columns.RAG24]
+    assert found["rows"][0]["columns"]["cover-4"] == found["rows"][0]["score"] == 1
+    assert (found["rows"][0]["rank_first"], found["rows"][0]["low"]) == (1, 1)
+    assert found["marks"]["median"] == pytest.approx(0.5)
+
+
+def test_a_subtopic_and_a_definition(made):
+    made.bank.items.filter(topic=made.topics["t1"]).update(facet_id="a")
+    found = json.loads(output(*made.names, "--topic", "t1", "--subtopic", "a", "--by-subtopic"))
+
+    assert (found["topics"], found["topic"], found["subtopic"]) == (1, "t1", "a")
+    assert found["top"] is None
+    assert {row["rank_last"] for row in found["rows"]} == {None}
+    workbench = json.loads(output(*made.names, "--definition", "workbench"))
+    assert (workbench["definition"], workbench["missing"]) == ("workbench", "skip")
+
+
+def test_latex(made):
+    lines = output(*made.names, "--format", "tex", "--columns", "P_1").splitlines()
+
+    assert "% measure: Rubric-Cover@20" in lines
+    assert r"Ranks & Run & Rubric-Cover@20 & $\pm$ & P\_1 \\" in lines
+    assert r"1--4 & both & 1.000 & 0.000 & 1.000 \\" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--definition", "x"], "no definition 'x'; known are papers, workbench, workbench_0"),
+        (["--ratings", "x"], "no ratings 'x'; known are grader, humans, corrected"),
+        (["--test", "x"], "no test 'x'; known are randomisation, t"),
+        (["--missing", "x"], "no missing 'x'; known are zero, skip"),
+        (["--bank-version", "3"], "no version 3 of bank main; there are none"),
+        (["--topic", "t9"], "autumn has no topic t9"),
+        (["--columns", "foo"], "no measure 'foo'"),
+    ],
+)
+def test_options_that_cannot_be_say_what_there_is(made, arguments, told):
+    with pytest.raises(CommandError) as caught:
+        output(*made.names, *arguments)
+    assert told in str(caught.value)
