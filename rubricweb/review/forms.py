@@ -7,10 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, QueryDict
 
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
+from rubricweb.grades.scales import default_min_grade, scale_of
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
 from rubricweb.review.selectors.sheet import MIN_GRADE
@@ -25,7 +27,8 @@ class AddressForm(forms.Form):
         initial = {
             name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
         }
-        self.data, self.is_bound = {**initial, **address.dict()}, True
+        self.said = address.dict()
+        self.data, self.is_bound = {**initial, **self.said}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
         """The field's value, or `default` where the address says none or a wrong one."""
@@ -66,6 +69,7 @@ class GraderForm(AddressForm):
     """Which grader to look at; any of its configs names it."""
 
     grader = _select("Grader", ())
+    default_min_grade = MIN_GRADE
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
         """Offer these, and give the one that the address names."""
@@ -75,7 +79,17 @@ class GraderForm(AddressForm):
         self.fields["grader"].choices = choices
         if not said or said in {str(config.pk) for config in chosen.configs}:
             self.data["grader"] = str(chosen.pk)
+        self._fit_scale(chosen)
         return chosen
+
+    def _fit_scale(self, rater: Rater) -> None:
+        """A threshold goes as far as the rater's scale, and is by default the first config's own."""
+        self.default_min_grade = default_min_grade(rater.configs[0])
+        if field := self.fields.get("min_grade"):
+            highest = max(scale_of(config)[1] for config in rater.configs)
+            field.validators.append(MaxValueValidator(highest))
+            field.widget.attrs["max"] = highest
+            self.data["min_grade"] = self.said.get("min_grade") or str(self.default_min_grade)
 
 
 class TopicsForm(GraderForm):
@@ -137,7 +151,8 @@ class GridForm(GraderForm):
         self.fields["version"].choices = [("", "as it is"), *versions]
 
     def query(self, at: tuple[int, int] | None = None) -> GridQuery:
-        chosen = {name: self.value(name, getattr(_DEFAULT, name)) for name in QUERIED}
+        default = {name: getattr(_DEFAULT, name) for name in QUERIED} | {"min_grade": self.default_min_grade}
+        chosen = {name: self.value(name, default[name]) for name in QUERIED}
         is_paged = "page" in self.data or "columns" in self.data
         named = "" if is_paged else self.value("at", "")
         passage, _, item = named.partition("-")

@@ -57,7 +57,7 @@ class LookForm(GraderForm):
         return Look(
             Source(self.value("source", default_source(self.bank.collection))),
             self.value("min_relevant", self.bank.collection.min_relevant),
-            self.value("min_grade", MIN_GRADE),
+            self.value("min_grade", self.default_min_grade),
         )
 
     @property

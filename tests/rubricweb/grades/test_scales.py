@@ -94,3 +94,16 @@ def test_a_cell_says_what_its_rating_is_called(client_of, viewer, nugget):
     address = reverse("review:cell", args=[nugget.bank_id, nugget.topic_id, passage, nugget.pk])
     page = client_of(viewer).get(address).content.decode()
     assert "<strong>partial support</strong>" in page
+
+
+def test_the_grid_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
+    collection = nugget.bank.collection
+    collection.grader_prompts = ["NuggetAssignment"]
+    collection.save()
+    address = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
+    page = client_of(viewer).get(address).content.decode()
+    (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
+    assert ('max="2"' in field, 'value="2"' in field) == (True, True)
+    assert "2 or more covers the item" in page
+    beyond = client_of(viewer).get(address + "?min_grade=4").content.decode()
+    assert "2 or more covers the item" in beyond
