@@ -70,6 +70,8 @@ def test_pages(inspector, places):
         "missing": places.of_collection("grades:missing"),
         "exports": places.of_collection("exports:exports"),
         "settings": places.of_collection("corpus:settings"),
+        "prompts": places.of_collection("grades:prompts"),
+        "write a prompt": places.of_collection("grades:prompt-write") + "?like=UmbrelaStyle",
         "patterns": reverse("core:patterns"),
         "keys": reverse("accounts:keys"),
     }.items():

@@ -7,6 +7,7 @@ import pytest
 from grading.graders import registry
 from grading.types import Grade as Graded
 from grading.types import ItemKind, Outcome
+from rubricweb.banks.actions import add_item
 from rubricweb.grades import actions, convert, jobs, verification
 from rubricweb.grades.configs import active_configs, spec_of
 from rubricweb.grades.engine import calls, loaded, monitor
@@ -171,6 +172,34 @@ def test_a_verdict_by_a_key_that_changed_meanwhile_fails_and_is_retried(
     for chunk in JobChunk.objects.filter(job=retry):
         jobs.grade_chunk(chunk.pk)
     assert set(Grade.objects.by(verifier).values_list("rating", "outcome")) == {(1, "numeric")}
+
+
+@pytest.mark.models
+def test_a_real_t5_assigns_nuggets_through_a_real_worker(
+    transactional_db, database_url, redis_server, tmp_path, collection, bank
+):
+    """Support, partial support and none are 2, 1 and 0; a reply that names no label is a failed grade."""
+    pytest.importorskip("torch")
+    from tests.grading import tiny_writers
+
+    folder, topic = tmp_path / "t5", bank.items.first().topic
+    bank.items.all().delete()
+    nugget = add_item(bank, topic, kind=ItemKind.NUGGET, text="red pigment", by=None)
+    use(collection, "hf_seq2seq", str(folder))
+    collection.grader_prompts = ["NuggetAssignment"]
+    collection.save()
+    (config,) = active_configs(collection)
+    passages = [pooled.passage for pooled in topic.pool.select_related("passage")]
+    pairs = [convert.pair(topic, nugget.revision, passage, ItemKind.NUGGET) for passage in passages]
+    said = ("support", "partial_support", "not_support", "perhaps", "supports")
+    asked = map(spec_of(config).prompt.render, pairs)
+    tiny_writers.build_t5_of(folder, dict(zip(asked, said, strict=True)))
+    with workers(database_url, redis_server.url, tmp_path) as start:
+        start().wait_until_heard()
+        actions.start_grading(collection, by=None)
+        wait_until(lambda: GradingJob.objects.get().has_ended, what="the job's end")
+    ratings = dict(Grade.objects.by(config).values_list("passage_id", "rating"))
+    assert [ratings[passage.pk] for passage in passages] == [2, 1, 0, None, 2]
 
 
 @pytest.mark.models
