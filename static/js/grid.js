@@ -27,10 +27,7 @@ function enhance() {
   const row = grid.rows[Math.min(place[0], grid.rows.length - 1)];
   stop(cellsOf(row)[Math.min(place[1], row.cells.length - 1)]);
   mark(grid);
-  for (const box of grid.querySelectorAll(".tick input")) {
-    box.tabIndex = -1;
-    box.checked ||= ticked.has(box.name + box.value);
-  }
+  for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
   unsent.forEach(paint);
   document.getElementById(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
 }
@@ -68,10 +65,9 @@ async function open(link) {
 
 function paint({ id, rating }) {
   const link = document.getElementById(id);
-  if (!link) return;
-  link.querySelector("b")?.remove();
-  link.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
-  link.dataset.unsent = "";
+  link?.querySelector("b")?.remove();
+  link?.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
+  link?.setAttribute("data-unsent", "");
 }
 
 function rate(link, rating) {
@@ -127,7 +123,6 @@ function say(link, action) {
   }
   const undone = action === "undo" && (document.getElementById(rated.pop()) ?? (link?.dataset.seen && link));
   if (!undone) return;
-  stop(undone);
   undone.focus();
   rate(undone, "");
 }
@@ -175,6 +170,7 @@ document.addEventListener("key-action", async (event) => {
   const form = document.querySelector("#panel .new-flag");
   form?.querySelector(`[value="${action}"]`)?.click();
   form?.elements.text.focus();
+  form?.scrollIntoView({ block: "nearest" });
 });
 
 document.addEventListener("focusin", (event) => {

@@ -9,7 +9,9 @@ from django.http import HttpRequest
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from rubricweb.core.templatetags.core import percent
 from rubricweb.review.selectors.window import Cell, Row
+from rubricweb.review.verify.estimates import Share
 
 register = template.Library()
 
@@ -69,4 +71,20 @@ def grid_cell(cell: Cell, suffix: str) -> SafeString:
     return mark_safe(  # noqa: S308
         f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{cell.state}"'
         f' aria-label="{escape(cell.name)}"{seldom}>{cell.text}{own}</a>'
+    )
+
+
+@register.simple_tag
+def share(found: Share) -> SafeString:
+    """A share with its interval and what it was counted of."""
+    if found.value is None or found.interval is None:
+        return format_html('<span class="muted">{}</span>', DASH)
+    low, high = found.interval
+    return format_html(
+        '{} <span class="small muted">{} to {}, {} of {}</span>',
+        percent(found.value),
+        percent(low),
+        percent(high),
+        found.count,
+        found.n,
     )

@@ -1,0 +1,89 @@
+"""All cells of a bank that a grader rated, as flat arrays, with what people said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import Ratings
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades.humans import corrected, human_matrices
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.review.selectors.layers import Layers, checked_of, people_of
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
+from rubricweb.review.selectors.topics import asked_by_topic
+
+Keys = NDArray[np.uint64]
+CACHED_TOPICS = 4_000
+MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCells:
+    """One topic: arrays of shape (passages, items)."""
+
+    pool: TopicPool
+    asked: tuple[Asked, ...]
+    graded: Ratings
+    people: Ratings
+    checked: Mask
+    keys: Keys
+    """Random numbers that a cell always has: their order is a random order, decided before anybody looks."""
+
+
+@dataclass(frozen=True, eq=False)
+class BankCells:
+    """The rated cells of all topics in one row."""
+
+    topics: tuple[TopicCells, ...]
+
+    def flat(self, name: str) -> NDArray[np.generic]:
+        found = [getattr(topic, name)[topic.graded >= 0] for topic in self.topics]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int8)
+
+    @property
+    def checked(self) -> int:
+        """Rated cells that people have seen to."""
+        return sum(int((topic.checked & (topic.graded >= 0)).sum()) for topic in self.topics)
+
+
+def bank_cells(bank: Bank, rater: Rater) -> BankCells:
+    pool = collection_pool(bank.collection)
+    graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
+    by_config = {config: corrected(config, pool) for config in rater.configs}
+    people = human_matrices(pool)
+    found = []
+    for topic_id, asked in asked_by_topic(bank).items():
+        topic = pool.by_topic[topic_id]
+        mine = {kind: grades[topic_id] for kind, grades in graded.items()}
+        checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
+        layers = Layers(mine, {}, checks, people[topic_id], {})
+        passages = len(topic.doc_ids)
+        ratings = ratings_of(mine, asked, passages)
+        said, checked = people_of(layers, asked), checked_of(layers, asked, passages)
+        found.append(TopicCells(topic, asked, ratings, said, checked, _keys(topic, asked)))
+    order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
+    return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])))
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _keys(pool: TopicPool, asked: tuple[Asked, ...]) -> Keys:
+    """By passage and words alone, so that all graders are checked in the same random order."""
+    passages = _numbers(pool.doc_ids)[:, np.newaxis]
+    items = _numbers(f"{one.kind} {one.uid}" for one in asked)[np.newaxis, :]
+    mixed = passages ^ (items << np.uint64(7)) ^ (items >> np.uint64(57))
+    for factor, shift in zip(MIX, (30, 27), strict=True):  # the finalizer of SplitMix64
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
+
+
+def _numbers(names: Iterable[str]) -> Keys:
+    digests = (blake2b(name.encode(), digest_size=8).digest() for name in names)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)

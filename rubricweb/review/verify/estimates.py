@@ -1,0 +1,120 @@
+"""How often a grader is right, by rating: estimated from the random share of what people checked, only.
+
+Cells have a random order that was decided before anybody looked (`cells.TopicCells.keys`). The sample of any
+set of cells is the beginning of its order, up to the first cell that nobody checked yet: who checks worst
+first adds cells further down, and these do not count until the order reaches them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from grading.types import MAX_RATING, MISSING
+from rubricweb.review.selectors.sheet import Mask
+from rubricweb.review.verify.cells import BankCells
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`count` of `n`, with Wilson's interval."""
+
+    count: int
+    n: int
+
+    @property
+    def value(self) -> float | None:
+        return self.count / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        if not self.n:
+            return None
+        found = binomtest(self.count, self.n).proportion_ci(LEVEL, method="wilson")
+        return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """What is known of the cells with one rating, and of those with this rating or more."""
+
+    rating: int
+    cells: int
+    checked: int
+    right: Share
+    """Of the sample: people say exactly the same."""
+    precision: Share | None
+    """Of sampled cells with this rating or more: people agree that they reach it."""
+    recall: Share | None
+    """Of sampled cells that reach it by people: the grader says so too. None for 0, which all reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    rows: tuple[LevelRow, ...]
+    """Highest rating first."""
+    cells: int
+    checked: int
+    sampled: int
+    """Of all rated cells: the size of the random sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All rated cells in their random order."""
+
+    graded: NDArray[np.int8]
+    people: NDArray[np.int8]
+    checked: Mask
+
+    @classmethod
+    def of(cls, cells: BankCells) -> Population:
+        order = np.argsort(cells.flat("keys"), kind="stable")
+        return cls(
+            cells.flat("graded")[order].astype(np.int8),
+            cells.flat("people")[order].astype(np.int8),
+            cells.flat("checked")[order].astype(np.bool_),
+        )
+
+    def sample(self, among: Mask) -> NDArray[np.int64]:
+        """Places of the sample of these cells."""
+        places = np.flatnonzero(among)
+        gaps = np.flatnonzero(~self.checked[places])
+        return places[: gaps[0]] if gaps.size else places
+
+    def reaches(self, rating: int) -> Mask:
+        """By people. A rating found wrong without a right one counts as on the other side."""
+        said = self.people >= rating
+        return np.asarray(np.where(self.people == MISSING, self.graded < rating, said))
+
+
+def estimates(cells: BankCells) -> Estimates:
+    population = Population.of(cells)
+    everything = population.sample(np.ones(len(population.graded), dtype=np.bool_))
+    rows = tuple(_row(population, rating, everything) for rating in range(MAX_RATING, -1, -1))
+    return Estimates(rows, len(population.graded), int(population.checked.sum()), len(everything))
+
+
+def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> LevelRow:
+    graded, people = population.graded, population.people
+    among = graded == rating
+    sample = population.sample(among)
+    precision = recall = None
+    if rating:
+        reaching, above = population.reaches(rating), population.sample(graded >= rating)
+        precision = Share(int(reaching[above].sum()), len(above))
+        found = graded[everything][reaching[everything]] >= rating
+        recall = Share(int(found.sum()), len(found))
+    return LevelRow(
+        rating=rating,
+        cells=int(among.sum()),
+        checked=int((among & population.checked).sum()),
+        right=Share(int((people[sample] == rating).sum()), len(sample)),
+        precision=precision,
+        recall=recall,
+    )

@@ -1,0 +1,90 @@
+"""What to check, and what somebody finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+
+from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.corpus.models import Topic
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.cells.forms import SayingForm
+from rubricweb.review.forms import GraderForm
+from rubricweb.review.selectors.sheet import MIN_GRADE
+from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
+
+AT_ONCE = {"data-submits": ""}
+ORDERS = (
+    (MIXED, "worst first, every fourth at random"),
+    (WORST, "worst first"),
+    (RANDOM, "at random, over all topics"),
+)
+
+
+class CheckForm(GraderForm):
+    """The queue."""
+
+    topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
+    item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
+    order = forms.ChoiceField(choices=ORDERS, required=False, widget=forms.Select(attrs=AT_ONCE))
+    rating = forms.ChoiceField(
+        label="Rated",
+        choices=[("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
+        required=False,
+        widget=forms.Select(attrs=AT_ONCE),
+    )
+    min_grade = forms.IntegerField(
+        label="Covered from grade",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        initial=MIN_GRADE,
+        widget=forms.NumberInput(attrs=AT_ONCE),
+    )
+    at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
+
+    def offer_topics(self, topics: Iterable[Topic]) -> None:
+        named = [(str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics]
+        self.fields["topic"].choices = [("", "the first with unchecked cells"), *named]
+
+    def query(self) -> CheckQuery:
+        at = tuple(int(pk) for pk in self.value("at", "").split("-") if pk)
+        return CheckQuery(
+            topic=int(self.value("topic", 0)),
+            item=self.value("item", 0),
+            order=self.value("order", MIXED),
+            rating=int(self.value("rating", -1)),
+            min_grade=self.value("min_grade", MIN_GRADE),
+            at=(at[0], at[1], at[2]) if at else None,
+        )
+
+
+class VerdictForm(SayingForm):
+    """Right; or wrong, with the right rating where it is known."""
+
+    topic = forms.IntegerField(min_value=1)
+    passage = forms.IntegerField(min_value=1)
+    item = forms.IntegerField(min_value=1)
+    shown = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+    """The grader's rating, as the page had it."""
+    verdict = forms.ChoiceField(choices=HumanGrade.Verdict.choices, required=False)
+    rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """A rating alone says whether the shown one is right."""
+        said: dict[str, Any] = super().clean() or {}
+        if not said.get("verdict") and said.get("rating") is None:
+            raise forms.ValidationError("Say right or wrong.")
+        if said.get("rating") is not None:
+            is_same = said["rating"] == said.get("shown")
+            said["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG
+        return said
+
+    @property
+    def at(self) -> tuple[int, int, int] | None:
+        """The cell, as CheckQuery names it."""
+        said = self.cleaned_data
+        named = (said.get("topic"), said.get("passage"), said.get("item"))
+        return named if None not in named else None

@@ -1,0 +1,213 @@
+"""Which cell to check next, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from django.db.models import QuerySet
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.sheet import MIN_GRADE, Mask
+from rubricweb.review.verify.cells import BankCells, TopicCells
+from rubricweb.review.verify.suspicion import suspicions
+
+AHEAD = 8
+RANDOM_EVERY = 4
+"""In mixed order this cell in so many is the next of the random order."""
+WORST, RANDOM, MIXED = "worst", "random", "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckQuery:
+    """What to check; every field is in the address."""
+
+    topic: int = 0
+    """The topic for worst first; 0 for the first with unchecked cells."""
+    item: int = 0
+    order: str = MIXED
+    rating: int = -1
+    """Only cells that the grader rated so; -1 for all."""
+    min_grade: int = MIN_GRADE
+    at: tuple[int, int, int] | None = None
+    """Topic, passage, item: exactly this cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cell in the queue."""
+
+    topic_id: int
+    query_id: str
+    doc_id: str
+    passage_pk: int
+    item: Item
+    rating: int
+    reasons: tuple[str, ...]
+    is_random: bool
+
+    @property
+    def at(self) -> str:
+        return f"{self.topic_id}-{self.passage_pk}-{self.item.pk}"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """An item of the topic with how far it is checked."""
+
+    item: Item
+    name: str
+    rated: int
+    checked: int
+
+
+Place = tuple[TopicCells, int, int, bool]
+"""Topic, row, column, and whether the random order brought it."""
+
+
+def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[Candidate]:
+    """The next cell and some after it; the first is the one that the address names."""
+    places = _named(bank, cells, query) if query.at else iter(())
+    found = list(islice(_unique(places, _next(bank, rater, cells, query)), AHEAD + 1))
+    items = _items(bank, found)
+    pool = collection_pool(bank.collection)
+    reasons = {}
+    for topic in {place[0] for place in found}:
+        asked, one = topic.asked, pool.only(topic.pool.topic_id)
+        reasons[topic] = suspicions(rater, one, asked, min_grade=query.min_grade)
+    return [
+        Candidate(
+            topic.pool.topic_id,
+            topic.pool.query_id,
+            topic.pool.doc_ids[row],
+            topic.pool.passage_pks[row],
+            items[topic.pool.topic_id, topic.asked[column].kind, topic.asked[column].uid],
+            int(topic.graded[row, column]),
+            tuple(reasons[topic].reasons(row, column)),
+            is_random,
+        )
+        for topic, row, column, is_random in found
+    ]
+
+
+def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
+    """The items of one topic, as the bank has them."""
+    topic = next((topic for topic in cells.topics if topic.pool.topic_id == topic_id), None)
+    if topic is None:
+        return []
+    column_of = {(one.kind, one.uid): column for column, one in enumerate(topic.asked)}
+    found, counts = [], {"question": 0, "nugget": 0}
+    for item in _active(bank, [topic_id]):
+        counts[item.kind] += 1
+        column = column_of[item.kind, item.revision.uid]
+        rated = topic.graded[:, column] >= 0
+        checked = int((rated & topic.checked[:, column]).sum())
+        found.append(ItemLine(item, f"{item.kind} {counts[item.kind]}", int(rated.sum()), checked))
+    return found
+
+
+def _active(bank: Bank, topic_ids: list[int]) -> list[Item]:
+    active = bank.items.active().filter(topic__in=topic_ids).select_related("revision", "topic")
+    return list(active.order_by("topic_id", "position", "pk"))
+
+
+def _items(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
+    topics = list({topic.pool.topic_id for topic, *_ in places})
+    found: dict[tuple[int, str, str], Item] = {}
+    for item in _active(bank, topics):
+        found.setdefault((item.topic_id, item.kind, item.revision.uid), item)
+    return found
+
+
+def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+    topic_id, passage, item_id = query.at or (0, 0, 0)
+    item = bank.items.active().filter(pk=item_id, topic=topic_id).select_related("revision").first()
+    for topic in cells.topics:
+        if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
+            uids = [(one.kind, one.uid) for one in topic.asked]
+            row, column = topic.pool.passage_pks.index(passage), uids.index((item.kind, item.revision.uid))
+            yield topic, row, column, False
+
+
+def _unique(*sources: Iterator[Place]) -> Iterator[Place]:
+    seen = set()
+    for source in sources:
+        for place in source:
+            key = (place[0].pool.topic_id, place[1], place[2])
+            if key not in seen:
+                seen.add(key)
+                yield place
+
+
+def _next(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+    if query.order == WORST:
+        return _worst(bank, rater, cells, query)
+    if query.order == RANDOM:
+        return _random(cells, query)
+    return _mixed(cells.checked, _worst(bank, rater, cells, query), _random(cells, query))
+
+
+def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Iterator[Place]:
+    """Every RANDOM_EVERY-th check is the next of the random order; the other queue helps out at its end."""
+    both = (worst, at_random)
+    while True:
+        is_turn = done % RANDOM_EVERY == 0
+        place = next(both[is_turn], None) or next(both[not is_turn], None)
+        if place is None:
+            return
+        yield place
+        done += 1
+
+
+def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
+    wanted = (topic.graded >= 0) & ~topic.checked
+    return np.asarray(wanted & (topic.graded == query.rating) if query.rating >= 0 else wanted)
+
+
+def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+    """Over the whole bank, whatever topic is chosen."""
+    found = []
+    for number, topic in enumerate(cells.topics):
+        rows, columns = np.nonzero(_unchecked(topic, query))
+        keys = topic.keys[rows, columns]
+        first = np.argsort(keys)[: AHEAD + 1]
+        found += [(int(keys[at]), number, int(rows[at]), int(columns[at])) for at in first]
+    for _, number, row, column in sorted(found):
+        yield cells.topics[number], row, column, True
+
+
+def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+    """Of one topic: most suspicious first, then the highest ratings, then the pool's order."""
+    topic = topic_of(cells, query)
+    if topic is None:
+        return
+    wanted = _unchecked(topic, query)
+    if query.item:
+        item = bank.items.active().filter(pk=query.item).select_related("revision").first()
+        uids = [(one.kind, one.uid) for one in topic.asked]
+        wanted &= np.array([item is not None and uid == (item.kind, item.revision.uid) for uid in uids])
+    pool = collection_pool(bank.collection).only(topic.pool.topic_id)
+    found = suspicions(rater, pool, topic.asked, min_grade=query.min_grade)
+    rows, columns = np.nonzero(wanted)
+    keys = found.scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
+    for at in np.argsort(-keys, kind="stable").tolist():
+        yield topic, int(rows[at]), int(columns[at]), False
+
+
+def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
+    """The topic that is chosen, else the first with unchecked cells."""
+    for topic in cells.topics:
+        if query.topic in (0, topic.pool.topic_id) and (query.topic or _unchecked(topic, query).any()):
+            return topic
+    return None
+
+
+def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
+    """What the person said in the bank's collection."""
+    return HumanGrade.objects.filter(by=person, topic__collection=bank.collection)

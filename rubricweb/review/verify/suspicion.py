@@ -1,0 +1,149 @@
+"""Which ratings look wrong: the answer does not bear them out, the grader was not sure, others disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.parsing import is_unanswerable
+from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, Purpose, Ratings
+from rubricweb.corpus.models import Passage
+from rubricweb.corpus.pools import CollectionPool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import TopicGrades, topic_grades
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.sheet import Asked, ratings_of
+
+IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
+WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
+UNSURE_WEIGHT = APART_WEIGHT = 0.5
+FAR_APART = 2
+"""Ratings that differ by so much disagree."""
+CACHED_TOPICS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicions:
+    """Of one topic's cells: arrays of shape (passages, items)."""
+
+    graded: Ratings
+    answers: Ratings
+    """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING where no answer is known."""
+    confidences: Ratings
+    others: Mapping[GraderConfig, Ratings]
+    min_grade: int
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """0 where nothing is suspicious."""
+        is_high = self.graded >= self.min_grade
+        found = sum(weight * (is_high & (self.answers == code)) for code, weight in WEIGHTS.items())
+        is_unsure = (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE)
+        found = found + UNSURE_WEIGHT * is_unsure * (1 - self.confidences / 100)
+        apart = self.apart
+        found = found + APART_WEIGHT * (apart >= FAR_APART) * apart / MAX_RATING
+        return np.where(self.graded >= 0, found, 0.0).round(9)
+
+    @property
+    def apart(self) -> NDArray[np.int16]:
+        """How far the furthest other grader is away."""
+        found = np.zeros(self.graded.shape, dtype=np.int16)
+        for ratings in self.others.values():
+            is_both = (ratings >= 0) & (self.graded >= 0)
+            found = np.maximum(found, np.where(is_both, np.abs(ratings.astype(np.int16) - self.graded), 0))
+        return found
+
+    def reasons(self, row: int, column: int) -> list[str]:
+        """In words."""
+        rating, confidence = int(self.graded[row, column]), int(self.confidences[row, column])
+        found = []
+        if rating >= self.min_grade and self.answers[row, column] == UNANSWERABLE:
+            found.append(f"rated {rating}, yet the extracted answer says that there is none")
+        if rating >= self.min_grade and self.answers[row, column] == OFF_PASSAGE:
+            found.append(f"rated {rating}, yet the extracted answer is not in the passage")
+        if 0 <= confidence < LOW_CONFIDENCE:
+            found.append(f"the grader's confidence is {confidence} %")
+        for config, ratings in self.others.items():
+            other = int(ratings[row, column])
+            if other >= 0 and abs(other - rating) >= FAR_APART:
+                found.append(f"rated {rating}, by {config} {other}")
+        return found
+
+
+def suspicions(rater: Rater, pool: CollectionPool, asked: Sequence[Asked], *, min_grade: int) -> Suspicions:
+    """`pool` has one topic."""
+    (topic,) = pool.topics
+    passages = len(topic.doc_ids)
+    by_config = {config: topic_grades(config, pool, topic.topic_id) for config in rater.configs}
+    graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
+    found = layers(rater, pool, graded)
+    others = _other_raters(rater, topic.topic_id)
+    return Suspicions(
+        graded=ratings_of(graded, asked, passages),
+        answers=_answers(rater, pool, found, asked),
+        confidences=ratings_of(found.confidences, asked, passages),
+        others={config: _ratings(config, pool, asked) for config in others},
+        min_grade=min_grade,
+    )
+
+
+def _ratings(config: GraderConfig, pool: CollectionPool, asked: Sequence[Asked]) -> Ratings:
+    (topic,) = pool.topics
+    grades = dict.fromkeys(kinds_of(config), topic_grades(config, pool, topic.topic_id))
+    return ratings_of(grades, asked, len(topic.doc_ids))
+
+
+def _other_raters(rater: Rater, topic_id: int) -> list[GraderConfig]:
+    graded = GraderConfig.objects.filter(stamps__topic=topic_id, stamps__grades__gt=0)
+    return [one for one in graded.filter(purpose=Purpose.RATE) if one not in rater.configs]
+
+
+def _answers(rater: Rater, pool: CollectionPool, found: Layers, asked: Sequence[Asked]) -> Ratings:
+    """The rating's own answer, else the one that the same model extracted."""
+    (topic,) = pool.topics
+    passages = len(topic.doc_ids)
+    own = {kind: _codes_of(config, found.graded[kind]) for kind, config in rater.by_kind.items()}
+    extracted: dict[ItemKind, TopicGrades] = {}
+    models = {config.llm for config in rater.configs}
+    extracting = GraderConfig.objects.filter(stamps__topic=topic.topic_id, stamps__grades__gt=0)
+    for config in extracting.filter(purpose=Purpose.EXTRACT, llm__in=models):
+        codes = _codes_of(config, topic_grades(config, pool, topic.topic_id))
+        extracted |= {kind: codes for kind in kinds_of(config) if kind not in extracted}
+    first, second = ratings_of(own, asked, passages), ratings_of(extracted, asked, passages)
+    return np.asarray(np.where(first == MISSING, second, first), dtype=np.int8)
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _codes_of(config: GraderConfig, grades: TopicGrades) -> TopicGrades:
+    """New grades bring a new TopicGrades, and so a new look at the answers."""
+    pool = grades.pool
+    row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
+    texts = Passage.objects.filter(pooled_in__topic=pool.topic_id).values_list("pk", "text")
+    plain = {pk: _plain(text) for pk, text in texts}
+    rows = Grade.objects.filter(config=config, topic=pool.topic_id).exclude(outcome=Outcome.FAILED)
+    if config.purpose != Purpose.EXTRACT:
+        rows = rows.exclude(answer="")
+    cells = list(rows.values_list("revision__uid", "passage_id", "answer"))
+    uids = tuple(dict.fromkeys(uid for uid, _, _ in cells))
+    column_of = {uid: column for column, uid in enumerate(uids)}
+    codes = np.full((len(pool.doc_ids), len(uids)), MISSING, dtype=np.int8)
+    for uid, passage, answer in cells:
+        if passage in row_of:
+            codes[row_of[passage], column_of[uid]] = _code(answer, plain[passage])
+    return TopicGrades(pool, GradeMatrix(pool.query_id, pool.doc_ids, uids, codes))
+
+
+def _code(answer: str, passage: str) -> int:
+    if is_unanswerable(answer):
+        return UNANSWERABLE
+    return IN_PASSAGE if _plain(answer) in passage else OFF_PASSAGE
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,157 @@
+"""One cell after another: is the grader right?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.access import bank_for
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.grades import humans
+from rubricweb.grades.humans import Cell, Source
+from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.review import access, selectors
+from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.verify import selectors as checks
+from rubricweb.review.verify.cells import bank_cells
+from rubricweb.review.verify.errors import RatedAnew
+from rubricweb.review.verify.estimates import estimates
+from rubricweb.review.verify.forms import CheckForm, VerdictForm
+from rubricweb.review.verify.selectors import Candidate
+
+MAX_DIGITS = 18
+PAGE = "review/verify/verify.html"
+STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+    """The cell to check now with why it is suspicious; POST says right or wrong and goes on."""
+    bank = _bank(
+        request, slug, bank_id, needed=roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    )
+    if request.method != "POST":
+        return _answer(request, bank, None)
+    form = VerdictForm(request.POST)
+    saving = _judged(request, bank, form)
+    at = form.at if saving.refusal else None
+    return _answer(request, bank, saving, at=at)
+
+
+@require_POST
+def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+    """Take back what I said last here, and show that cell again."""
+    bank = _bank(request, slug, bank_id, needed=roles.TO_ASSESS)
+    named = request.POST.get("said", "")
+    pk = int(named) if named.isdecimal() and len(named) <= MAX_DIGITS else 0
+    event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
+    cell = Cell(event.topic_id, event.revision_id, event.passage_id)
+    try:
+        saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number))
+    except HumanGradeError as refusal:
+        saving = Saving(None, refusal=refusal)
+    item = bank.items.active().filter(revision=event.revision_id).first()
+    return _answer(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
+
+
+@require_safe
+def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+    """Precision and recall of the grader, from the random share."""
+    bank = _bank(request, slug, bank_id)
+    form = CheckForm(request.GET)
+    rater = form.offer(selectors.raters(bank))
+    context = {"found": estimates(bank_cells(bank, rater)), "query": form.query(), "rater": rater}
+    return page_or_part(request, "review/verify/estimates.html", _place(bank) | context, part="estimates")
+
+
+def _bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
+    bank = bank_for(request.user, bank_id, needed=needed)
+    if bank.collection.slug != slug:
+        raise Http404("No such bank of this collection.")
+    return bank
+
+
+def _judged(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
+    """The verdict about the rating that the page showed, if the grader still says that."""
+    if not form.is_valid():
+        return Saving(None, refusal=UnfitRating(form.why))
+    said = form.cleaned_data
+    where = (bank.pk, said["topic"])
+    item, passage = access.cell_for(request.user, where, (said["passage"], said["item"]), QueryDict())
+    rater = CheckForm(request.GET).offer(selectors.raters(bank))
+    try:
+        if said["revision"] != item.revision_id:
+            raise Reworded
+        now = shown(item, passage, rater, Source.GRADER)
+        if now is None or now.rating != said["shown"]:
+            raise RatedAnew(now.rating if now else None)
+        verdict = {name: said[name] for name in ("verdict", "rating", "seen", "uid")}
+        event = humans.judge_grader(Cell.of(item, passage), **verdict, by=request.user, shown=now)
+        return Saving(said["rating"], event)
+    except HumanGradeError as refusal:
+        return Saving(said["rating"], refusal=refusal)
+
+
+def _answer(
+    request: HtmxRequest, bank: Bank, saving: Saving | None, at: tuple[int, int, int] | None = None
+) -> HttpResponse:
+    """The page, or after a change its card; a plain browser goes back to the queue."""
+    form = CheckForm(request.GET)
+    form.offer_topics(bank.collection.topics.all())
+    if saving is not None and not request.htmx:
+        return _sent_back(request, bank, saving, at)
+    rater = form.offer(selectors.raters(bank))
+    asked = form.query()
+    query = replace(asked, at=at) if saving is not None else asked
+    cells = bank_cells(bank, rater)
+    context = _place(bank) | {"form": form, "rater": rater, "query": query, "saving": saving}
+    context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
+    topic = checks.topic_of(cells, query)
+    context |= {"lines": checks.lines(bank, cells, topic.pool.topic_id) if topic else [], "here": topic}
+    context |= {"found": estimates(cells), "kept": _kept(request)}
+    response = page_or_part(request, PAGE, context, part="check")
+    response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
+    return response
+
+
+def _card(request: HtmxRequest, bank: Bank, rater: Rater, found: list[Candidate]) -> dict[str, object]:
+    if not found:
+        return {"now": None}
+    now = found[0]
+    now.item.bank = bank
+    passage = bank.collection.passages.get(pk=now.passage_pk)
+    said = sayings(now.item, passage, request.user)
+    return {"now": now, "ahead": found[1:], "cell": selectors.cell(now.item, passage, rater), "sayings": said}
+
+
+def _sent_back(
+    request: HtmxRequest, bank: Bank, saving: Saving, at: tuple[int, int, int] | None
+) -> HttpResponse:
+    if saving.refusal:
+        messages.error(request, f"Not saved. {saving.refusal}")
+    else:
+        messages.success(request, "Taken back." if at else "Saved.")
+    kept = _kept(request)
+    if at:
+        kept["at"] = "-".join(map(str, at))
+    return redirect(f"{reverse('review:verify', args=[bank.collection.slug, bank.pk])}?{kept.urlencode()}")
+
+
+def _kept(request: HtmxRequest) -> QueryDict:
+    """The address without the one cell that it names."""
+    kept = request.GET.copy()
+    kept.pop("at", None)
+    return kept
+
+
+def _place(bank: Bank) -> dict[str, object]:
+    return {"bank": bank, "collection": bank.collection, "section": "topics"}

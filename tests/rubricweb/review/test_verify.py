@@ -1,0 +1,237 @@
+"""Checking a grader: the queue and its reasons, verdicts, undo, conflicts, and the estimates by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grading.types import MISSING, ItemKind, Purpose
+from rubricweb.grades.configs import imported_config
+from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell, ratings_by
+from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.store import save_grades
+from rubricweb.review.selectors.raters import raters
+from rubricweb.review.verify.cells import bank_cells
+from rubricweb.review.verify.estimates import Population, Share, estimates
+from tests.factories import grade
+
+HTMX = {"HX-Request": "true"}
+
+
+def address(autumn, **query):
+    at = f"/review/{autumn.collection.slug}/banks/{autumn.bank.pk}/verify/"
+    return at + ("?" + "&".join(f"{name}={value}" for name, value in query.items()) if query else "")
+
+
+def fields(context, **said):
+    now, cell = context["now"], context["cell"]
+    return {
+        "topic": now.topic_id,
+        "passage": now.passage_pk,
+        "item": now.item.pk,
+        "revision": cell.item.revision_id,
+        "shown": now.rating,
+        "seen": context["sayings"].seen,
+    } | said
+
+
+def names(context):
+    found = [context["now"], *context["ahead"]]
+    return [(one.doc_id, one.item.revision.text[:5], one.rating) for one in found]
+
+
+@pytest.fixture
+def worst(autumn):
+    return address(autumn, order="worst")
+
+
+def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
+    """Another grader disagrees on d3 and Q1; d4 and Q2 has an answer that is not there."""
+    other = imported_config("gpt", "QuestionSelfRatedUnanswerablePromptWithChoices", Purpose.RATE)
+    grade(other, autumn.items[0], autumn.passages["d3"], 0)
+    Grade.objects.filter(passage=autumn.passages["d1"], revision=autumn.items[0].revision).delete()
+    row = Grade(
+        topic=autumn.topic, revision=autumn.items[0].revision, passage=autumn.passages["d1"], rating=5
+    )
+    row.outcome, row.answer, row.confidence = "numeric", "unanswerable", 0.3
+    save_grades(autumn.config, [row])
+    context = client_of(assessor).get(address(autumn, order="worst", grader=autumn.config.pk)).context
+    assert names(context)[:3] == [("d1", "Which", 5), ("d3", "Which", 4), ("d4", "Chlor", 2)]
+    assert context["now"].reasons == (
+        "rated 5, yet the extracted answer says that there is none",
+        "the grader's confidence is 30 %",
+    )
+    assert context["ahead"][0].reasons == (f"rated 4, by {other} 0",)
+    assert context["ahead"][1].reasons == ()
+
+
+def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, worst):
+    Grade.objects.filter(rating=4).update(answer="ripe APPLES  turn")
+    Grade.objects.filter(rating=5).update(answer="cinnamon")
+    context = client_of(assessor).get(worst).context
+    assert context["now"].reasons == ("rated 5, yet the extracted answer is not in the passage",)
+    assert [one.reasons for one in context["ahead"] if one.doc_id == "d3" and one.rating == 4] == [()]
+
+
+def test_right_wrong_and_on(autumn, assessor, client_of, worst):
+    client = client_of(assessor)
+    first = client.get(worst).context
+    second = client.post(worst, fields(first, verdict="right"), headers=HTMX).context
+    assert names(second)[0] == names(first)[1] == ("d3", "Which", 4)
+    third = client.post(worst, fields(second, verdict="wrong"), headers=HTMX).context
+    client.post(worst, fields(third, rating=0), headers=HTMX)
+    said = list(HumanGrade.objects.order_by("pk").values_list("verdict", "rating", "seen_rating", "how"))
+    assert said == [
+        ("right", 5, 5, "verified"),
+        ("wrong", None, 4, "verified"),
+        ("wrong", 0, 2, "verified"),
+    ]
+    board = ratings_by(Source.CORRECTED, autumn.config, pool(autumn))[autumn.topic.pk].matrix
+    uid = autumn.items[0].revision.uid
+    assert board.columns([uid]).ratings[:4, 0].tolist() == [5, 1, MISSING, 0]
+
+
+def pool(autumn):
+    from rubricweb.corpus.pools import collection_pool
+
+    return collection_pool(autumn.collection)
+
+
+def test_the_same_digit_is_right(autumn, assessor, client_of, worst):
+    client = client_of(assessor)
+    client.post(worst, fields(client.get(worst).context, rating=5), headers=HTMX)
+    assert HumanGrade.objects.get().verdict == "right"
+
+
+def test_undo_shows_the_cell_again(autumn, assessor, client_of, worst):
+    client = client_of(assessor)
+    first = client.get(worst).context
+    client.post(worst, fields(first, verdict="right"), headers=HTMX)
+    event = HumanGrade.objects.get()
+    context = client.post(f"{address(autumn)}undo/?order=worst", {"said": event.pk}, headers=HTMX).context
+    assert names(context)[0] == names(first)[0]
+    assert [row.is_withdrawn for row in HumanGrade.objects.order_by("pk")] == [False, True]
+    again = client.post(f"{address(autumn)}undo/", {"said": event.pk}, headers=HTMX)
+    assert again.status_code == 409
+
+
+def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
+    client = client_of(assessor)
+    first = client.get(worst).context
+    sent = fields(first, verdict="right")
+    cell = Cell.of(autumn.items[0], autumn.passages["d1"])
+    rate_cell(cell, rating=1, by=assessor, seen=0)
+    refused = client.post(worst, sent, headers=HTMX)
+    assert refused.status_code == 409
+    assert "There you said 1" in refused.content.decode()
+    assert refused.context["now"].doc_id == "d1"
+    assert client.post(worst, sent | {"seen": 1, "shown": 3}, headers=HTMX).status_code == 409
+    assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
+    assert client.post(worst, {**sent, "verdict": ""}, headers=HTMX).status_code == 422
+    assert client_of(viewer).post(worst, sent).status_code == 403
+    assert client_of(outsider).get(worst).status_code == 404
+    assert client.get(f"/review/elsewhere/banks/{autumn.bank.pk}/verify/").status_code == 404
+    assert HumanGrade.objects.count() == 1
+
+
+def test_without_htmx_it_goes_back_to_the_queue(autumn, assessor, client_of, worst):
+    client = client_of(assessor)
+    response = client.post(worst, fields(client.get(worst).context, verdict="right"), follow=True)
+    assert response.redirect_chain == [(worst, 302)]
+    assert "Saved." in response.content.decode()
+
+
+def test_the_random_order_is_fixed_and_goes_over_the_bank(autumn, assessor, client_of):
+    client = client_of(assessor)
+    at = address(autumn, order="random")
+    first = names(client.get(at).context)
+    assert sorted(first) != first
+    assert all(one.is_random for one in client.get(at).context["ahead"])
+    client.post(at, fields(client.get(at).context, verdict="right"), headers=HTMX)
+    assert names(client.get(at).context)[:8] == first[1:]
+    only = names(client.get(address(autumn, order="random", rating=0)).context)
+    assert {rating for *_, rating in only} == {0}
+
+
+def test_every_fourth_is_random(autumn, assessor, client_of):
+    client = client_of(assessor)
+    at = address(autumn)
+    kinds = []
+    for _ in range(6):
+        context = client.get(at).context
+        kinds.append(context["now"].is_random)
+        client.post(at, fields(context, verdict="right"), headers=HTMX)
+    assert kinds == [True, False, False, False, True, False]
+
+
+def test_wilson_is_newcombes_example():
+    """Newcombe 1998, table I: 81 of 263 gives 0.2553 to 0.3662; 15 of 148 gives 0.0624 to 0.1605."""
+    for count, n, expected in [
+        (81, 263, (0.2553, 0.3662)),
+        (15, 148, (0.0624, 0.1605)),
+        (0, 20, (0, 0.1611)),
+    ]:
+        assert Share(count, n).interval == pytest.approx(expected, abs=5e-5)
+    assert Share(0, 0).interval is None
+
+
+def population(cells):
+    """Rows of (graded, people, checked) in their random order."""
+    graded, people, checked = (np.array(column) for column in zip(*cells, strict=True))
+    return Population(graded.astype(np.int8), people.astype(np.int8), checked.astype(bool))
+
+
+def test_samples_end_at_the_first_gap():
+    found = population([(5, 5, 1), (0, 0, 1), (5, -1, 0), (4, 4, 1), (5, 3, 1)])
+    assert found.sample(found.graded >= 0).tolist() == [0, 1]
+    assert found.sample(found.graded == 5).tolist() == [0]
+    assert found.sample(found.graded == 4).tolist() == [3]
+    assert found.sample(found.graded == 3).tolist() == []
+
+
+def test_estimates_by_hand(autumn, assessor):
+    """All ratings are checked; the grader: 5 1 4 0, 0 0 0 0, and 0 and 2 of the nugget."""
+    people = {("d1", 0): 5, ("d2", 0): 4, ("d3", 0): 1, ("d4", 0): 0}
+    rater = raters(autumn.bank)[0]
+    for (doc_id, item), rating in people.items():
+        cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
+        rate_cell(cell, rating=rating, by=assessor, seen=0)
+    rated = {("d1", 1): 0, ("d2", 1): 0, ("d3", 1): 0, ("d4", 1): 0, ("d1", 2): 0, ("d4", 2): 2}
+    for (doc_id, item), rating in rated.items():
+        cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
+        shown = Shown(autumn.config, rating)
+        judge_grader(cell, verdict="right", by=assessor, seen=0, shown=shown)
+    found = estimates(bank_cells(autumn.bank, rater))
+    assert (found.cells, found.checked, found.sampled) == (10, 10, 10)
+    four = next(row for row in found.rows if row.rating == 4)
+    # The grader covers d1 and d3 with question 1; people d1 and d2.
+    assert (four.precision, four.recall) == (Share(1, 2), Share(1, 2))
+    assert four.right == Share(0, 1)
+    by_rating = {row.rating: (row.cells, row.right) for row in found.rows}
+    assert by_rating[0] == (6, Share(6, 6))
+    assert by_rating[2] == (1, Share(1, 1))
+    assert by_rating[3] == (0, Share(0, 0))
+
+
+def test_worst_first_alone_gives_no_estimate(autumn, assessor):
+    """Only what is at the beginning of the random order counts."""
+    rater = raters(autumn.bank)[0]
+    cells = bank_cells(autumn.bank, rater).topics[0]
+    rows, columns = np.nonzero(cells.graded >= 0)
+    last = np.argsort(cells.keys[rows, columns])[-1]
+    item = next(item for item in autumn.items if item.revision.uid == cells.asked[columns[last]].uid)
+    doc_id = cells.pool.doc_ids[rows[last]]
+    rate_cell(Cell.of(item, autumn.passages[doc_id]), rating=3, by=assessor, seen=0)
+    found = estimates(bank_cells(autumn.bank, rater))
+    assert (found.checked, found.sampled) == (1, 0)
+    assert cells.asked[0].kind == ItemKind.QUESTION
+
+
+def test_wrong_without_a_rating_is_on_the_other_side():
+    found = population([(5, -1, 1), (1, -1, 1), (5, 5, 1)])
+    assert found.reaches(4).tolist() == [False, True, True]
+
+
+def test_estimates_page(autumn, viewer, client_of):
+    html = client_of(viewer).get(f"{address(autumn)}estimates/").content.decode()
+    assert "No random sample yet" in html
