@@ -155,6 +155,8 @@ class Board:
     """The test that was used: many runs allow only t."""
     verified: tuple[int, int] = (0, 0)
     """How many cells people have seen to, of how many."""
+    most_deciding: int = 0
+    """The most cells of one run that decide whether an item counts and that people have seen to."""
 
     @property
     def is_ungraded(self) -> bool:

@@ -56,7 +56,10 @@ def tsv_lines(board: Board) -> list[str]:
         for found in board.correlations
         for name, value in (("Spearman", found.spearman), ("Kendall tau-b", found.kendall))
     ]
-    beside = {"rank_first": [row.first for row in board.rows], "rank_last": [row.last for row in board.rows]}
+    beside: dict[str, list[float | None]] = {
+        "rank_first": [row.first for row in board.rows],
+        "rank_last": [row.last for row in board.rows],
+    }
     beside |= {"low": [row.low for row in board.rows], "high": [row.high for row in board.rows]}
     beside |= {"judged": [row.judged for row in board.rows], "verified": [row.verified for row in board.rows]}
     beside |= {c.token: [row.others[n] for row in board.rows] for n, c in enumerate(board.spec.columns)}

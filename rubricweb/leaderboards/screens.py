@@ -11,6 +11,7 @@ from django.urls import reverse
 from grading.figures.leaderboard import leaderboard_figure
 from grading.formats.leaderboard_tsv import LeaderboardRow
 from grading.measures.influence import TIED_DECIMALS
+from grading.measures.prediction_powered import MIN_VERIFIED
 from grading.types import ItemKind
 from rubricweb.leaderboards import moves, stating, whiskers
 from rubricweb.leaderboards.boards import Board, BoardRow, TopicRow
@@ -70,6 +71,7 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "axis": axis,
         "score_head": score_head(board, label, query, sort),
         "heads": heads(board, query, sort),
+        "estimate_needs": MIN_VERIFIED,
         "has_estimates": any(row.estimate for row in board.rows),
         "sets": measure_sets(board, query),
         "refined": any(name in dict(parse_qsl(query)) for name in REFINEMENTS),

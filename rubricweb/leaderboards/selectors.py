@@ -56,6 +56,7 @@ def board(spec: BoardSpec) -> Board:
         brackets=sure.brackets(places) if sure else (),
         test=sure.test if sure else spec.test,
         verified=(people.cells, people.of),
+        most_deciding=people.most_deciding,
     )
 
 

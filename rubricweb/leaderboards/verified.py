@@ -25,6 +25,8 @@ class Verified:
     shares: NDArray[np.float64]
     """Shape (runs,): of the cells of the first k passages; NaN without any."""
     estimates: tuple[Estimate | None, ...]
+    most_deciding: int = 0
+    """Of the cells that decide whether an item counts, the most that people have seen to of one run."""
 
 
 def verified(base: Basis, k: int) -> Verified:
@@ -39,8 +41,9 @@ def verified(base: Basis, k: int) -> Verified:
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
     unknown: NDArray[np.float64] = np.full(len(all_cells), np.nan)
     shares = np.divide(seen, all_cells, out=unknown, where=all_cells > 0)
-    estimates = _estimates(base, checked) if cells and base.spec.measure.is_cover else ()
-    return Verified(cells, of, shares, estimates or (None,) * runs)
+    if not cells or not base.spec.measure.is_cover:
+        return Verified(cells, of, shares, (None,) * runs)
+    return Verified(cells, of, shares, *_estimates(base, checked))
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
@@ -51,7 +54,7 @@ def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int6
     return np.array([per_passage[top].sum(axis=1), (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
 
 
-def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[Estimate | None, ...]:
+def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[tuple[Estimate | None, ...], int]:
     """Rubric-Cover had people rated, for each item, the passage that the grader rates best of the first k.
 
     That cell decides whether the grader counts the item, so that the mean over these cells is the score.
@@ -65,15 +68,14 @@ def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[Estimate
         for topic, asked in base.units()
         if asked.uids
     ]
-    if not found:
-        return ()
     units = sum(cells.shape[2] for cells in found)
     # Each topic weighs the same in the mean, however many items it has.
     worth = [np.array([[units / (len(found) * cells.shape[2])]]) for cells in found]
     said = np.concatenate([cells[0] * w for cells, w in zip(found, worth, strict=True)], axis=1)
     seen = np.concatenate([cells[1] > 0 for cells in found], axis=1)
     truth = np.concatenate([cells[2] * w for cells, w in zip(found, worth, strict=True)], axis=1)
-    return tuple(prediction_powered(said[run], seen[run], truth[run]) for run in range(len(said)))
+    estimates = tuple(prediction_powered(said[run], seen[run], truth[run]) for run in range(len(said)))
+    return estimates, int(seen.sum(axis=1).max(initial=0))
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -48,10 +48,8 @@ class Axis:
 
 def axis(board: Board) -> Axis | None:
     """None where no run has a score."""
-    scored = [row for row in board.rows if row.score is not None]
-    lows = [row.low if row.low is not None else row.score for row in scored]
-    highs = [row.high if row.high is not None else row.score for row in scored]
-    return Axis(min(lows), max(highs)) if scored else None  # type: ignore[type-var]  # all have scores
+    ends = [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
+    return Axis(min(ends), max(ends)) if ends else None
 
 
 def lanes(brackets: Sequence[tuple[int, int]], rows: int) -> list[tuple[str, ...]]:

@@ -47,7 +47,7 @@ def grades_of(page: Page, places) -> Locator:
 def test_every_screen_moves_without_a_reload(developer, organizer, places, request):
     grid = organizer.context.new_page()
     grid.goto(places.grid)
-    scores = organizer.locator(".board-table td:nth-child(3)")
+    scores = organizer.locator(".board-table .board-score")
     before = scores.all_inner_texts()
     expect(scores).to_have_text(before)
     screens = (developer, organizer, grid)

@@ -133,6 +133,8 @@ def test_verified_cells_have_a_column(made, viewer, assessor, client_of):
     response = client_of(viewer).get(BOARD)
 
     assert "People have seen to 1 of 8 cells." in text_of(response)
+    assert "takes 30 of the cells" in text_of(response)
+    assert "seen to more than 1." in text_of(response)
     assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "100 %", "20 %", "2"]
     humans = client_of(viewer).get(BOARD, {"source": "humans"})
     assert "ratings people only" in text_of(humans)
