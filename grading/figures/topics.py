@@ -33,27 +33,10 @@ def heat_map(
         for column, topic in enumerate(topics)
         if scores[row][column] is not None
     ]
-    trace: Json = {
-        # Squares, not Plotly's heat map: that one draws an image with an inline style.
-        "type": "scatter",
-        "mode": "markers",
-        "x": [cell[0] for cell in cells],
-        "y": [cell[1] for cell in cells],
-        "customdata": [cell[3] for cell in cells],
-        "marker": {
-            "symbol": "square",
-            "size": SQUARE,
-            "color": [cell[2] for cell in cells],
-            "colorscale": _SCALE,
-            "showscale": False,  # its bar would be drawn with inline styles
-        },
-        "hovertemplate": f"%{{y}}, %{{x}}<br>{plain(label)} %{{marker.color:.3f}}<extra></extra>",
-        "showlegend": False,
-    }
     x: Json = {"type": "category", "tickangle": -60}
-    y: Json = {"type": "category", "categoryarray": [plain(tag) for tag in reversed(run_tags)]}
-    y["categoryorder"] = "array"
-    return figure([trace], x, y, height=max(LEAST, FRAME + ROW * len(run_tags)))
+    tags = [plain(tag) for tag in reversed(run_tags)]
+    y: Json = {"type": "category", "categoryorder": "array", "categoryarray": tags}
+    return figure([_squares(cells, label)], x, y, height=max(LEAST, FRAME + ROW * len(run_tags)))
 
 
 def strip(
@@ -72,21 +55,10 @@ def strip(
     ([0.2, 0.4], [0.5])
     """
     names = [plain(topic) for topic in topics]
-    crowd: Json = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "other runs",
-        "x": names * len(others),
-        "y": [score for row in others for score in row],
-        "marker": {"size": 5, "opacity": 0.35, "color": COLOURS[0]},
-        "hoverinfo": "skip",
-    }
-    own: Json = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": plain(run_tag),
-        "x": names,
-        "y": list(scores),
+    crowd = _points("other runs", names * len(others), [score for row in others for score in row])
+    crowd |= {"marker": {"size": 5, "opacity": 0.35, "color": COLOURS[0]}, "hoverinfo": "skip"}
+    own = _points(plain(run_tag), names, list(scores))
+    own |= {
         "marker": {"size": 10, "color": COLOURS[1], "symbol": "diamond"},
         "hovertemplate": f"%{{x}}<br>{plain(label)} %{{y:.3f}}<extra></extra>",
     }
@@ -94,3 +66,27 @@ def strip(
         own["customdata"] = list(links)
     x: Json = {"type": "category", "tickangle": -60}
     return figure([crowd, own], x, titled(label), height=400)
+
+
+def _squares(cells: Sequence[tuple[str, str, float | None, str]], label: str) -> Json:
+    """Not Plotly's heat map, which draws an image with an inline style, as it does the bar of a scale."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [cell[0] for cell in cells],
+        "y": [cell[1] for cell in cells],
+        "customdata": [cell[3] for cell in cells],
+        "marker": {
+            "symbol": "square",
+            "size": SQUARE,
+            "color": [cell[2] for cell in cells],
+            "colorscale": _SCALE,
+            "showscale": False,
+        },
+        "hovertemplate": f"%{{y}}, %{{x}}<br>{plain(label)} %{{marker.color:.3f}}<extra></extra>",
+        "showlegend": False,
+    }
+
+
+def _points(name: str, x: list[str], y: list[float | None]) -> Json:
+    return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y}

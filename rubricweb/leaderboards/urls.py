@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("rubricweb.leaderboards.influence.urls")),
     path("", include("rubricweb.leaderboards.moved.urls")),
     path("", include("rubricweb.leaderboards.figures.urls")),
+    path("", include("rubricweb.leaderboards.public.urls")),
 ]

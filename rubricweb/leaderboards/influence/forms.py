@@ -17,22 +17,26 @@ SHOWN = ("grader", "bank", "measure", "min_grade", "cutoff")
 DEPTH = 20
 
 
-class BehindForm(BoardForm):
+class FewShown(BoardForm):
     """The controls of a board, of which few are shown; the others come with the address."""
 
     shown: tuple[str, ...] = SHOWN
-
-    def refined(self, spec: BoardSpec) -> BoardSpec:
-        """Over all topics, by the papers' definition: what lies behind a board is told of topics."""
-        measure = replace(spec.measure, definition=Definition.PAPERS)
-        whole = replace(super().refined(spec), measure=measure, columns=(), missing=Missing.ZERO)
-        return replace(whole, by_subtopic=False, topic="", facet="")
 
     def shown_fields(self) -> list[BoundField]:
         return [self[name] for name in self.shown]
 
     def kept_fields(self) -> list[BoundField]:
         return [self[name] for name in self.fields if name not in self.shown and self[name].value()]
+
+
+class BehindForm(FewShown):
+    """A board that a page looks behind."""
+
+    def refined(self, spec: BoardSpec) -> BoardSpec:
+        """Over all topics, by the papers' definition: what lies behind a board is told of topics."""
+        measure = replace(spec.measure, definition=Definition.PAPERS)
+        whole = replace(super().refined(spec), measure=measure, columns=(), missing=Missing.ZERO)
+        return replace(whole, by_subtopic=False, topic="", facet="")
 
 
 class InfluenceForm(BehindForm):

@@ -13,7 +13,7 @@ from rubricweb.leaderboards import stating
 from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.moved import selectors, sheets
 from rubricweb.leaderboards.moved.forms import MovedForm
-from rubricweb.leaderboards.scored import scored
+from rubricweb.leaderboards.scored import Scored, scored
 
 PAGE = "leaderboards/moved.html"
 SHOWN_ROWS = 40
@@ -40,23 +40,25 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
     query = request.GET.copy()
     for name in ("run", "all"):
         query.pop(name, None)
-    asked = request.GET.get("run", "")
-    known = {row.run_tag for row in rows}
-    run_tag = asked if asked in known else (rows[0].run_tag if rows else "")
-    context: dict[str, object] = {
+    return {
         "sheet": sheets.runs(rows, lambda tag: f"?{query.urlencode()}&{urlencode({'run': tag})}#reasons"),
         "n_moved": sum(row.rose != 0 for row in rows),
         "n_runs": len(rows),
         "differences": _differences(form.before, form.spec),
         "is_exact": selectors.is_exact(before, after),
+        **_reasons(request, before, after, rows),
     }
-    if run_tag:
-        parts = selectors.explained(before, after, run_tag)
-        shown = parts if "all" in request.GET else parts[:SHOWN_ROWS]
-        context["reasons"] = sheets.reasons(shown, run_tag, form.spec.bank)
-        context |= {"n_parts": len(parts), "n_shown": len(shown)}
-        context["row"] = next(row for row in rows if row.run_tag == run_tag)
-    return context
+
+
+def _reasons(request: HtmxRequest, before: Scored, after: Scored, rows: list[selectors.MovedRow]) -> Context:
+    """Why the run that is asked for, or else the one that moved most, has another score."""
+    if not rows:
+        return {}
+    row = next((row for row in rows if row.run_tag == request.GET.get("run")), rows[0])
+    parts = selectors.explained(before, after, row.run_tag)
+    shown = parts if "all" in request.GET else parts[:SHOWN_ROWS]
+    reasons = sheets.reasons(shown, row.run_tag, after.spec.bank)
+    return {"row": row, "reasons": reasons, "n_parts": len(parts), "n_shown": len(shown)}
 
 
 def _differences(before: BoardSpec, after: BoardSpec) -> list[tuple[str, str, str]]:

@@ -1,0 +1,43 @@
+"""What a published board shows: ranks, names and scores, and what they stand on. No text of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.http import QueryDict
+from django.utils.crypto import salted_hmac
+
+from rubricweb.leaderboards import selectors
+from rubricweb.leaderboards.boards import Board
+from rubricweb.leaderboards.forms import BoardForm
+from rubricweb.leaderboards.public.models import PublicBoard
+
+NAME_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    public: PublicBoard
+    board: Board
+
+
+def open_board(token: str) -> PublicBoard | None:
+    return PublicBoard.objects.filter(token=token, closed_at=None).select_related("collection").first()
+
+
+def published(public: PublicBoard) -> Published | None:
+    """The board as it is now; None where what it stood on is no longer there."""
+    form = BoardForm(QueryDict(public.query), collection=public.collection)
+    if not form.graders or not form.is_valid():
+        return None
+    board = selectors.board(form.spec)
+    if public.is_anonymous:
+        rows = tuple(replace(row, run_tag=made_up_name(public, row.run_tag)) for row in board.rows)
+        board = replace(board, rows=tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag))))
+    return Published(public, board)
+
+
+def made_up_name(public: PublicBoard, run_tag: str) -> str:
+    """The same for a run as long as the board is published, and not to be found out from its tag."""
+    digest = salted_hmac("rubricweb.leaderboards.public", f"{public.token}:{run_tag}", algorithm="sha256")
+    return f"run {digest.hexdigest()[:NAME_DIGITS]}"

@@ -1,0 +1,71 @@
+"""Published boards: for everybody who has the link, and the organizer's page of them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.corpus import access
+from rubricweb.leaderboards import moves, stating
+from rubricweb.leaderboards.public import actions, selectors
+from rubricweb.leaderboards.public.forms import ChosenForm, PublishForm
+from rubricweb.leaderboards.screens import query_of
+
+PAGE = "leaderboards/publish.html"
+CACHED_SECONDS = 60
+
+
+@login_not_required
+@require_safe
+def public(request: HttpRequest, token: str) -> HttpResponse:
+    """The board, read only. A wrong, closed or broken link is not found, and none says which."""
+    found = selectors.open_board(token)
+    shown = selectors.published(found) if found else None
+    if found is None or shown is None:
+        raise Http404("No such board.")
+    etag = quote_etag(f"{moves.digest(shown.board)}-{found.pk}-{int(found.is_anonymous)}")
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
+        context = {"public": found, "board": shown.board, "statements": stating.statements(shown.board)}
+        context["measure_name"] = stating.measure_name(shown.board.spec)
+        # Without the request: nothing of the page depends on who reads it.
+        response = HttpResponse(render_to_string("leaderboards/public.html", context))
+    response["ETag"] = etag
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    patch_cache_control(response, public=True, max_age=CACHED_SECONDS)
+    request.session.accessed = False  # only to see that nobody must sign in: caches may share the page
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def publish(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Organizers: what is published, and publish the board of this address."""
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    chosen = ChosenForm(request.GET, collection=collection)
+    form = PublishForm(request.POST or None, initial={"title": f"Leaderboard of {collection}"})
+    is_valid = bool(chosen.graders) and chosen.is_valid()
+    if form.is_bound and is_valid and form.is_valid():
+        actions.publish_board(collection, query=query_of(chosen), by=request.user, **form.cleaned_data)
+        messages.success(request, "Published. Everybody who has the link can read it.")
+        return redirect("leaderboards:publish", slug)
+    context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
+    context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}
+    status = 422 if form.is_bound or (chosen.graders and not is_valid) else 200
+    return form_response(request, PAGE, context, part="publish", status=status)
+
+
+@require_POST
+def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    board = get_object_or_404(collection.public_boards, pk=board_id)
+    actions.close_board(board, by=request.user)
+    messages.success(request, f"{board} is closed: its link leads nowhere now.")
+    return redirect("leaderboards:publish", slug)

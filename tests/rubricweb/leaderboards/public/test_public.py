@@ -1,0 +1,133 @@
+"""Published boards: who may publish, and that the public page gives nothing away."""
+
+import html
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Passage, Topic
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.leaderboards.public.selectors import made_up_name
+from tests import factories
+
+PUBLISH = "/leaderboards/autumn/publish/"
+
+
+def text(response):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+
+
+@pytest.fixture
+def publish(made, owner, client_of):
+    def publish(query="", **sent):
+        response = client_of(owner).post(f"{PUBLISH}?{query}", {"title": "The board", **sent})
+        assert response.status_code == 302
+        return PublicBoard.objects.latest("pk")
+
+    return publish
+
+
+def test_everybody_with_the_link_reads_it(publish):
+    board = publish("min_grade=4&columns=P_2")
+    response = Client().get(board.get_absolute_url())
+    assert response.status_code == 200
+    said = text(response)
+    assert "The board" in said
+    assert "1 1" in said
+    assert "both 1.0000" in said
+    assert "bank main (questions and nuggets, 3 items" in said
+    assert "P_2" in said
+    assert len(board.token) == 32
+
+
+def test_it_shows_no_word_of_rubric_topics_or_passages(publish, made):
+    board = publish()
+    said = Client().get(board.get_absolute_url()).content.decode()
+    texts = [item.revision.text for items in made.items.values() for item in items]
+    texts += [*Passage.objects.values_list("text", flat=True), *Topic.objects.values_list("text", flat=True)]
+    assert len(texts) > 10
+    assert not [words for words in texts if words in html.unescape(said)]
+    assert "<form" not in said
+    assert "<script" not in said
+
+
+def test_it_is_cached_politely_and_not_indexed(publish):
+    board = publish()
+    response = Client().get(board.get_absolute_url())
+    assert response["X-Robots-Tag"] == "noindex, nofollow"
+    assert '<meta name="robots" content="noindex, nofollow">' in response.content.decode()
+    assert response["Cache-Control"] == "public, max-age=60"
+    assert "Cookie" not in response.get("Vary", "")
+    assert not response.cookies
+    again = Client().get(board.get_absolute_url(), headers={"If-None-Match": response["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_made_up_names(publish):
+    board = publish(is_anonymous="on")
+    said = text(Client().get(board.get_absolute_url()))
+    assert "names of runs are made up" in said
+    shown = said.split("Topics")[1].split("What this board stands on")[0]
+    assert not [tag for tag in ("both", "stray", "first", "lacks") if re.search(rf"\b{tag}\b", shown)]
+    names = [made_up_name(board, run_tag) for run_tag in ("both", "stray", "first", "lacks")]
+    assert len(set(names)) == 4
+    assert all(name in said for name in names)
+    other = publish(is_anonymous="on")
+    assert made_up_name(other, "both") != names[0]
+
+
+def test_a_closed_or_wrong_link_is_not_found(publish, owner, client_of):
+    board = publish()
+    client = client_of(owner)
+    assert "Copy link" in text(client.get(PUBLISH))
+    client.post(reverse("leaderboards:public-close", args=["autumn", board.pk]))
+    assert Client().get(board.get_absolute_url()).status_code == 404
+    assert client.get(board.get_absolute_url()).status_code == 404
+    assert "closed" in text(client.get(PUBLISH))
+    assert Client().get("/leaderboards/public/" + "x" * 32 + "/").status_code == 404
+    assert AuditEntry.objects.filter(verb__in=["board published", "board closed"]).count() == 2
+
+
+def test_a_board_whose_bank_is_gone_is_not_found(publish, made):
+    board = publish(f"bank={made.bank.pk}")
+    made.bank.items.all().delete()
+    made.bank.delete()
+    assert Client().get(board.get_absolute_url()).status_code == 404
+
+
+def test_only_organizers_publish(made, developer, outsider, client_of, owner):
+    sent = {"title": "The board"}
+    for user, status in ((developer, 403), (outsider, 404)):
+        assert client_of(user).get(PUBLISH).status_code == status
+        assert client_of(user).post(PUBLISH, sent).status_code == status
+        assert (
+            client_of(user).post(reverse("leaderboards:public-close", args=["autumn", 1])).status_code
+            == status
+        )
+    assert not PublicBoard.objects.exists()
+    assert client_of(owner).get(reverse("leaderboards:public-close", args=["autumn", 1])).status_code == 405
+    assert "Publish" not in text(client_of(developer).get("/leaderboards/autumn/influence/"))
+
+
+def test_what_is_wrong_is_said(made, owner, client_of):
+    client = client_of(owner)
+    assert client.post(PUBLISH, {"title": ""}).status_code == 422
+    response = client.post(f"{PUBLISH}?min_grade=9", {"title": "The board"})
+    assert response.status_code == 422
+    assert "less than or equal to 5" in text(response)
+    assert not PublicBoard.objects.exists()
+
+
+def test_another_collection_s_board_cannot_be_closed(publish, owner, client_of):
+    board = publish()
+    other = factories.CollectionFactory(slug="other")
+    factories.MembershipFactory(user=owner, collection=other, role="organizer")
+    assert (
+        client_of(owner).post(reverse("leaderboards:public-close", args=["other", board.pk])).status_code
+        == 404
+    )
+    board.refresh_from_db()
+    assert board.is_open
