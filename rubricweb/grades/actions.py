@@ -75,6 +75,16 @@ def retry_failed(
         return _start_what_is_left(collection, found, by, is_retry=True)
 
 
+def grade_cells(
+    collection: Collection, *, missing: list[Missing], failed: list[Missing], by: User | None
+) -> list[GradingJob]:
+    """Jobs for exactly these cells, which lack a grade or have a failed one, and which no live job holds."""
+    with transaction.atomic():
+        _lock(collection)
+        started = _start_what_is_left(collection, missing, by, is_retry=False)
+        return started + _start_what_is_left(collection, failed, by, is_retry=True)
+
+
 def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
     """One job for the failed grades that `job` made; none if nothing of it is failed any more."""
     return _retry(job.collection, job.grades.filter(outcome=Outcome.FAILED), by)

@@ -3,8 +3,10 @@ from django.urls import path
 from rubricweb.review import views
 from rubricweb.review.adjudication.urls import urlpatterns as adjudication
 from rubricweb.review.agreement.urls import urlpatterns as agreement
+from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
+from rubricweb.review.overview.urls import urlpatterns as overview
 from rubricweb.review.queue.urls import urlpatterns as queue
 from rubricweb.review.spurious.urls import urlpatterns as spurious
 from rubricweb.review.uncovered.urls import urlpatterns as uncovered
@@ -13,6 +15,8 @@ from rubricweb.review.verify.urls import urlpatterns as verify
 
 app_name = "review"
 urlpatterns = [
+    *overview,
+    *bulk,
     *cells,
     *saved_views,
     *verify,

@@ -200,3 +200,20 @@ def test_accessible(people, places, viewport):
     expect(page.locator("#panel #cell-title")).to_be_visible()
     inspector.inspect("rated grid with its panel")
     assert not inspector.problems, "\n".join(inspector.problems)
+
+
+def test_bulk_by_ticks(grid, people):
+    grid.keyboard.press("Home")
+    grid.keyboard.press("Space")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("Space")
+    plan = grid.locator("#plan")
+    expect(plan).to_contain_text("24 cells: 2 passages × 12 items (none is ticked: all that are shown).")
+    grid.locator('#grid thead input[name="item"]').first.check()
+    expect(plan).to_contain_text("2 cells: 2 passages × 1 item.")
+    plan.get_by_role("button", name="Mark 2 as verified").click()
+    expect(cell(grid, 1, 1)).to_have_attribute("data-marks", "verified")
+    assert len(events()) == 2
+    plan.get_by_role("button", name="Take these verdicts back").click()
+    expect(cell(grid, 1, 1)).not_to_have_attribute("data-marks", re.compile("verified"))
+    assert events()[2:] == [(None, True), (None, True)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import UUID, uuid4
+from collections.abc import Iterable
+from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -17,6 +18,7 @@ from rubricweb.grades.models import HumanGrade, HumanStamp
 
 How = HumanGrade.How
 Verdict = HumanGrade.Verdict
+BATCH = 500
 
 
 def rate_cell(
@@ -56,6 +58,57 @@ def judge_grader(
         raise UnfitRating("There is no rating here that could be right.")
     said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
     return _append(cell, by, seen, uid, _shown(shown) | said)
+
+
+@transaction.atomic
+def find_right(cells: Iterable[tuple[Cell, Shown]], *, by: User, uid: UUID) -> list[HumanGrade]:
+    """Find the shown ratings of many cells right; what `by` said of some of them before stands.
+
+    `uid` makes sending it twice harmless, and names them all to `take_back_right`.
+    """
+    shown = dict(cells)
+    topics = {cell.topic_id for cell in shown}
+    mine = HumanGrade.objects.filter(by=by, topic__in=topics)
+    said = set(mine.values_list("revision_id", "passage_id").distinct())
+    new = [cell for cell in shown if (cell.revision_id, cell.passage_id) not in said]
+    rows = [
+        HumanGrade(
+            topic_id=cell.topic_id,
+            revision_id=cell.revision_id,
+            passage_id=cell.passage_id,
+            by=by,
+            number=1,
+            uid=_uid_of(uid, cell),
+            rating=shown[cell].rating,
+            verdict=Verdict.RIGHT,
+            how=How.VERIFIED,
+            config=shown[cell].config,
+            seen_rating=shown[cell].rating,
+        )
+        for cell in new
+    ]
+    HumanGrade.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    for topic_id in {cell.topic_id for cell in new}:
+        _move_stamp(topic_id)
+    return list(HumanGrade.objects.filter(uid__in=[row.uid for row in rows]))
+
+
+@transaction.atomic
+def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
+    """Undo a `find_right` where `by` said nothing more of the cell since; of how many cells."""
+    uids = [_uid_of(uid, cell) for cell in cells]
+    done = 0
+    for event in HumanGrade.objects.filter(by=by, uid__in=uids):
+        cell = Cell(event.topic_id, event.revision_id, event.passage_id)
+        last = said_by(by, cell)
+        if last == event:
+            _append(cell, by, event.number, None, {"is_withdrawn": True, "how": event.how})
+            done += 1
+    return done
+
+
+def _uid_of(uid: UUID, cell: Cell) -> UUID:
+    return uuid5(uid, f"{cell.revision_id}/{cell.passage_id}")
 
 
 def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:

@@ -1,0 +1,114 @@
+"""Select cells in the grid, see what that would be, and do it."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.models import Topic
+from rubricweb.grades import actions as grading
+from rubricweb.grades import humans
+from rubricweb.review import selectors
+from rubricweb.review.bulk.forms import BulkForm, Deed, selection
+from rubricweb.review.bulk.plans import Plan, plan
+from rubricweb.review.forms import GridForm, address_kept
+from rubricweb.review.queue.actions import assign_cells
+
+PAGE = "review/bulk/bulk.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """What the selected cells are, with count and price; POST grades them, finds them right, assigns them."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_ASSESS)
+    address = request.POST if request.method == "POST" else request.GET
+    grid = GridForm(address)
+    rater = grid.offer(selectors.raters(bank))
+    grid.offer_runs(selectors.run_tags(bank.collection))
+    grid.offer_versions(bank)
+    found = plan(bank, topic, rater, grid.query(), selection(address), reader=request.user)
+    form = BulkForm(request.POST or None, initial={"uid": uuid4(), "cells": len(found.cells)})
+    form.offer(bank.collection)
+    context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context |= {"plan": found, "form": form, "rater": rater, "kept": _kept(address), **address_kept(request)}
+    if request.method != "POST":
+        return page_or_part(request, PAGE, context, part="plan")
+    if not form.is_valid() or not _is_done(request, bank, found, form):
+        return form_response(request, PAGE, context, part="plan")
+    return _after(request, bank, topic, context)
+
+
+def _is_done(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+    said = form.cleaned_data
+    if said["deed"] == Deed.TAKE_BACK:
+        count = humans.take_back_right(found.cells, by=request.user, uid=form.uid_said)
+        messages.info(request, f"{count:,} verdicts taken back.")
+        return True
+    if said["cells"] != len(found.cells):
+        messages.error(request, "Nothing was done: the selection holds other cells by now. Look again.")
+        return False
+    if found.is_too_large and said["deed"] != Deed.GRADE:
+        messages.error(request, "Nothing was done: nobody looks at so many cells. Select fewer.")
+        return False
+    return DEEDS[said["deed"]](request, bank, found, form)
+
+
+def _grade(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+    if not roles.require(request.user, bank.collection, roles.TO_VIEW).includes(roles.TO_GRADE):
+        raise PermissionDenied("This needs the role topic developer.")
+    missing, failed = list(found.missing), list(found.failed)
+    jobs = grading.grade_cells(bank.collection, missing=missing, failed=failed, by=request.user)
+    cells = sum(job.total for job in jobs)
+    messages.success(request, f"Grading {cells:,} cells." if cells else "Nothing to grade here.")
+    return True
+
+
+def _find_right(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+    events = humans.find_right(found.unchecked, by=request.user, uid=form.uid_said)
+    messages.success(request, f"{len(events):,} ratings found right.")
+    return True
+
+
+def _assign(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+    person = form.cleaned_data["person"]
+    if person is None:
+        messages.error(request, "Nothing was done: choose who shall rate these cells.")
+        return False
+    held = roles.require(request.user, bank.collection, roles.TO_VIEW)
+    if person != request.user and not held.includes(roles.TO_EDIT_BANK):
+        raise PermissionDenied("Topic developers give cells to others; you may assign them to yourself.")
+    new = assign_cells(bank, found.cells, to=person, by=request.user)
+    messages.success(request, f"{new:,} cells are in the queue of {person}.")
+    return True
+
+
+DEEDS = {Deed.GRADE: _grade, Deed.RIGHT: _find_right, Deed.ASSIGN: _assign}
+
+
+def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:
+    """Back to the grid; beside the grid the same part with what can be taken back."""
+    if request.htmx:
+        done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
+        return page_or_part(request, PAGE, context | done, part="plan")
+    kept = _kept(request.POST)
+    query = "&".join(f"{name}={value}" for name, value in kept if name not in {"passage", "item"})
+    return redirect(f"{reverse('review:grid', args=[bank.pk, topic.pk])}?{query}")
+
+
+def _kept(address: dict[str, str]) -> list[tuple[str, str]]:
+    """The grid's address and the ticks, for forms."""
+    names = [name for name in GridForm.base_fields if name not in {"at", "page", "columns"}]
+    lists = address.lists() if hasattr(address, "lists") else []
+    return [
+        (name, one) for name, said in lists if name in {*names, "hide", "passage", "item"} for one in said
+    ]
