@@ -60,7 +60,7 @@ def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> 
         for place, name in enumerate(names):
             row = [f"{count:,}" for count in (*counts[place].tolist(), int(counts[place].sum()))]
             ends = (number(kappa), span(spread)) if place == 0 else ("", "")
-            texts = (one.labeller.label if place == 0 else "", name, *row, *ends)
+            texts = (one.labeller.label, name, *row, *ends)
             lines.append(tuple(Cell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
     said = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"

@@ -76,7 +76,7 @@ def test_a_grader_that_labels_passages_counts_from_1(made):
     sheet = sheets.binary([one], min_grade=4, min_relevant=2)
     assert [[cell.text for cell in cells] for cells in sheet.rows] == [
         ["Sun (m)", "1", "1", "0", "1", "1.000", "\N{EN DASH}"],
-        ["", "below 1", "0", "1", "1", "", ""],
+        ["Sun (m)", "below 1", "0", "1", "1", "", ""],
     ]
 
 

@@ -1,0 +1,68 @@
+"""Meta-evaluation, agreement, influence, what moved, figures and published boards, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from rubricweb.leaderboards.public.actions import publish_board
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+VIEWS = {
+    "meta": "meta/",
+    "agreement": "agreement/",
+    "items": "influence/",
+    "teams": "influence/?view=teams",
+    "moved": "moved/?was_min_grade=5",
+    "figures": "figures/",
+    "publish": "publish/",
+}
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_pages_for_everybody(people, places, viewport):
+    inspector = Inspector(people.sign_in("organizer", viewport=viewport))
+    for name, tail in VIEWS.items():
+        inspector.open(f"{places.board}{tail}")
+        inspector.inspect(name)
+    board = publish_board(places.collection, title="For all", query="", is_anonymous=True, by=None)
+    visitor = Inspector(people.visit(viewport=viewport))
+    visitor.open(board.get_absolute_url())
+    expect(visitor.page.get_by_role("heading", name="For all")).to_be_visible()
+    visitor.inspect("public board")
+    assert not inspector.problems + visitor.problems, "\n".join(inspector.problems + visitor.problems)
+
+
+@pytest.mark.parametrize("view", ["several", "scatter", "heat", "strip", "grades"])
+def test_every_figure_is_drawn_and_downloaded(people, places, view):
+    """The content policy refuses nothing: `people` complains of every error on the console."""
+    page = people.sign_in("viewer")
+    page.goto(f"{places.board}figures/?view={view}")
+    page.locator("#figure .main-svg").first.wait_for()
+    for kind, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download {kind}").click()
+        assert download.value.path().read_bytes().startswith(first)
+
+
+def test_a_figure_as_a_file_draws_without_a_network(people, places, tmp_path):
+    page = people.sign_in("viewer")
+    page.goto(f"{places.board}figures/?view=scatter")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download HTML").click()
+    kept = tmp_path / "figure.html"
+    download.value.save_as(kept)
+    page.context.set_offline(True)
+    page.goto(kept.as_uri())
+    page.locator("#figure .main-svg").first.wait_for()
+
+
+def test_compare_by_htmx_and_go_back(people, places):
+    page = people.sign_in("viewer")
+    page.goto(f"{places.board}meta/")
+    page.get_by_label("Measures").fill("P_10")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("columnheader", name="P_10 S")).to_be_visible()
+    assert "measure=P_10" in page.url
+    page.go_back()
+    expect(page.get_by_role("columnheader", name="map S")).to_be_visible()
