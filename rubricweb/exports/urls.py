@@ -1,11 +1,13 @@
 from django.urls import path
 
-from rubricweb.exports import views
+from rubricweb.exports import humans, views
 
 app_name = "exports"
 urlpatterns = [
     path("<slug:slug>/", views.exports, name="exports"),
     path("<slug:slug>/qrels/", views.qrels, name="qrels"),
     path("<slug:slug>/flags/", views.flags, name="flags"),
+    path("<slug:slug>/human-grades/", humans.human_grades, name="human-grades"),
+    path("<slug:slug>/random-cells/", humans.random_cells, name="random-cells"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

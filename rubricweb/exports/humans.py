@@ -1,0 +1,178 @@
+"""What people said of cells as a file: every event with stable ids, who or a pseudonym, when, and in which work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import HtmxRequest
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.agreement.people import pseudonym
+from rubricweb.review.forms import AddressForm
+from rubricweb.review.queue.models import CampaignCell, Turn
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+FORMATS = {"jsonl": "application/x-ndjson; charset=utf-8", "tsv": "text/tab-separated-values; charset=utf-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class HumanGradeLine:
+    """One event. `event` never changes, `number` counts what this assessor said of this cell."""
+
+    event: str
+    query_id: str
+    item_id: str
+    passage_id: str
+    assessor: str
+    number: int
+    rating: int | None
+    verdict: str
+    how: str
+    withdrawn: bool
+    grader: str
+    grader_rating: int | None
+    campaign: str
+    comment: str
+    reason: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RandomCellLine:
+    """A cell that was drawn at random, with its chance: estimates may stand on these."""
+
+    campaign: str
+    query_id: str
+    item_id: str
+    passage_id: str
+    order: int
+    draw_probability: float
+    population: int
+    ratings: int
+
+
+Line = HumanGradeLine | RandomCellLine
+
+
+class FileForm(AddressForm):
+    """Which file."""
+
+    file = forms.ChoiceField(choices=[(name, name) for name in FORMATS], initial="jsonl", required=False)
+    names = forms.ChoiceField(choices=[("", "pseudonyms"), ("1", "names")], required=False)
+
+
+@require_safe
+def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Every event. Only for who sees all ratings anyway, since others may still have to rate the cells."""
+    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    form = FileForm(request.GET)
+    lines = human_grade_lines(collection, shows_names=bool(form.value("names", "")))
+    return _download(lines, form, HumanGradeLine, f"{slug}_human_grades")
+
+
+@require_safe
+def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """The cells that campaigns drew at random."""
+    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    form = FileForm(request.GET)
+    return _download(random_cell_lines(collection), form, RandomCellLine, f"{slug}_random_cells")
+
+
+def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[HumanGradeLine]:
+    """In the order in which it was said. A turn's comment stands beside that person's events of the cell."""
+    turns = _turns(collection)
+    full = ("topic", "revision", "passage", "by", "config", "decision")
+    rows = HumanGrade.objects.filter(topic__collection=collection).select_related(*full).order_by("pk")
+    for row in rows.iterator(chunk_size=2_000):
+        campaign, comment = turns.get((row.revision_id, row.passage_id, row.by_id), ("", ""))
+        decision = getattr(row, "decision", None)
+        yield HumanGradeLine(
+            event=str(row.uid),
+            query_id=row.topic.query_id,
+            item_id=row.revision.uid,
+            passage_id=row.passage.doc_id,
+            assessor=_called(collection, row.by, shows_names=shows_names),
+            number=row.number,
+            rating=row.rating,
+            verdict=row.verdict,
+            how=row.how,
+            withdrawn=row.is_withdrawn,
+            grader=str(row.config) if row.config else "",
+            grader_rating=row.seen_rating,
+            campaign=campaign if row.how in {HumanGrade.How.BLIND, HumanGrade.How.ASSISTED} else "",
+            comment=comment,
+            reason=decision.reason if decision else "",
+            at=row.at.isoformat(),
+        )
+
+
+def random_cell_lines(collection: Collection) -> Iterator[RandomCellLine]:
+    """By campaign, in its order; `ratings` counts those that were handed in there."""
+    cells = CampaignCell.objects.filter(campaign__collection=collection, is_random=True)
+    full = ("campaign", "topic", "revision", "passage")
+    done: dict[int, int] = {}
+    turns = Turn.objects.filter(cell__in=cells, state=Turn.State.SUBMITTED)
+    for cell in turns.values_list("cell", flat=True):
+        done[cell] = done.get(cell, 0) + 1
+    for row in cells.select_related(*full).order_by("campaign", "order").iterator(chunk_size=2_000):
+        yield RandomCellLine(
+            campaign=row.campaign.name,
+            query_id=row.topic.query_id,
+            item_id=row.revision.uid,
+            passage_id=row.passage.doc_id,
+            order=row.order,
+            draw_probability=row.draw_probability,
+            population=row.campaign.population,
+            ratings=done.get(row.pk, 0),
+        )
+
+
+def _turns(collection: Collection) -> dict[tuple[int, int, int], tuple[str, str]]:
+    """By (revision, passage, person): the campaign in which they rated it last, and their comment."""
+    rows = Turn.objects.filter(campaign__collection=collection, state=Turn.State.SUBMITTED).order_by("pk")
+    names = ("cell__revision", "cell__passage", "person", "campaign__name", "comment")
+    return {
+        (revision, passage, person): said for revision, passage, person, *said in rows.values_list(*names)
+    }
+
+
+def _called(collection: Collection, person: User, *, shows_names: bool) -> str:
+    return person.username if shows_names else pseudonym(collection, person.pk)
+
+
+def _download(lines: Iterable[Line], form: FileForm, kind: type[Line], name: str) -> StreamingHttpResponse:
+    chosen = form.value("file", "jsonl")
+    written = _tsv(lines, kind) if chosen == "tsv" else _jsonl(lines)
+    response = StreamingHttpResponse(written, content_type=FORMATS[chosen])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{chosen}"'
+    return response
+
+
+def _jsonl(lines: Iterable[Line]) -> Iterator[str]:
+    return (f"{json.dumps(asdict(line), ensure_ascii=False)}\n" for line in lines)
+
+
+def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
+    """With a head; tabs and line ends inside a field become spaces."""
+    names = [field.name for field in fields(kind)]
+    yield "\t".join(names) + "\n"
+    for line in lines:
+        values = asdict(line)
+        yield "\t".join(_cell(values[name]) for name in names) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return "" if value is None else " ".join(str(value).split())
