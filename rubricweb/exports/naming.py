@@ -15,18 +15,21 @@ def qrels_name(spec: BoardSpec) -> str:
     measure = spec.measure
     mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
-    return _joined(*_whose(spec), mode, by) + ".qrels"
+    return _joined(*_whose(spec), _version(spec), mode, by) + ".qrels"
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
-    version = f"version{spec.version.number}" if spec.version else ""
     measure = f"{stating.measure_name(spec)}_t{spec.measure.min_grade}"
-    return _joined(*_whose(spec), version, spec.topic, spec.facet, measure) + f".{form}"
+    return _joined(*_whose(spec), _version(spec), spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:
     config, bank = spec.config, spec.bank.name if spec.bank else ""
     return spec.collection.slug, config.llm, config.prompt_class, bank
+
+
+def _version(spec: BoardSpec) -> str:
+    return f"version{spec.version.number}" if spec.version else ""
 
 
 def _joined(*parts: str) -> str:

@@ -63,6 +63,7 @@ class LabelForm(forms.Form):
     min_grade = forms.IntegerField(min_value=1, label="Grade at least")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
     min_answers = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Qrels: items needed")
+    version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
 
     spec: BoardSpec
 
@@ -77,6 +78,8 @@ class LabelForm(forms.Form):
         )
         self._fit_scale(self.data["grader"])
         self.fields["bank"].queryset = collection.banks.all()
+        versions = BankVersion.objects.filter(bank__collection=collection)
+        self.fields["version"].queryset = versions.select_related("bank")
 
     def _fit_scale(self, named: object) -> None:
         """A threshold beyond the grader's scale would count nothing."""
@@ -111,7 +114,10 @@ class LabelForm(forms.Form):
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         """The spec with what further controls say. Raises BoardError."""
-        return spec
+        version = self.cleaned_data["version"]
+        if version and version.bank != spec.bank:
+            raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
+        return replace(spec, version=version)
 
 
 class BoardForm(LabelForm):
@@ -127,7 +133,6 @@ class BoardForm(LabelForm):
     )
     relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
     source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
-    version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
     units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")
     missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
@@ -138,12 +143,6 @@ class BoardForm(LabelForm):
     paused = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
     field_order = ("grader", "bank", "kind", "measure", "min_grade", "cutoff", "mode", "min_answers")
-
-    def __init__(self, sent: Mapping[str, str], *, collection: Collection, auto_id: str = "id_%s") -> None:
-        super().__init__(sent, collection=collection, auto_id=auto_id)
-        self.fields["version"].queryset = BankVersion.objects.filter(
-            bank__collection=collection
-        ).select_related("bank")
 
     def clean_measure(self) -> str:
         try:
@@ -163,12 +162,9 @@ class BoardForm(LabelForm):
         return columns.measure_of(picked["measure"], base)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
-        picked, version = self.cleaned_data, self.cleaned_data["version"]
-        if version and version.bank != spec.bank:
-            raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
+        picked = self.cleaned_data
         found = replace(
-            spec,
-            version=version,
+            super().refined(spec),
             source=Source(picked["source"] or Source.GRADER),
             missing=Missing(picked["missing"] or Missing.ZERO),
             by_subtopic=bool(picked["units"]),

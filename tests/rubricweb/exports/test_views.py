@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from rubricweb.banks.actions import retire_item
+from rubricweb.banks.versions import name_version
 from tests import factories
 
 PAGE, QRELS, TSV = "/exports/autumn/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
@@ -113,3 +115,16 @@ def test_queries_do_not_grow_with_passages(made, viewer, client_of, django_asser
     client = client_of(viewer)
     with django_assert_max_num_queries(36):
         assert "<dd>25</dd>" in client.get(PAGE).content.decode()
+
+
+def test_qrels_as_of_a_version(made, viewer, developer, client_of):
+    """Without the item that d1 answers its label is 0; as of the version it is 5."""
+    version = name_version(made.bank, name="First", by=developer)
+    item = made.items["t1"][0]
+    retire_item(item, seen=item.version, by=None)
+    client = client_of(viewer)
+    then = client.get(QRELS, {"version": version.pk})
+
+    assert "t1 0 d1 0" in text(client.get(QRELS)).splitlines()
+    assert "t1 0 d1 5" in text(then).splitlines()
+    assert "_version1_max.qrels" in then["Content-Disposition"]
