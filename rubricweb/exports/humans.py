@@ -1,4 +1,4 @@
-"""What people said of cells as a file: every event with stable ids, who or a pseudonym, when, and in which work."""
+"""What people said of cells as a file: every event with stable ids, who or a pseudonym, when, and where."""
 
 from __future__ import annotations
 

@@ -2,16 +2,13 @@
 // after a lost connection or a reload. Each has a uid, so that what is sent twice is saved once.
 // form[data-outbox]: "advance" shows the next card at once, "reveal" and "undo" show what the server answers.
 const KEY = "rubricweb-outbox";
-const chip = document.getElementById("outbox");
-const { person } = chip.dataset;
 const byId = (id) => document.getElementById(id);
+const chip = byId("outbox");
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
-const unsent = () => read().filter((entry) => entry.person === person);
+const unsent = () => read().filter((entry) => entry.person === chip.dataset.person);
 const card = () => byId("queue-card").firstElementChild;
-let sending = null;
-let isOffline = false;
-let isLeaving = false;
-let savedAt = "";
+const say = (words) => (byId("queue-said").textContent = words);
+let [sending, isOffline, isLeaving, savedAt] = [null, false, false, ""];
 
 function write(entries) {
   localStorage.setItem(KEY, JSON.stringify(entries));
@@ -20,50 +17,47 @@ function write(entries) {
 
 function show() {
   const count = unsent().length;
-  const waits = count && (isOffline || !sending);
-  chip.textContent = waits ? `${isOffline ? "Offline, " : ""}${count} unsent` : isOffline ? "Offline" : savedAt && `Saved ${savedAt}`;
-  chip.dataset.tone = waits || isOffline ? "warn" : "good";
+  const isWaiting = isOffline || (count > 0 && !sending);
+  const words = [isOffline && "Offline", isWaiting && count && `${count} unsent`].filter(Boolean).join(", ");
+  chip.textContent = words || (count ? "Saving…" : savedAt && `Saved ${savedAt}`);
+  chip.dataset.tone = isWaiting ? "warn" : "good";
   chip.hidden = !chip.textContent;
 }
-
-const say = (words) => (byId("queue-said").textContent = words);
 
 function put(next, before = "") {
   byId("queue-card").replaceChildren(next);
   htmx.process(next);
   next.focus();
   scrollTo({ top: 0 });
-  say(`${before}${next.dataset.said}`);
+  say(before + next.dataset.said);
 }
 
 function advance(before) {
   put(byId("queue-ahead").content.firstElementChild ?? byId("queue-waiting").content.firstElementChild.cloneNode(true), before);
 }
 
-// Take from an answer what the page lacks: the head, and cards that are neither shown nor on their way.
-function merge(html) {
+// Of an answer: its head, and those cards that are neither shown nor on their way; `isWhole` shows its card anyway.
+function take(html, isWhole) {
   const page = new DOMParser().parseFromString(html, "text/html");
-  const cards = [page.getElementById("queue-card"), page.getElementById("queue-ahead").content];
-  const known = [card().dataset.cell, ...unsent().map((entry) => entry.cell)];
-  const fresh = cards.map((place) => place.firstElementChild).filter((found) => found && (!found.dataset.cell || !known.includes(found.dataset.cell)));
+  const [first, second] = [page.getElementById("queue-card"), page.getElementById("queue-ahead").content];
   byId("queue-head").replaceWith(page.getElementById("queue-head"));
   htmx.process(byId("queue-head"));
-  if (!card().dataset.cell && fresh.length) put(fresh.shift());
-  byId("queue-ahead").content.replaceChildren(...fresh.filter((found) => found.dataset.cell).slice(0, 1));
+  if (isWhole) put(first.firstElementChild);
+  const known = [card().dataset.cell, ...unsent().map((entry) => entry.cell)].filter(Boolean);
+  const fresh = [first, second].map((place) => place.firstElementChild).filter((one) => one && !known.includes(one.dataset.cell));
+  if (!card().dataset.cell && fresh.length && !isWhole) put(fresh.shift());
+  byId("queue-ahead").content.replaceChildren(...fresh.filter((one) => one.dataset.cell).slice(0, 1));
 }
 
-function replace(html) {
-  const page = new DOMParser().parseFromString(html, "text/html");
-  byId("queue-ahead").content.replaceChildren();
-  const shown = page.getElementById("queue-card").firstElementChild;
-  put(shown);
-  merge(html);
-}
-
-async function ask(url, options = {}) {
-  const response = await fetch(url, { ...options, headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(15_000) });
-  isOffline = false;
-  return response;
+async function ask(url, options) {
+  try {
+    const response = await fetch(url, { ...options, headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(15_000) });
+    isOffline = false;
+    return response;
+  } catch {
+    isOffline = true;
+    say(`No connection. ${unsent().length} unsent, kept on this device.`);
+  }
 }
 
 function leave(url) {
@@ -71,32 +65,21 @@ function leave(url) {
   location.assign(url);
 }
 
-// One at a time, oldest first. What the server refuses stays until the page is loaded again.
+// One at a time, oldest first. What the server refuses is kept, and tried again when the page is loaded again.
 async function drain() {
   for (let entry; (entry = unsent().find((one) => !one.isRefused)); ) {
     const body = new URLSearchParams(entry.body);
     body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-    let response;
-    try {
-      response = await ask(entry.url, { method: "POST", body });
-    } catch {
-      isOffline = true;
-      return say(`No connection. ${unsent().length} unsent, kept on this device.`);
-    }
+    const response = await ask(entry.url, { method: "POST", body });
+    if (!response || response.status >= 500) return;
     if (response.headers.has("HX-Redirect")) return leave(response.headers.get("HX-Redirect")); // signed out
-    if (response.status >= 500) return;
+    const isConflict = response.status === 409; // rated in another window: the cell's page shows both
     const others = read().filter((one) => one.uid !== entry.uid);
-    if (response.status === 409) {
-      write(others);
-      return leave(`${entry.url}?mine=${body.get("rating")}`); // rated in another window: the page shows both
-    }
-    if (!response.ok) write([...others, { ...entry, isRefused: true }]);
-    else {
-      savedAt = new Date().toLocaleTimeString("en-GB");
-      write(others);
-      const isShown = entry.kind === "undo" || (entry.kind === "reveal" && card().dataset.cell === entry.cell);
-      (isShown ? replace : merge)(await response.text());
-    }
+    if (response.ok) savedAt = new Date().toLocaleTimeString("en-GB");
+    write(response.ok || isConflict ? others : [...others, { ...entry, isRefused: true }]);
+    if (isConflict) return leave(`${entry.url}?mine=${body.get("rating")}`);
+    const isWhole = entry.kind === "undo" || (entry.kind === "reveal" && card().dataset.cell === entry.cell);
+    if (response.ok) take(await response.text(), isWhole);
   }
 }
 
@@ -105,15 +88,16 @@ const flush = () => (sending ??= drain().finally(() => ((sending = null), show()
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest("form[data-outbox]");
   if (!form) return;
-  const body = new FormData(form, event.submitter);
-  const [uid, kind] = [body.get("uid"), form.dataset.outbox];
   event.preventDefault();
+  const body = new FormData(form, event.submitter);
+  const [uid, kind, cell] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
+  if (cell && !body.has("rating") && !body.has("reason")) return say("Choose a rating from 0 to 5.");
   if (unsent().some((entry) => entry.uid === uid)) return;
-  const cell = form.dataset.cell ?? "";
-  write([...read(), { uid, kind, cell, person, url: form.action, body: new URLSearchParams(body).toString() }]);
+  const entry = { uid, kind, cell, person: chip.dataset.person, url: form.action, body: `${new URLSearchParams(body)}` };
+  write([...read(), entry]);
   if (kind === "advance") advance(body.has("rating") ? `Rated ${body.get("rating")}. ` : "Skipped. ");
   await flush();
-  if (kind === "reveal" && isOffline && card().dataset.cell === cell) advance();
+  if (kind === "reveal" && isOffline && card().dataset.cell === cell) advance("Kept on this device. ");
 });
 
 document.addEventListener("click", async (event) => {
@@ -121,7 +105,9 @@ document.addEventListener("click", async (event) => {
   event.preventDefault();
   advance("Kept. ");
   await flush();
-  ask(byId("queue").dataset.address).then(async (response) => merge(await response.text()), () => (isOffline = true)).finally(show);
+  const response = await ask(byId("queue").dataset.address);
+  if (response?.ok) take(await response.text());
+  show();
 });
 
 addEventListener("beforeunload", (event) => unsent().length && !isLeaving && event.preventDefault());
@@ -129,4 +115,4 @@ addEventListener("online", flush);
 addEventListener("offline", () => ((isOffline = true), show()));
 setInterval(() => unsent().length && flush(), 5_000);
 write(read().map((entry) => ({ ...entry, isRefused: false })));
-if (unsent().length) flush();
+flush();

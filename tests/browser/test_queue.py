@@ -1,0 +1,281 @@
+"""The assessor's queue in Chromium: keys, a cut connection, two assessors, undo, and blind cells."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, Route, expect
+
+from grading.types import ItemKind
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.queue.actions import Plan, open_campaign, saying_of
+from rubricweb.review.queue.models import Campaign, Turn
+from rubricweb.review.queue.population import Choice
+from rubricweb.review.selectors.raters import raters
+
+SHOWN = "#queue-card > [data-cell]"
+OFFLINE = ("Failed to load resource: net::ERR_INTERNET_DISCONNECTED", "htmx:sendError")
+
+
+@pytest.fixture
+def campaign_of(places):
+    def made(mode: str = "assisted", *, size: int = 6, assessors: int = 1) -> Campaign:
+        kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
+        choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
+        plan = Plan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
+        return open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
+
+    return made
+
+
+def open_queue(page: Page, campaign: Campaign) -> None:
+    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    expect(page.locator(SHOWN)).to_be_visible()
+
+
+def order_shown(page: Page, campaign: Campaign) -> int:
+    return campaign.cells.get(pk=page.locator(SHOWN).get_attribute("data-cell")).order
+
+
+def expect_cell(page: Page, campaign: Campaign, order: int) -> None:
+    cell = campaign.cells.get(order=order)
+    expect(page.locator(SHOWN)).to_have_attribute("data-cell", str(cell.pk))
+
+
+def rated(campaign: Campaign) -> list[tuple[int, int]]:
+    """(order, rating) of what was handed in."""
+    turns = campaign.turns.filter(state=Turn.State.SUBMITTED).select_related("cell")
+    return [
+        (
+            turn.order,
+            HumanGrade.objects.filter(revision=turn.cell.revision_id, passage=turn.cell.passage_id)
+            .order_by("pk")
+            .last()
+            .rating,
+        )
+        for turn in turns.order_by("order")
+    ]
+
+
+def hold(route: Route, waiting: list[Route]) -> None:
+    """Keep the answer to a request back."""
+    waiting.append(route)
+
+
+def expect_saved(page: Page) -> None:
+    expect(page.locator("#outbox")).to_contain_text("Saved")
+
+
+def test_a_whole_campaign_by_keys(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    said = page.locator("#queue-said")
+    for order in range(1, 7):
+        expect_cell(page, campaign, order)
+        page.keyboard.press(str(order - 1))
+        expect(said).to_contain_text(f"Cell {order + 1} of 6" if order < 6 else "Nothing is left")
+    expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
+    expect(page.get_by_text("All 6 ratings are there.")).to_be_visible()
+    expect_saved(page)
+    assert rated(campaign) == [(order, order - 1) for order in range(1, 7)]
+
+
+def test_keys_faster_than_the_line(people, campaign_of):
+    """The answer to the first rating waits until the third was pressed."""
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    waiting = []
+    page.route("**/cells/*/", lambda route: hold(route, waiting), times=1)
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    waiting[0].continue_()
+    expect_cell(page, campaign, 3)
+    page.keyboard.press("3")
+    expect_cell(page, campaign, 4)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("1")
+    expect_saved(page)
+    page.context.set_offline(True)
+    page.keyboard.press("2")
+    expect_cell(page, campaign, 3)
+    page.keyboard.press("3")
+    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
+    expect(page.locator("#queue-said")).to_contain_text("2 unsent, kept on this device")
+    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    assert rated(campaign) == [(1, 1)]
+    with page.expect_event("dialog") as warned:
+        page.evaluate("location.reload()")
+    assert warned.value.type == "beforeunload"
+    people.complaints[:] = [one for one in people.complaints if not one.startswith("dialog")]
+    page.context.set_offline(False)
+    expect_cell(page, campaign, 4)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 1), (2, 2), (3, 3)]
+    people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
+
+
+def test_unsent_ratings_survive_a_closed_page(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.context.set_offline(True)
+    page.keyboard.press("4")
+    expect(page.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    other = page.context.new_page()
+    page.close()
+    other.context.set_offline(False)
+    open_queue(other, campaign)
+    expect_saved(other)
+    assert rated(campaign) == [(1, 4)]
+    people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
+
+
+def test_two_assessors_on_one_campaign_get_other_cells(people, places, campaign_of):
+    set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
+    campaign = campaign_of(size=4)
+    pages = [people.sign_in(name) for name in ("assessor", "viewer")]
+    for page in pages:
+        open_queue(page, campaign)
+    assert [order_shown(page, campaign) for page in pages] == [1, 3]
+    for page in pages:
+        page.keyboard.press("2")
+        page.keyboard.press("2")
+        expect_saved(page)
+        expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
+    assert rated(campaign) == [(order, 2) for order in range(1, 5)]
+
+
+def test_two_assessors_rate_one_cell_unseen_by_each_other(people, places, campaign_of):
+    set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
+    campaign = campaign_of("blind", size=1, assessors=2)
+    for name, rating in (("assessor", "5"), ("viewer", "0")):
+        page = people.sign_in(name)
+        open_queue(page, campaign)
+        assert order_shown(page, campaign) == 1
+        expect(page.locator(SHOWN)).not_to_contain_text("You rated")
+        expect(page.locator(SHOWN)).not_to_contain_text("by the grader")
+        page.keyboard.press(rating)
+        expect(page.locator(SHOWN)).to_contain_text("by the grader")
+    assert sorted(HumanGrade.objects.values_list("rating", flat=True)) == [0, 5]
+
+
+def test_undo_goes_back_to_the_cell(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("1")
+    expect_cell(page, campaign, 2)
+    page.keyboard.press("z")
+    expect_cell(page, campaign, 1)
+    assert rated(campaign) == []
+    page.keyboard.press("5")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/cells/*/")
+    expect_cell(page, campaign, 1)
+    expect(page.get_by_role("button", name="5, answers it fully")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("4")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 4)]
+
+
+def test_blind_then_reveal_then_a_change_of_mind(people, campaign_of):
+    campaign = campaign_of("blind")
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    expect(page.locator(SHOWN)).to_contain_text("The grader's rating shows once you have rated.")
+    page.keyboard.press("1")
+    expect(page.locator(SHOWN)).to_contain_text("by the grader")
+    expect_cell(page, campaign, 1)
+    expect(page.locator("#queue-said")).to_contain_text("You rated 1. The grader:")
+    page.keyboard.press("2")
+    expect_cell(page, campaign, 2)
+    expect(page.locator(SHOWN)).not_to_contain_text("by the grader")
+    page.keyboard.press("3")
+    expect(page.get_by_role("link", name="Keep 3, and go on")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect_cell(page, campaign, 3)
+    events = HumanGrade.objects.order_by("pk").values_list("rating", "how")
+    assert list(events) == [(1, "blind"), (2, "assisted"), (3, "blind")]
+
+
+def test_blind_without_a_line_goes_on(people, campaign_of):
+    campaign = campaign_of("blind")
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.context.set_offline(True)
+    page.keyboard.press("1")
+    expect_cell(page, campaign, 2)
+    page.context.set_offline(False)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 1)]
+    people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
+
+
+def test_rated_in_another_window_shows_both(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    cell = campaign.cells.get(order=1)
+    rate_cell(saying_of(cell), rating=1, by=User.objects.get(username="assessor"), seen=0)
+    page.keyboard.press("5")
+    page.wait_for_url("**/cells/*/?mine=5")
+    expect(page.get_by_role("alert")).to_contain_text("You rated this cell in another window")
+    page.keyboard.press("5")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 5)]
+
+
+def test_comment_skip_and_flags_by_keys(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("c")
+    page.keyboard.type("only 2 of 3 parts")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#queue-said")).to_contain_text("Choose a rating")
+    page.keyboard.press("Tab")
+    page.keyboard.press("2")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    assert campaign.turns.get(order=1).comment == "only 2 of 3 parts"
+    page.keyboard.press("s")
+    expect(page.locator("#toasts")).to_contain_text("Spurious: saved.")
+    page.keyboard.press("x")
+    page.get_by_label("Why").select_option("not my field")
+    page.locator(SHOWN).get_by_role("button", name="Skip").click()
+    expect_cell(page, campaign, 3)
+    expect_saved(page)
+    assert campaign.turns.filter(order=2, state="skipped").get().reason == "not my field"
+
+
+def test_without_javascript(people, campaign_of, client_of):
+    campaign = campaign_of("blind", size=2)
+    page = people.sign_in("assessor", java_script_enabled=False)
+    open_queue(page, campaign)
+    page.get_by_role("button", name="3, answers a part").click()
+    expect(page.locator(SHOWN)).to_contain_text("by the grader")
+    page.get_by_role("link", name="Keep 3, and go on").click()
+    page.get_by_role("button", name="0, does not answer it").click()
+    page.get_by_role("button", name="Undo").click()
+    expect_cell(page, campaign, 2)
+    assert rated(campaign) == [(1, 3)]
