@@ -27,9 +27,8 @@ document.addEventListener("htmx:afterSettle", (event) => {
 
 // What is typed into a field with data-draft is kept, whatever happens to the field, until it was saved.
 const kept = (field) => `draft-${field.dataset.draft}`;
-function restore() {
-  for (const field of document.querySelectorAll("[data-draft]")) field.value ||= sessionStorage.getItem(kept(field)) ?? "";
-}
+const fill = (field) => (field.value ||= sessionStorage.getItem(kept(field)) ?? "");
+const restore = () => document.querySelectorAll("[data-draft]").forEach(fill);
 document.addEventListener("input", ({ target }) => {
   if (target.dataset.draft) sessionStorage.setItem(kept(target), target.value);
 });
@@ -40,9 +39,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", restore);
 restore();
 document.addEventListener("htmx:sendError", ({ detail }) => {
-  if (detail.requestConfig.verb === "get") return;
   const toast = document.getElementById("not-sent").content.cloneNode(true);
-  document.getElementById("toasts").append(toast);
+  if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);
 });
 
 document.addEventListener("click", (event) => {

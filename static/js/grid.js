@@ -30,6 +30,7 @@ function enhance() {
   for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
   unsent.forEach(paint);
   document.getElementById(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
+  held = "";
 }
 
 // After a live swap: show which cell is open, and which grades are new.

@@ -220,7 +220,7 @@ def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
     expect(page).to_have_url(re.compile("who=assigned"))
     row.click()
     expect(page.get_by_role("heading", name="Spurious")).to_be_visible()
-    page.get_by_role("link", name="To the cell").click()
+    page.get_by_role("link", name="To the cell", exact=True).click()
     expect(page.locator(f"#flag-{flag.pk}")).to_contain_text(WORDS)
 
 
