@@ -96,6 +96,26 @@ def tsv_lines(sheet: Sheet) -> list[str]:
     return [*said, "\t".join(_plain(name) for name in sheet.columns), *body]
 
 
+def text_lines(sheet: Sheet) -> list[str]:
+    """Columns side by side, for a terminal; the best of a column has a star, what is as good a plus sign.
+
+    >>> text_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
+    ['T', '', 'run       S', 'bm25  0.500', 'ql    0.250']
+    """
+    signs = {Mark.BEST: "*", Mark.TIED: "+", Mark.NONE: ""}
+    body = [[_plain(cell.text) + signs[cell.mark] for cell in cells] for cells in sheet.rows]
+    lines = [[_plain(name) for name in sheet.columns], *body]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = [
+        "  ".join(
+            text.rjust(width) if sheet.is_number(place) else text.ljust(width)
+            for place, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return [*(_plain(line) for line in (sheet.title, *sheet.comments) if line), "", *padded]
+
+
 def tex_lines(sheet: Sheet) -> list[str]:
     r"""A `tabular` in booktabs style.
 

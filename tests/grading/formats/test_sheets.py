@@ -1,6 +1,6 @@
 """Tables to paste: TSV, and LaTeX that compiles whatever a run is called."""
 
-from grading.formats.sheets import Cell, Mark, Sheet, marked, row, tex, tex_lines, tsv_lines
+from grading.formats.sheets import Cell, Mark, Sheet, marked, row, tex, tex_lines, text_lines, tsv_lines
 
 SHEET = Sheet(
     "Correlation with\nNDCG@10",
@@ -24,6 +24,13 @@ def test_tsv_keeps_its_columns():
         "50% {x}\\y\t5\t0.940",
         "tab here\t1\t\N{EN DASH}",
     ]
+
+
+def test_text_stands_in_columns_with_signs_for_marks():
+    lines = text_lines(SHEET)
+    assert lines[:3] == ["Correlation with NDCG@10", "within 0.05", ""]
+    assert [line.split("  ")[-1].strip() for line in lines[3:]] == ["S", "0.974*", "0.940+", "\N{EN DASH}"]
+    assert len({len(line) for line in lines[3:]}) == 1, "numbers end in one column"
 
 
 def test_latex_escapes_and_marks():

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from grading.formats.sheets import Sheet, tex_lines, tsv_lines
+from grading.formats.sheets import Sheet, tex_lines, text_lines, tsv_lines
 from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -16,7 +16,8 @@ from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.naming import banks_named, graders_named
 
-FORMATS = ("json", "tsv", "tex")
+LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
+FORMATS = ("json", *LINES)
 
 
 class Command(BaseCommand):
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
         words = "the label is the best rating that M items reach (1)"
         parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
-        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
+        parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["format"] not in FORMATS:
@@ -70,5 +71,4 @@ def _agreements(collection: Collection, options: dict[str, Any]) -> list[selecto
 
 
 def _text(found: list[Sheet], form: str) -> str:
-    lines = tsv_lines if form == "tsv" else tex_lines
-    return "\n\n".join("\n".join(lines(sheet)) for sheet in found)
+    return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in found)

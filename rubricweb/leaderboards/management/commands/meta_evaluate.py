@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
-from grading.formats.sheets import Sheet, tex_lines, tsv_lines
+from grading.formats.sheets import Sheet, tex_lines, text_lines, tsv_lines
 from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
@@ -21,7 +21,8 @@ from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.naming import banks_named, graders_named
 from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
-FORMATS = ("json", "tsv", "tex")
+LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
+FORMATS = ("json", *LINES)
 MEASURES = ("rubric_cover", "ndcg_cut_10", "map", "recip_rank")
 
 
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
         parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
         parser.add_argument("--within", type=float, default=0.05, help="as good as the best (0.05)")
-        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
+        parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["format"] not in FORMATS:
@@ -63,7 +64,7 @@ class Command(BaseCommand):
             documents = [sheets.document(table, details, wanted) for wanted, table, details in found]
             self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
             return
-        lines = tsv_lines if options["format"] == "tsv" else tex_lines
+        lines = LINES[options["format"]]
         texts = ["\n".join(lines(_sheet(table, wanted))) for wanted, table, _ in found]
         self.stdout.write("\n\n".join(texts))
 

@@ -72,6 +72,7 @@ def test_the_command_prints_json_and_tables(made):
     assert found["graders"][0]["binary"] == [[2, 1], [0, 1]]
     assert found["graders"][0]["kappa"] == 0.5
     assert "4\N{EN DASH}5\t2\t1\t3\t0.500" in command("--format", "tsv")
+    assert command("--format", "table").startswith("Labels against human judgments, binarised\n")
     tex = command("--format", "tex", "--min-answers", 1)
     assert r"Grader & Label & judged 2 or more & less & Total & Cohen's $\kappa$" in tex
     assert tex.count(r"\begin{tabular}") == 2

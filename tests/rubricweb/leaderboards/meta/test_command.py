@@ -36,6 +36,7 @@ def test_tables_for_papers(made, official):
     lines = run("--official", official, "--against", "judgments", "--measure", "P_2", "--format", "tsv")
     assert lines.count("# Correlation of the order of runs with") == 2
     assert "\tP_2 S\tP_2 K\tP_2 AP\tWins" in lines
+    assert "Wins\n" in run("--official", official, "--format", "table")
     tex = run("--official", official, "--format", "tex", "--min-grade", "4")
     assert r"\begin{tabular}{lllrrrrrrrrrrrrr}" in tex
 
