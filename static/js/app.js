@@ -2,7 +2,7 @@
 import "./keys.js";
 import "./live.js";
 
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
+for (const tab of document.querySelectorAll("nav [aria-current=page]")) tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 // Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
 // thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
 let trail = []; // ids of the focused element and of what is around it

@@ -30,7 +30,7 @@ def adjudication(request: HtmxRequest, slug: str) -> HttpResponse:
     page = Paginator(inbox.rows, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "collection": collection,
-        "section": "queue",
+        "section": "review", "tab": "adjudication",
         "form": form,
         "inbox": inbox,
         "page": page,
@@ -86,7 +86,7 @@ def overruled(request: HtmxRequest, slug: str) -> HttpResponse:
     """The user's own ratings that decisions stand against."""
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
     rows = selectors.overruled(collection, request.user)
-    context = {"collection": collection, "section": "queue", "rows": rows}
+    context = {"collection": collection, "section": "review", "tab": "adjudication", "rows": rows}
     return page_or_part(request, "review/adjudication/overruled.html", context, part="feed")
 
 
@@ -121,7 +121,7 @@ def _case(
     listed = selectors.inbox(collection, form.query, request.user).rows
     context = {
         "collection": collection,
-        "section": "queue",
+        "section": "review", "tab": "adjudication",
         "case": selectors.case(collection, place, form.query, listed),
         "address": request.GET.urlencode(),
         **(conflict or {}),

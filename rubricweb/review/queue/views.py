@@ -36,7 +36,7 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     context = {
         "collection": collection,
-        "section": "queue",
+        "section": "review", "tab": "queue",
         "rows": selectors.campaign_rows(collection, request.user),
     }
     return page_or_part(request, "review/queue/campaigns.html", context, part="campaigns")
@@ -55,7 +55,7 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, f"Campaign opened: {campaign.cells.count():,} cells.")
             return redirect("review:campaign", slug, campaign.pk)
-    context = {"collection": collection, "section": "queue", "form": form}
+    context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
     return form_response(request, "review/queue/campaign_new.html", context)
 
 
@@ -65,7 +65,7 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
     context = {
         "collection": found.collection,
-        "section": "queue",
+        "section": "review", "tab": "queue",
         "campaign": found,
         "progress": selectors.progress(found, request.user),
     }
@@ -175,7 +175,7 @@ def _desk(
 ) -> HttpResponse:
     context = {
         "collection": campaign.collection,
-        "section": "queue",
+        "section": "review", "tab": "queue",
         "campaign": campaign,
         "desk": selectors.desk(campaign, request.user, cell=cell),
         "looked_at": cell,

@@ -40,7 +40,7 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
     context = {
         "bank": bank,
         "collection": bank.collection,
-        "section": "topics",
+        "section": "review", "tab": "spurious",
         "form": form,
         "rater": rater,
         "page": page,
@@ -70,7 +70,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
         "bank": item.bank,
         "topic": item.topic,
         "collection": item.bank.collection,
-        "section": "topics",
+        "section": "review", "tab": "spurious",
         "look": form.look,
         "found": found,
         "passages": passages,

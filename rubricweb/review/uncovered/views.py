@@ -37,7 +37,7 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
     context = {
         "bank": bank,
         "collection": bank.collection,
-        "section": "topics",
+        "section": "review", "tab": "uncovered",
         "form": form,
         "rater": rater,
         "page": page,
@@ -97,7 +97,7 @@ def _standing(request: HtmxRequest, desk: Desk) -> dict[str, object]:
 def _place(desk: Desk) -> dict[str, object]:
     collection = desk.bank.collection
     place = {"bank": desk.bank, "topic": desk.topic, "passage": desk.passage, "collection": collection}
-    return place | {"section": "topics"}
+    return place | {"section": "review", "tab": "uncovered"}
 
 
 def _near(desk: Desk, sent: QueryDict) -> dict[str, object]:

@@ -154,4 +154,4 @@ def _kept(request: HtmxRequest) -> QueryDict:
 
 
 def _place(bank: Bank) -> dict[str, object]:
-    return {"bank": bank, "collection": bank.collection, "section": "topics"}
+    return {"bank": bank, "collection": bank.collection, "section": "review", "tab": "verify"}

@@ -1,0 +1,1 @@
+"""Where review starts: what waits for the person who looks."""

@@ -1,0 +1,35 @@
+"""What waits for a person in a collection's review screens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.review.adjudication import selectors as adjudication
+from rubricweb.review.flags.selectors import InboxCounts, inbox_counts
+from rubricweb.review.queue.selectors import CampaignRow, campaign_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    campaigns: tuple[CampaignRow, ...]
+    """Open ones that the person may work on and that want ratings."""
+    flags: InboxCounts
+    conflicts: int
+    unanimous: int
+    """Cells that their assessors rated the same and nobody has settled."""
+    banks: tuple[Bank, ...]
+
+
+def overview(collection: Collection, person: User) -> Overview:
+    conflicts = adjudication.inbox(collection, adjudication.Query(), person)
+    rows = campaign_rows(collection, person)
+    return Overview(
+        campaigns=tuple(row for row in rows if row.campaign.is_open and row.is_mine and row.left),
+        flags=inbox_counts(collection, person),
+        conflicts=conflicts.open,
+        unanimous=conflicts.unanimous,
+        banks=tuple(collection.banks.all()),
+    )

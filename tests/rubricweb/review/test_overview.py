@@ -1,0 +1,67 @@
+"""Where review starts: what waits for each person, and the way to every screen."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.review.flags.actions import open_flag
+from rubricweb.review.flags.subjects import Kind, Subject
+from tests.factories import gradable
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/review/autumn/"
+
+
+@pytest.fixture
+def bank(collection):
+    return gradable(collection, topics=1, passages=2, items=1)
+
+
+def test_it_says_what_waits_and_leads_to_every_screen(bank, assessor, developer, client_of):
+    item = bank.items.get()
+    first, second = (pooled.passage for pooled in item.topic.pool.all())
+    for person, rating in ((assessor, 1), (developer, 5)):
+        rate_cell(Cell.of(item, first), rating=rating, by=person, seen=0)
+        rate_cell(Cell.of(item, second), rating=3, by=person, seen=0)
+    open_flag(
+        Subject(bank, item.topic, item, None), kind=Kind.SPURIOUS, text="Everybody covers it.", by=assessor
+    )
+
+    page = client_of(assessor).get(ADDRESS).content.decode()
+    for words in ("1 cell</a> on which assessors differ", "1 that they rated the same", "1 open flag"):
+        assert words in page
+    assert f'href="/review/autumn/banks/{bank.pk}/verify/"' in page
+    for place in ("spurious/", "uncovered/"):
+        assert f'href="/review/banks/{bank.pk}/{place}"' in page
+
+
+def test_an_empty_collection_says_so(viewer, client_of):
+    page = client_of(viewer).get(ADDRESS).content.decode()
+    for words in ("No campaign waits", "No cell on which assessors differ", "No open flag", "No bank yet"):
+        assert words in page
+
+
+def test_only_members_see_it(bank, outsider, viewer, client_of):
+    assert client_of(outsider).get(ADDRESS).status_code == 404
+    assert client_of(viewer).get(ADDRESS).status_code == 200
+    assert client_of(viewer).post(ADDRESS).status_code == 405
+
+
+def test_the_part_alone(bank, viewer, client_of):
+    page = client_of(viewer).get(ADDRESS, headers={"HX-Request": "true"}).content.decode()
+    assert page.strip().startswith('<div id="waiting"')
+
+
+def test_its_queries_do_not_grow_with_cells(collection, assessor, developer, client_of):
+    item = gradable(collection, topics=1, passages=4, items=1).items.get()
+    cells = [Cell.of(item, pooled.passage) for pooled in item.topic.pool.all()]
+    counts = []
+    for cell in cells:
+        for person, rating in ((assessor, 1), (developer, 5)):
+            rate_cell(cell, rating=rating, by=person, seen=0)
+        browser = client_of(assessor)
+        with CaptureQueriesContext(connection) as queries:
+            browser.get(ADDRESS)
+        counts.append(len(queries))
+    assert len(set(counts[1:])) == 1, counts
