@@ -14,6 +14,7 @@ import pytest
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, load_demo
+from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_CELLS, begin_review
 from rubricweb.grades.models import Grade, GradingJob
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,6 +29,18 @@ def test_loading_grades_every_cell(redis_server):
     assert collection.runs.count() == 10
     assert User.objects.get(username="viewer").check_password(PASSWORD)
     assert collection.memberships.count() == len(ACCOUNTS)
+
+
+@pytest.mark.django_db
+def test_review_has_begun(redis_server):
+    collection = load_demo()
+    begin_review(collection)
+    bank = collection.banks.get()
+    assert bank.versions.get().entries.count() == bank.items.count()
+    assert set(bank.items.filter(importance="okay").values_list("kind", "weight")) == {("nugget", 0.5)}
+    assert bank.items.filter(importance="okay").count() == len(OKAY_NUGGETS)
+    assert collection.campaigns.get().turns.count() == 2 * RATED_CELLS
+    assert bank.flags.get().events.count() == 3
 
 
 @pytest.mark.django_db

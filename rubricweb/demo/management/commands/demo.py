@@ -8,11 +8,13 @@ from argparse import ArgumentParser
 from types import FrameType
 
 from django.core.management import BaseCommand, CommandError, call_command
+from django.db import transaction
 from environs import Env
 
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
+from rubricweb.demo.reviewing import begin_review
 
 
 class Command(BaseCommand):
@@ -42,7 +44,8 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         if not Collection.objects.filter(slug=SLUG).exists():
             self.stdout.write("Loading and grading the demo collection ...")
-            load_demo()
+            with transaction.atomic():
+                begin_review(load_demo())
 
     def _say_where(self, port: int) -> None:
         self.stdout.write(
