@@ -49,7 +49,8 @@ def main() -> None:
             found[times] = fresh("ours", times, folder)
             tell(times, found[times], fresh("plain", times, folder) if times == 1 else None)
     if {1, 10} <= set(found):
-        growth = {name: found[10][name] / found[1][name] for name in ("cold", "warm", "what_if", "memory")}
+        names = ("cold", "processor", "warm", "what_if", "memory")
+        growth = {name: found[10][name] / found[1][name] for name in names}
         print("growth from 1 to 10: " + ", ".join(f"{name} {ratio:.1f}" for name, ratio in growth.items()))
 
 

@@ -50,7 +50,8 @@ def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
 
 def digest(board: Board) -> str:
     """Equal for boards that look the same."""
-    shown = (board.rows, board.n_topics, board.n_items, board.items_stamp, board.correlations)
+    stands_on = (board.n_topics, board.n_items, board.items_stamp, board.verified)
+    shown = (board.rows, stands_on, board.correlations, board.top, board.brackets)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
