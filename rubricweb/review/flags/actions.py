@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank
 from rubricweb.core import audit, events
 from rubricweb.review.flags.errors import MovedMeanwhile, NothingSaid, UnfitAssignee, UnfitKind
 from rubricweb.review.flags.models import Flag, FlagEvent
@@ -26,6 +27,7 @@ def open_flag(
         raise UnfitKind(f"A {subject.what} cannot be flagged as {kind.label}.")
     if kind == Kind.COMMENT:
         _require_words(text)
+    Bank.objects.select_for_update().get(pk=subject.bank.pk)  # sent twice at once, the second finds the first
     if uid is not None and (sent := _sent(uid, by)):
         return sent
     flag = Flag.objects.create(
@@ -76,9 +78,9 @@ def _append(
     assignee: User | None = None,
     uid: UUID | None = None,
 ) -> Flag:
+    now: Flag = Flag.objects.select_for_update().get(pk=flag.pk)
     if uid is not None and (sent := _sent(uid, by)):
         return sent
-    now: Flag = Flag.objects.select_for_update().get(pk=flag.pk)
     if seen is not None and now.version != seen:
         since = now.events.filter(number__gt=seen).select_related("by", "assignee")
         raise MovedMeanwhile(flag, list(since))

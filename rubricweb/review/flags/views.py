@@ -32,7 +32,8 @@ def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
     page = Paginator(listed, PAGE_FLAGS).get_page(form.value("page", 1))
     context = {
         "collection": collection,
-        "section": "review", "tab": "flags",
+        "section": "review",
+        "tab": "flags",
         "form": form,
         "query": query,
         "page": page,
@@ -152,7 +153,8 @@ def _again(request: HtmxRequest, flag: Flag) -> Flag:
 def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int = 200) -> HttpResponse:
     context = {
         "collection": flag.bank.collection,
-        "section": "review", "tab": "flags",
+        "section": "review",
+        "tab": "flags",
         "bank": flag.bank,
         "topic": flag.topic,
         "members": selectors.members_who_answer(flag.bank.collection),
