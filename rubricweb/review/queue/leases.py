@@ -24,7 +24,8 @@ TRIES = 8
 
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
-_FREE = Q(_WAITING, person=None) | Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
+_NEW = Q(_WAITING, person=None)
+_LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
 
 
 def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
@@ -73,17 +74,22 @@ def _take_one(campaign: Campaign, person: User) -> bool:
 
 
 def _candidate(campaign: Campaign, person: User) -> Turn | None:
-    """The next turn that the person could take: what was assigned to them before what is anybody's."""
-    return _first(campaign.turns.filter(_WAITING, person=person)) or _first(_takeable(campaign, person))
+    """The next turn that the person could take: assigned to them, let lapse by others, or new.
+
+    Each is a question of its own, since an index answers it at its first row.
+    """
+    theirs = campaign.turns.filter(_WAITING, person=person)
+    others = (_takeable(campaign, person, free) for free in (_LAPSED, _NEW))
+    return next(filter(None, map(_first, (theirs, *others))), None)
 
 
-def _takeable(campaign: Campaign, person: User) -> QuerySet[Turn]:
+def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
     """Free turns of cells that the person neither has, nor had, nor rated anywhere else."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
     rated = HumanGrade.objects.filter(
         by=person, revision=OuterRef("cell__revision"), passage=OuterRef("cell__passage")
     )
-    return campaign.turns.filter(_FREE, ~Exists(had), ~Exists(rated))
+    return campaign.turns.filter(free, ~Exists(had), ~Exists(rated))
 
 
 def _first(turns: QuerySet[Turn]) -> Turn | None:
@@ -93,7 +99,7 @@ def _first(turns: QuerySet[Turn]) -> Turn | None:
 
 def _lease(turn: Turn, campaign: Campaign, person: User) -> bool:
     """False where somebody else was quicker."""
-    free = Turn.objects.filter(_FREE | Q(_WAITING, person=person), pk=turn.pk)
+    free = Turn.objects.filter(_NEW | _LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     mode = drawn_mode(campaign, turn.cell, person)
     fresh = {"comment": "", "reason": "", "rating": None, "can_undo": False, "uid": None}
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}

@@ -36,7 +36,8 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     context = {
         "collection": collection,
-        "section": "review", "tab": "queue",
+        "section": "review",
+        "tab": "queue",
         "rows": selectors.campaign_rows(collection, request.user),
     }
     return page_or_part(request, "review/queue/campaigns.html", context, part="campaigns")
@@ -65,7 +66,8 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
     context = {
         "collection": found.collection,
-        "section": "review", "tab": "queue",
+        "section": "review",
+        "tab": "queue",
         "campaign": found,
         "progress": selectors.progress(found, request.user),
     }
@@ -175,7 +177,8 @@ def _desk(
 ) -> HttpResponse:
     context = {
         "collection": campaign.collection,
-        "section": "review", "tab": "queue",
+        "section": "review",
+        "tab": "queue",
         "campaign": campaign,
         "desk": selectors.desk(campaign, request.user, cell=cell),
         "looked_at": cell,

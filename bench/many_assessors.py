@@ -1,0 +1,144 @@
+"""Twenty assessors rating for a minute over real HTTP: nothing lost, and how long a save takes.
+
+    python bench/many_assessors.py [--assessors N] [--seconds S] [--pause P]
+
+A uvicorn of its own over a database of its own (DATABASE_URL chooses another one, which must be empty). Each
+assessor pauses P seconds between two ratings (1 unless told otherwise) and sends every fifth rating twice; at
+the end, what each believes to have rated is compared with what is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubricweb.review.queue.models import Campaign
+    from tests.rubricweb.review.assessors import Assessor
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--assessors", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--pause", type=float, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="rubric-bench-", ignore_cleanup_errors=True) as var:
+        os.environ |= {
+            "RUBRIC_DATA_DIR": var,
+            "DATABASE_URL": os.environ.get("DATABASE_URL", f"sqlite:///{var}/bench.sqlite3"),
+            "RUBRIC_LOG_LEVEL": "ERROR",
+            "DJANGO_SETTINGS_MODULE": "rubricweb.settings",
+        }
+        sys.path.insert(0, str(ROOT))
+        import django
+
+        django.setup()
+        campaign = campaign_of(options.assessors * int(options.seconds + 2))
+        with Served() as url:
+            people = assessors_of(campaign, url, options.assessors)
+            work(people, seconds=options.seconds, pause=options.pause)
+        return report(campaign, people)
+
+
+def campaign_of(cells: int) -> Campaign:
+    """Two assessors a cell, so that the same cells are asked for at once."""
+    from django.core.management import call_command
+
+    from rubricweb.accounts.models import User
+    from rubricweb.review.queue.actions import Plan, open_campaign
+    from rubricweb.review.queue.models import Campaign
+    from rubricweb.review.queue.population import Choice
+    from rubricweb.review.selectors.raters import KINDS, raters
+    from tests.factories import CollectionFactory, gradable
+
+    call_command("migrate", verbosity=0)
+    collection = CollectionFactory(slug="bench")
+    bank = gradable(collection, topics=2, passages=cells // 20 + 1, items=10)
+    choice = Choice(bank, tuple(collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=cells)
+    by = User.objects.create_superuser("bench")
+    return open_campaign(choice, Plan("bench", Campaign.Mode.ASSISTED, 2), by=by, seed=1)
+
+
+class Served:
+    """A uvicorn on a free port."""
+
+    def __enter__(self) -> str:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = ["uvicorn", "rubricweb.asgi:application", "--port", str(port), "--log-level", "warning"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *command, "--timeout-graceful-shutdown", "1"], cwd=ROOT, env=os.environ
+        )
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"{url}/accounts/sign-in/", timeout=5).close()
+                return url
+            except OSError:
+                time.sleep(0.1)
+        raise SystemExit("uvicorn did not start")
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=15)
+
+
+def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor]:
+    from django.conf import settings
+    from django.test import Client
+    from django.urls import reverse
+
+    from tests.factories import MembershipFactory
+    from tests.rubricweb.review.assessors import Assessor
+
+    queue = reverse("review:queue", args=[campaign.collection.slug, campaign.pk])
+    people = {}
+    for _ in range(count):
+        person = MembershipFactory(collection=campaign.collection, role="assessor").user
+        client = Client()
+        client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+        name = settings.SESSION_COOKIE_NAME
+        people[person.pk] = Assessor(url, queue, {name: client.cookies[name].value})
+    return people
+
+
+def work(people: dict[int, Assessor], *, seconds: float, pause: float) -> None:
+    until = time.monotonic() + seconds
+    with ThreadPoolExecutor(len(people)) as threads:
+        list(
+            threads.map(
+                lambda one: one.work(wanted=lambda _: time.monotonic() < until, pause=pause), people.values()
+            )
+        )
+
+
+def report(campaign: Campaign, people: dict[int, Assessor]) -> int:
+    from rubricweb.review.queue.models import Turn
+
+    believed = {(pk, cell): rating for pk, one in people.items() for cell, rating in one.sent.items()}
+    turns = campaign.turns.filter(state=Turn.State.SUBMITTED)
+    kept = {(turn.person_id, turn.cell_id): turn.rating for turn in turns}
+    lost = sum(kept.get(place) != rating for place, rating in believed.items())
+    took = [1000 * second for one in people.values() for second in one.seconds]
+    p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
+    print(f"{len(people)} assessors, {len(believed)} ratings, {len(took)} requests; lost or changed: {lost}")
+    print(f"a save over HTTP, with the next cells: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+    return 1 if lost or len(kept) != len(believed) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Assessors as their browsers act: sessions of their own, forms read from pages, ratings sent as pages do."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import httpx
+
+SHOWN = re.compile(r'id="queue-card">\s*<article[^>]*data-cell="(\d+)".*?</article>', re.DOTALL)
+FORM = re.compile(r'<form method="post" class="stack" action="([^"]+)".*?</form>', re.DOTALL)
+FIELD = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
+
+
+@dataclass
+class Assessor:
+    """One person in a session of their own; `sent` is what they believe to have rated, by cell."""
+
+    base: str
+    queue: str
+    cookies: dict[str, str]
+    sent: dict[int, int] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    """Each save, from the key to the answer with the next cells in it."""
+
+    def work(self, *, wanted: Callable[[int], bool], resend_every: int = 5, pause: float = 0.0) -> None:
+        """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
+        with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
+            html = browser.get(self.queue).raise_for_status().text
+            while wanted(len(self.sent)) and (found := SHOWN.search(html)):
+                cell, rating = int(found[1]), len(self.sent) % 6
+                form = FORM.search(found[0])
+                body = {**dict(FIELD.findall(form[0])), "rating": str(rating), "comment": ""}
+                html = self._save(browser, form[1], body)
+                self.sent[cell] = rating
+                if len(self.sent) % resend_every == 0:
+                    html = self._save(browser, form[1], body)
+                time.sleep(pause)
+
+    def _save(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
+        started = time.perf_counter()
+        answer = browser.post(address, data=body, headers={"HX-Request": "true"}).raise_for_status()
+        self.seconds.append(time.perf_counter() - started)
+        return answer.text
