@@ -1,13 +1,17 @@
-"""The bank as a ledger: name what it holds now, so that boards and qrels can be made as of then."""
+"""The bank as a ledger: name what it holds now, so that boards can be made as of then, and bring it back."""
 
 from __future__ import annotations
 
-from django.db import transaction
-from django.db.models import Max
+import hashlib
 
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+
+from grading.types import Importance
 from rubricweb.accounts.models import User
-from rubricweb.banks.errors import UnfitVersion
-from rubricweb.banks.models import Bank, BankVersion, VersionItem
+from rubricweb.banks import actions
+from rubricweb.banks.errors import BankMoved, Conflict, UnfitVersion
+from rubricweb.banks.models import Bank, BankVersion, Item, VersionItem
 from rubricweb.core import audit, events
 
 NAME_CHARS = 120
@@ -38,3 +42,67 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
     audit.record("bank version named", version, by=by, detail=f"{bank.name} {number}")
     events.publish_on_commit(bank.collection.channel, "items")
     return version
+
+
+def versions(bank: Bank) -> QuerySet[BankVersion]:
+    """Newest first, with who, and how many items each holds (`held`)."""
+    return bank.versions.select_related("by").annotate(held=Count("entries")).order_by("-number")
+
+
+def bank_stamp(bank: Bank) -> str:
+    """Another one after any change to any item of the bank."""
+    rows = bank.items.order_by("pk").values_list("pk", "version", "position")
+    return hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:24]
+
+
+@transaction.atomic
+def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
+    """Make the bank hold what `version` holds, where `seen` is the stamp of the bank that the writer saw.
+
+    Each item changes by an action of its own, which its history keeps; how many did is returned. Raises
+    BankMoved where somebody changed the bank meanwhile: then nothing is changed.
+    """
+    bank = Bank.objects.select_for_update(of=("self",)).select_related("collection").get(pk=version.bank_id)
+    if bank_stamp(bank) != seen:
+        raise BankMoved
+    held = bank.items.select_for_update(of=("self",))
+    items = {item.pk: item for item in held.select_related("revision", "topic", "bank__collection")}
+    entries = {entry.item_id: entry for entry in version.entries.select_related("revision")}
+    before = {pk: item.version for pk, item in items.items()}
+    try:
+        _clear_way(items, entries, by)
+        for pk, entry in entries.items():
+            _bring_back(items[pk], entry, by)
+    except Conflict as conflict:
+        raise BankMoved from conflict
+    _put_in_order(bank, items, entries, by)
+    audit.record("bank version restored", version, by=by, detail=f"{bank.name} {version.number}")
+    return sum(item.version != before[pk] for pk, item in items.items())
+
+
+def _clear_way(items: dict[int, Item], entries: dict[int, VersionItem], by: User | None) -> None:
+    """Retire what the version does not hold, and for a moment what has words that another gets back."""
+    wanted = {(entry.revision_id, items[pk].kind): pk for pk, entry in entries.items()}
+    for pk, item in items.items():
+        stands_in_the_way = wanted.get((item.revision_id, item.kind), pk) != pk
+        if not item.is_retired and (pk not in entries or stands_in_the_way):
+            actions.retire_item(item, seen=item.version, by=by)
+
+
+def _bring_back(item: Item, entry: VersionItem, by: User | None) -> None:
+    actions.reuse_wording(item, entry.revision, seen=item.version, by=by)
+    actions.restore_item(item, seen=item.version, by=by)
+    actions.weigh_item(
+        item, importance=Importance(entry.importance), weight=entry.weight, seen=item.version, by=by
+    )
+
+
+def _put_in_order(
+    bank: Bank, items: dict[int, Item], entries: dict[int, VersionItem], by: User | None
+) -> None:
+    topics = {item.topic_id: item.topic for item in items.values()}
+    for topic_id, topic in topics.items():
+        held = [pk for pk in entries if items[pk].topic_id == topic_id]
+        order = sorted(held, key=lambda pk: (entries[pk].position, pk))
+        if order != sorted(held, key=lambda pk: (items[pk].position, pk)):
+            actions.reorder_items(bank, topic, order=order, by=by)

@@ -1,0 +1,39 @@
+"""Saving what was tried on the items of a topic: which are asked, and with which weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from grading.types import Importance
+from rubricweb.accounts.models import User
+from rubricweb.banks import actions
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How an item shall stand, where `seen` is its version; not `is_on` retires it."""
+
+    seen: int
+    is_on: bool
+    weight: float
+
+
+@transaction.atomic
+def settle_items(bank: Bank, topic: Topic, *, wanted: Mapping[int, Wanted], by: User | None) -> int:
+    """Retire and weigh active items as wanted, by pk: all, or on a Conflict none. Says how many changed."""
+    changed = 0
+    items = bank.items.active().for_topic(topic).select_related("revision", "topic", "bank__collection")
+    for item in items.filter(pk__in=wanted):
+        want, before = wanted[item.pk], item.version
+        if want.is_on:
+            importance = Importance(item.importance)
+            actions.weigh_item(item, importance=importance, weight=want.weight, seen=want.seen, by=by)
+        else:
+            actions.retire_item(item, seen=want.seen, by=by)
+        changed += item.version != before
+    return changed
