@@ -8,7 +8,7 @@ from django import forms
 
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
 from rubricweb.banks.errors import UnfitAnswerKey
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -71,6 +71,35 @@ class SeenForm(forms.Form):
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
 
+class WeighForm(forms.Form):
+    """What the item means to a good answer."""
+
+    importance = forms.ChoiceField(label="Importance", choices=Item.Weight.choices)
+    weight = forms.FloatField(
+        label="Weight",
+        required=False,
+        min_value=LEAST_WEIGHT,
+        max_value=MOST_WEIGHT,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="What covering it adds where a measure weighs. Empty: vital 1, okay 0.5, to avoid -1.",
+    )
+    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+
+class MergeForm(forms.Form):
+    """Two items of a topic: one stays, the other is retired as its duplicate."""
+
+    keep = forms.ChoiceField(label="Keep")
+    duplicate = forms.ChoiceField(label="Retire as its duplicate")
+    seen = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, sent: QueryDict | None, items: list[Item]) -> None:
+        super().__init__(sent, auto_id="merge-%s")
+        for name in ("keep", "duplicate"):
+            field: Any = self.fields[name]  # Any: the stubs know it as a Field only
+            field.choices = [("", "choose…"), *((str(item.pk), f"{item} ({item.kind})") for item in items)]
+
+
 class MoveForm(forms.Form):
     place = forms.IntegerField(min_value=0)
 
@@ -84,6 +113,11 @@ class NewItemForm(forms.Form):
 def wording_form(item: Item, *, sent: QueryDict | None = None, text: str = "") -> WordingForm:
     initial = {"text": text or item.revision.text, "seen": item.version}
     return focused(WordingForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"))
+
+
+def weigh_form(item: Item, *, sent: QueryDict | None = None) -> WeighForm:
+    initial = {"importance": item.importance, "weight": item.weight, "seen": item.version}
+    return focused(WeighForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"), "importance")
 
 
 def answer_key_form(

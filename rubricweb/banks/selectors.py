@@ -51,7 +51,9 @@ class Neighbours:
 def topic_items(bank: Bank, topic: Topic) -> list[Item]:
     """Active and retired items in the bank's order, with their words and answer keys."""
     return list(
-        bank.items.for_topic(topic).select_related("revision").prefetch_related("revision__answer_keys")
+        bank.items.for_topic(topic)
+        .select_related("revision", "merged_into__revision")
+        .prefetch_related("revision__answer_keys")
     )
 
 

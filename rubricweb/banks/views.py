@@ -12,13 +12,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
 from rubricweb.banks.drafting.selectors import draft_of
 from rubricweb.banks.errors import BankError, Conflict
-from rubricweb.banks.forms import MoveForm, NewItemForm, new_item_form, supply_form, wording_form
+from rubricweb.banks.forms import MoveForm, NewItemForm, new_item_form, supply_form, weigh_form, wording_form
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.models import Topic
@@ -120,6 +120,26 @@ def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpR
     form = wording_form(item, text=mine)
     context = _editing(item, form) | {"theirs": theirs, "mine": mine}
     return form_response(request, "banks/item_edit.html", context, status=409)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """Importance and weight of an item."""
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    form = weigh_form(item, sent=_sent(request))
+    if not form.is_valid():
+        return form_response(request, "banks/item_weigh.html", _editing(item, form))
+    said = form.cleaned_data
+    importance = Importance(said["importance"])
+    try:
+        actions.weigh_item(
+            item, importance=importance, weight=said["weight"], seen=said["seen"], by=request.user
+        )
+    except Conflict as conflict:
+        context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}
+        return form_response(request, "banks/item_weigh.html", context, status=409)
+    messages.success(request, "Weight saved.")
+    return _after_change(request, item)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

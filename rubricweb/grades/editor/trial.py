@@ -1,0 +1,125 @@
+"""Items of a topic enabled, disabled, alone or weighed otherwise, and the board anew: nothing is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from grading.measures import influence
+from grading.types import Importance, Ratings
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, Weights, item_scores, score_table
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How an item is tried."""
+
+    is_on: bool
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """A run, before and after."""
+
+    run_tag: str
+    rank_before: int
+    rank: int
+    score_before: float
+    score: float
+
+    @property
+    def rose(self) -> int:
+        return self.rank_before - self.rank
+
+    @property
+    def fell(self) -> int:
+        return -self.rose
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The whole board, best first as tried."""
+
+    rows: tuple[TrialRow, ...]
+    swapped_pairs: int
+
+    @property
+    def moved(self) -> list[TrialRow]:
+        return [row for row in self.rows if row.rose]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    pk: int
+    uid: str
+    importance: Importance
+    weight: float
+
+
+def trial(
+    bank: Bank, topic: Topic, config: GraderConfig, measure: Measure, settings: Mapping[int, Setting]
+) -> Trial:
+    """The board with these settings of the topic's items, by pk; an item without one stands as it is.
+
+    All other topics come from the cache, so only one topic is scored anew.
+    """
+    pool = collection_pool(bank.collection)
+    grades = matrices(config, pool)
+    asked = _asked(bank, config)
+    items: dict[int, Uids] = {pk: tuple(one.uid for one in listed) for pk, listed in asked.items()}
+    weights = {pk: tuple((one.importance, one.weight) for one in listed) for pk, listed in asked.items()}
+    table = score_table(pool, grades, items, measure, weights)
+    tried = [(one, setting) for one in asked.get(topic.pk, ()) if (setting := _setting(one, settings)).is_on]
+    column = _scores(
+        grades[topic.pk].matrix.columns([one.uid for one, _ in tried]).ratings,
+        grades[topic.pk].pool,
+        measure,
+        tuple((one.importance, setting.weight) for one, setting in tried),
+    )
+    scores = table.scores.copy()
+    scores[:, table.topic_ids.index(topic.pk)] = column
+    return _compared(
+        table.run_tags, table.means(), ScoreTable(table.run_tags, table.topic_ids, scores).means()
+    )
+
+
+def _setting(one: _Asked, settings: Mapping[int, Setting]) -> Setting:
+    return settings.get(one.pk) or Setting(is_on=True, weight=one.weight)
+
+
+def _asked(bank: Bank, config: GraderConfig) -> dict[int, list[_Asked]]:
+    """By topic: the items that the grader grades; of two that ask the same words the first counts."""
+    rows = bank.items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
+    found: dict[int, dict[str, _Asked]] = {}
+    fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
+    for topic_id, pk, uid, importance, weight in rows.values_list(*fields):
+        found.setdefault(topic_id, {}).setdefault(uid, _Asked(pk, uid, Importance(importance), weight))
+    return {topic_id: list(listed.values()) for topic_id, listed in found.items()}
+
+
+def _scores(ratings: Ratings, pool: TopicPool, measure: Measure, weights: Weights) -> Scores:
+    """Not cached: nobody asks twice for one place of a slider."""
+    if not weights:
+        return np.full(len(pool.ranked), np.nan)
+    return item_scores(pool, ratings, measure, weights)
+
+
+def _compared(run_tags: tuple[str, ...], before: Scores, after: Scores) -> Trial:
+    old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
+    rows = [
+        TrialRow(tag, old[run], new[run], float(before[run]), float(after[run]))
+        for run, tag in enumerate(run_tags)
+    ]
+    return Trial(
+        tuple(sorted(rows, key=lambda row: (row.rank, row.rank_before))),
+        len(influence.swapped_pairs(before, after)),
+    )

@@ -1,0 +1,128 @@
+"""The bank as a ledger: name, change, compare, restore; try items on the board; merge duplicates."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from rubricweb.banks import actions
+from rubricweb.banks.models import Item
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+WORDS = "Which pigment makes maples red?"
+
+
+def test_name_change_compare_and_restore(people, places):
+    page, words = people.sign_in("developer"), str(places.item)
+    page.goto(reverse("banks:versions", args=[places.bank.pk]))
+    page.get_by_label("Name", exact=True).fill("Before the pilot")
+    page.get_by_role("button", name="Name this version").click()
+    expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
+    places.reword(WORDS)
+    page.get_by_role("link", name="with now, or restore").click()
+    expect(page.get_by_role("heading", name="Before the pilot → now")).to_be_visible()
+    expect(page.locator("#diff ins").first).to_contain_text("pigment")
+    page.get_by_role("button", name="Restore version 1").click()
+    expect(page.get_by_text("Restored version 1: 1 item changed.")).to_be_visible()
+    assert str(places.bank.items.get(pk=places.item.pk)) == words
+    page.get_by_role("link", name="Ledger of all changes").click()
+    expect(page.locator("#changes tbody tr").nth(0)).to_contain_text("Reworded")
+    expect(page.locator("#changes tbody tr").nth(1)).to_contain_text(WORDS)
+    page.wait_for_load_state()  # the script that submits the form is there
+    page.get_by_label("What happened").select_option("imported")
+    expect(page.locator("#changes tbody tr").nth(0)).to_contain_text("Imported")
+
+
+def test_somebody_edits_while_one_restores(people, places):
+    page = people.sign_in("developer")
+    page.goto(reverse("banks:versions", args=[places.bank.pk]))
+    page.get_by_label("Name", exact=True).fill("Before the pilot")
+    page.get_by_role("button", name="Name this version").click()
+    places.reword(WORDS)
+    page.get_by_role("link", name="with now, or restore").click()
+    expect(page.get_by_role("button", name="Restore version 1")).to_be_visible()
+    actions.revise_item(Item.objects.get(pk=places.item.pk), text="Is it red?", seen=2, by=None)
+    page.get_by_role("button", name="Restore version 1").click()
+    expect(page.get_by_role("alert")).to_contain_text("Somebody changed this bank meanwhile")
+    assert str(Item.objects.get(pk=places.item.pk)) == "Is it red?"
+
+
+def test_the_board_moves_while_one_tries(people, places):
+    page = people.sign_in("developer")
+    page.goto(reverse("banks:trial", args=[places.bank.pk, places.topic.pk]))
+    board = page.locator("#board")
+    expect(board).to_contain_text("No run moves")
+    page.get_by_label("Asked", exact=True).first.uncheck()
+    expect(board.locator("tr[data-moved]")).not_to_have_count(0)
+    expect(board).to_contain_text(re.compile(r"[1-9] of 10 runs move"))
+    page.get_by_label("Solo", exact=True).nth(1).check()
+    expect(board.locator("tr[data-moved]")).not_to_have_count(0)
+    page.get_by_label("All that are asked").check()
+    page.get_by_label("Asked", exact=True).first.check()
+    expect(board).to_contain_text("No run moves")
+    page.get_by_label("Measure").select_option("weighted_cover")
+    page.locator("input[type=range]").first.fill("-2")
+    expect(page.locator("input[type=number][name^=weight-]").first).to_have_value("-2")
+    expect(board).to_contain_text("weighted Rubric-Cover@20")
+    expect(board.locator("tr[data-moved]")).not_to_have_count(0)
+    assert places.bank.items.get(pk=places.item.pk).version == 1
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved: 1 item changed.")).to_be_visible()
+    assert places.bank.items.get(pk=places.item.pk).weight == -2
+
+
+def test_importance_in_the_card(people, places):
+    page = people.sign_in("developer")
+    page.goto(places.editor)
+    card = page.locator(f"#item-{places.item.pk}")
+    card.get_by_role("link", name="Vital, weight 1.0").click()
+    expect(card.get_by_label("Importance")).to_be_focused()
+    card.get_by_label("Importance").select_option("okay")
+    card.get_by_label("Slide").fill("0.3")
+    expect(card.get_by_label("Weight", exact=True)).to_have_value("0.3")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("link", name="Okay, weight 0.3")).to_be_visible()
+
+
+def test_merging_duplicates(people, places):
+    first = actions.add_item(places.bank, places.topic, kind="question", text="Do oak leaves brown?", by=None)
+    second = actions.add_item(
+        places.bank, places.topic, kind="question", text="Do the oak leaves brown?", by=None
+    )
+    page = people.sign_in("developer")
+    page.goto(reverse("banks:duplicates", args=[places.bank.pk, places.topic.pk]))
+    page.get_by_role("link", name="Merge…").click()
+    expect(page.get_by_text("If they are merged:")).to_be_visible()
+    page.get_by_role("button", name="Merge", exact=True).click()
+    expect(page.get_by_text("Merged: the duplicate is retired")).to_be_visible()
+    second.refresh_from_db()
+    assert second.merged_into == first
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_accessible(people, places, viewport):
+    inspector, bank, topic = (
+        Inspector(people.sign_in("developer", viewport=viewport)),
+        places.bank,
+        places.topic,
+    )
+    page = inspector.page
+    inspector.open(reverse("banks:versions", args=[bank.pk]))
+    page.get_by_label("Name", exact=True).fill("Before the pilot")
+    page.get_by_role("button", name="Name this version").click()
+    expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
+    inspector.inspect("versions")
+    places.reword(WORDS)
+    for name, address in {
+        "ledger": reverse("banks:ledger", args=[bank.pk]),
+        "difference": reverse("banks:version-diff", args=[bank.pk]) + "?before=1&after=now",
+        "trial": reverse("banks:trial", args=[bank.pk, topic.pk]),
+        "duplicates": reverse("banks:duplicates", args=[bank.pk, topic.pk]),
+        "weighing": reverse("banks:item-weigh", args=[bank.pk, places.item.pk]),
+    }.items():
+        inspector.open(address)
+        inspector.inspect(name)
+    assert not inspector.problems, "\n".join(inspector.problems)

@@ -1,0 +1,114 @@
+"""The ledger's page, and weighing an item in its card."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from grading.types import Importance
+from rubricweb.banks import actions
+from rubricweb.banks.ledger import selectors
+from rubricweb.banks.ledger.selectors import Filters, ledger
+from tests.factories import gradable
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def bank(collection):
+    return gradable(collection, topics=2, items=2)
+
+
+@pytest.fixture
+def changed(bank, developer, owner):
+    """Reworded by one, retired by the other."""
+    one, two = bank.items.order_by("pk")[:2]
+    actions.revise_item(one, text="Is it red?", seen=1, by=developer)
+    actions.retire_item(two, seen=1, by=owner)
+    return one, two
+
+
+def verbs(page) -> list[str]:
+    return [change.verb for change in page.context["page"].changes]
+
+
+def test_filters_by_person_verb_and_topic(client_of, viewer, developer, bank, changed):
+    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+    assert verbs(client.get(url)) == ["retired", "reworded"]
+    assert verbs(client.get(url, {"by": developer.pk})) == ["reworded"]
+    assert verbs(client.get(url, {"verb": "retired"})) == ["retired"]
+    other = bank.items.exclude(topic=changed[0].topic).first().topic
+    assert verbs(client.get(url, {"topic": other.pk})) == []
+    for wrong in ({"by": "x"}, {"verb": "burnt"}, {"topic": "999"}, {"before": "-1"}, {"before": "9" * 40}):
+        assert verbs(client.get(url, wrong)) == ["retired", "reworded"]
+    html = client.get(url).content.decode()
+    assert "Is it red?" in html
+    assert str(developer) in html
+
+
+def test_pages_go_by_the_last_row_seen(bank, changed, developer, monkeypatch):
+    monkeypatch.setattr(selectors, "PAGE_ROWS", 1)
+    first = ledger(bank, Filters())
+    actions.revise_item(changed[0], text="Is it blue?", seen=2, by=developer)
+    second = ledger(bank, Filters(), before=first.before)
+    assert [change.verb for change in (*first.changes, *second.changes)] == ["retired", "reworded"]
+    assert second.before is None
+
+
+def test_the_ledger_is_for_members(client_of, viewer, outsider, bank):
+    url = f"/banks/{bank.pk}/ledger/"
+    assert client_of(outsider).get(url).status_code == 404
+    assert client_of(viewer).post(url).status_code == 405
+    html = client_of(viewer).get(url, headers=HTMX).content.decode()
+    assert html.strip().startswith('<section id="changes"')
+    assert "Nothing of this kind happened" in html
+
+
+def test_queries_do_not_grow_with_the_ledger(client_of, viewer, developer, bank, changed):
+    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+    client.get(url)
+    with CaptureQueriesContext(connection) as few:
+        client.get(url)
+    for item in bank.items.active():
+        actions.weigh_item(item, importance=Importance.OKAY, seen=item.version, by=developer)
+    with CaptureQueriesContext(connection) as more:
+        assert len(verbs(client.get(url))) == 5
+    assert len(more) == len(few)
+
+
+def weigh(item) -> str:
+    return f"/banks/{item.bank_id}/items/{item.pk}/weigh/"
+
+
+def test_weighing_an_item(client_of, developer, viewer, outsider, bank):
+    item, client = bank.items.first(), client_of(developer)
+    assert 'data-mirrors="item-' in client.get(weigh(item)).content.decode()
+    answer = client.post(weigh(item), {"importance": "okay", "weight": "", "seen": 1})
+    assert answer.status_code == 302
+    item.refresh_from_db()
+    assert (item.importance, item.weight) == ("okay", 0.5)
+    row = client.post(weigh(item), {"importance": "vital", "weight": "2.5", "seen": 2}, headers=HTMX)
+    assert "Vital, weight 2.5" in row.content.decode()
+    assert client_of(viewer).post(weigh(item), {}).status_code == 403
+    assert client_of(outsider).get(weigh(item)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"weight": "11"}, {"weight": "much"}, {"importance": "dear"}, {"seen": ""}]
+)
+def test_weights_that_will_not_do(client_of, developer, bank, wrong):
+    item = bank.items.first()
+    sent = {"importance": "okay", "weight": "0.5", "seen": 1} | wrong
+    assert client_of(developer).post(weigh(item), sent).status_code == 422
+    item.refresh_from_db()
+    assert item.version == 1
+
+
+def test_two_who_weigh_at_once(client_of, developer, owner, bank):
+    item = bank.items.first()
+    actions.weigh_item(item, importance=Importance.AVOID, seen=1, by=owner)
+    answer = client_of(developer).post(weigh(item), {"importance": "okay", "weight": "0.5", "seen": 1})
+    html = answer.content.decode()
+    assert answer.status_code == 409
+    assert "nothing was saved" in html
+    assert 'name="seen" value="2"' in html
+    assert 'value="-1.0"' in html
