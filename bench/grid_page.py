@@ -1,10 +1,11 @@
 """Server time of the grid page of a collection's largest pool, beside the same page made from rows of grades.
 
-    python bench/grid_page.py [FOLDER]
+    python bench/grid_page.py [FOLDER | --made]
 
-FOLDER holds graded.jsonl.gz, queries.json, qrels.txt and runs/; without it the demo collection is taken. It
-is loaded into a database of its own, removed afterwards. The alternative is the same page, compared
-byte for byte, with the ratings read the obvious way: each request loads the topic's grades as ORM rows.
+FOLDER holds graded.jsonl.gz, queries.json, qrels.txt and runs/; --made makes a topic of 1,000 passages and 30
+items, of which people rated a tenth; without either the demo collection is taken. It is loaded into a
+database of its own, removed afterwards. The alternative is the same page, compared byte for byte, with the
+ratings read the obvious way: each request loads the topic's grades as ORM rows. Saving is timed, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 if TYPE_CHECKING:
+    from django.test import Client
+
     from rubricweb.banks.models import Bank
     from rubricweb.corpus.pools import CollectionPool
     from rubricweb.grades.matrices import TopicGrades
@@ -29,12 +32,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = 15
 TARGET_MS = 150
+SAVE_TARGET_MS = 100
+PASSAGES, ITEMS = 1_000, 30
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
-    folder: Path | None = parser.parse_args().folder
+    parser.add_argument("--made", action="store_true", help="1,000 passages x 30 items")
+    said = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rubric-bench-") as var:
         os.environ |= {
             "RUBRIC_DATA_DIR": var,
@@ -51,7 +57,7 @@ def main() -> int:
         import django
 
         django.setup()
-        measure(load(folder))
+        measure(made() if said.made else load(said.folder))
     return 0
 
 
@@ -71,6 +77,57 @@ def load(folder: Path | None) -> Bank:
     with Path(os.devnull).open("w") as nowhere:
         call_command("import_collection", "bench", name="Bench", stdout=nowhere, stderr=nowhere, **files)
     return Bank.objects.get(collection__slug="bench", name="imported")
+
+
+def made() -> Bank:
+    """One topic of 1,000 passages and 30 questions, all graded; people rated a tenth of the cells."""
+    import numpy as np
+    from django.core.management import call_command
+
+    from grading.formats.ids import item_id
+    from rubricweb.accounts.models import User
+    from rubricweb.banks.models import Bank, Item, ItemRevision
+    from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled
+    from rubricweb.grades.configs import config_for
+    from rubricweb.grades.models import HumanGrade, HumanStamp
+    from rubricweb.grades.store import GradeRow, save_grades
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    collection = Collection.objects.create(slug="bench", name="Bench", min_relevant=2)
+    topic = collection.topics.create(query_id="t1", text="why do leaves turn red", position=0)
+    names = [f"msmarco_passage_{number:02}_{number * 7919:09}" for number in range(PASSAGES)]
+    rows = [Passage(collection=collection, doc_id=name, text=f"Leaves {name} turn red.") for name in names]
+    passages = Passage.objects.bulk_create(rows)
+    Pooled.objects.bulk_create(Pooled(topic=topic, passage=p, position=n) for n, p in enumerate(passages))
+    Judgment.objects.bulk_create(Judgment(topic=topic, doc_id=p.doc_id, relevance=p.pk % 4) for p in passages)
+    bank = Bank.objects.create(collection=collection, name="imported")
+    texts = [
+        f"Which pigment makes the leaves of tree {number} turn red in autumn?" for number in range(ITEMS)
+    ]
+    revisions = [
+        ItemRevision.objects.create(topic=topic, uid=item_id("t1", text), text=text) for text in texts
+    ]
+    for position, revision in enumerate(revisions):
+        Item.objects.create(bank=bank, topic=topic, kind="question", revision=revision, position=position)
+    ratings = np.random.default_rng(1).integers(0, 6, (PASSAGES, ITEMS))
+    cells = [(n, m) for n in range(PASSAGES) for m in range(ITEMS)]
+    grades = (
+        GradeRow(
+            topic.pk, revisions[m].pk, passages[n].pk, int(ratings[n, m]), "numeric", confidence=n % 10 / 10
+        )
+        for n, m in cells
+    )
+    save_grades(config_for("lexical", "lexical", "LexicalBaseline"), grades)
+    ana = User.objects.create_superuser("ana")
+    HumanGrade.objects.bulk_create(
+        HumanGrade(
+            topic=topic, revision=revisions[m], passage=passages[n], by=ana, number=1, rating=4, how="grid"
+        )
+        for n, m in cells[::10]
+    )
+    HumanStamp.objects.create(topic=topic)
+    return bank
 
 
 def measure(bank: Bank) -> None:
@@ -104,6 +161,24 @@ def measure(bank: Bank) -> None:
     assert table(same) == table(html), "the alternative made another table"
     print(f"from rows of grades: {slow:.0f} ms, best {least:.0f} ms")
     print(f"ratio: {median / slow:.2f} ({slow / median:.1f} times faster; medians of {TIMES})")
+    saving(bank, topic.pk, client)
+
+
+def saving(bank: Bank, topic_id: int, client: Client) -> None:
+    """Rate cell after cell as the grid does, with its answer."""
+    item = bank.items.filter(topic=topic_id).select_related("revision").first()
+    assert item is not None
+    passages = list(item.topic.pool.values_list("passage_id", flat=True)[1 : TIMES + 1])
+    took = []
+    for passage in passages:
+        address = f"/review/banks/{bank.pk}/topics/{topic_id}/cells/{passage}/{item.pk}/rate/"
+        sent = {"rating": 3, "seen": 0, "revision": item.revision_id, "part": "cell"}
+        started = time.perf_counter()
+        status = client.post(address, sent, headers={"HX-Request": "true"}).status_code
+        took.append(1000 * (time.perf_counter() - started))
+        assert status == 200, status
+    median, longest = statistics.median(took), max(took)
+    print(f"save a rating: {median:.0f} ms (target {SAVE_TARGET_MS}), longest {longest:.0f} ms")
 
 
 def by_rows(config: GraderConfig, pool: CollectionPool, topic_id: int) -> TopicGrades:

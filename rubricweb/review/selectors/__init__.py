@@ -2,8 +2,9 @@
 
 from rubricweb.banks.models import Bank
 from rubricweb.review.selectors.cell import cell
-from rubricweb.review.selectors.grid import grid, one_cell, run_tags
+from rubricweb.review.selectors.grid import grid, run_tags
 from rubricweb.review.selectors.home import cards
+from rubricweb.review.selectors.one import one_cell
 from rubricweb.review.selectors.raters import raters
 from rubricweb.review.selectors.topics import arranged, banks, collection_counts, topic_rows, totals
 

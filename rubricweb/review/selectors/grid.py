@@ -9,23 +9,25 @@ import numpy as np
 from django.core.paginator import Page, Paginator
 from numpy.typing import NDArray
 
-from grading.types import FAILED, MISSING, Ratings
+from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import Source
-from rubricweb.grades.matrices import topic_grades
+from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, judged, ratings_of
-from rubricweb.review.selectors.window import NO_RANK, Cell, Column, Row, Window, marks, ranks
+from rubricweb.review.selectors.window import NO_RANK, Column, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
 PAGE_COLUMNS = 30
+PAGE_CELLS = 1_100
+"""More make the page heavy: the more columns, the fewer rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +100,19 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User)
     found = board(bank, topic, rater, query, reader)
     flags = open_counts(bank.pk, topic.pk)
     chosen, order = found.chosen, found.rows
-    number, column_number = _windows_at(found, chosen, order)
+    rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
+    number, column_number = _windows_at(found, chosen, order, rows)
     columns = Paginator(chosen, PAGE_COLUMNS).get_page(column_number)
     columns.object_list = [replace(one, flags=flags.items.get(one.pk, 0)) for one in columns]
-    page = Paginator(order, PAGE_ROWS).get_page(number)
+    page = Paginator(order, rows).get_page(number)
     window = found.window(list(columns), list(page), flags)
-    rows = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
-    return Grid(columns, rows, page, _counts(found), found.items)
+    shown = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
+    return Grid(columns, shown, page, _counts(found), found.items)
 
 
-def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Cell | None:
-    """The cell that `query.at` names, as the grid prints it."""
-    found = board(bank, topic, rater, query, reader)
-    passage, item = query.at or (0, 0)
-    columns = [column for column in found.items if column.pk == item]
-    if passage not in found.pool.passage_pks or not columns:
-        return None
-    row = found.pool.passage_pks.index(passage)
-    return found.window(columns, [row], open_counts(bank.pk, topic.pk)).row(row, 1).cells[0]
+def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> dict[ItemKind, TopicGrades]:
+    by_config = {config: topic_grades(config, collection, topic.pk) for config in rater.configs}
+    return {kind: by_config[config] for kind, config in rater.by_kind.items()}
 
 
 def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Board:
@@ -123,8 +120,7 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
     said = layers.said_in_topic(reader, topic)
     asked = tuple(Asked(column.kind, column.uid, bool(column.text)) for column in items)
-    by_config = {config: topic_grades(config, collection, topic.pk) for config in rater.configs}
-    graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
+    graded = graded_by_kind(collection, topic, rater)
     found = layers.layers(rater, collection.only(topic.pk), graded)
     words = layers.older_words(bank, topic)
     sheet = CheckedSheet(
@@ -174,7 +170,7 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[Column]:
     return found
 
 
-def _windows_at(found: Board, chosen: list[Column], order: list[int]) -> tuple[int, int]:
+def _windows_at(found: Board, chosen: list[Column], order: list[int], rows: int) -> tuple[int, int]:
     """The numbers of the two pages: those of the cell that the address names, if it is shown at all."""
     number, column_number = found.query.page, found.query.columns
     passage, item = found.query.at or (0, 0)
@@ -182,7 +178,7 @@ def _windows_at(found: Board, chosen: list[Column], order: list[int]) -> tuple[i
     column_places = [place for place, column in enumerate(chosen) if column.pk == item]
     if not places or not column_places:
         return number, column_number
-    return places[0] // PAGE_ROWS + 1, column_places[0] // PAGE_COLUMNS + 1
+    return places[0] // rows + 1, column_places[0] // PAGE_COLUMNS + 1
 
 
 def _counts(found: Board) -> GridCounts:

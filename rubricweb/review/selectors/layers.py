@@ -93,7 +93,7 @@ def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGr
     """`pool` has one topic, and `graded` its ratings by this rater."""
     (topic,) = pool.topics
     by_config = {config: corrected(config, pool)[topic.topic_id] for config in rater.configs}
-    sure = {kind: _confidences(config, graded[kind]) for kind, config in rater.by_kind.items()}
+    sure = {kind: confidences_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
     return Layers(
         graded=graded,
         corrected={kind: by_config[config] for kind, config in rater.by_kind.items()},
@@ -104,7 +104,7 @@ def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGr
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _confidences(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
+def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
     """In percent. New grades bring a new TopicGrades, and so a new look."""
     matrix, pool = grades.matrix, grades.pool
     found = np.full(matrix.ratings.shape, MISSING, dtype=np.int8)

@@ -141,15 +141,16 @@ class Window:
             covered=int(sheet.covers[row].sum()),
             runs=tuple(found[:SHOWN_RUNS]),
             run_count=len(found),
-            cells=self._cells(row),
+            cells=self.cells(row, row),
             flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
         )
 
-    def _cells(self, row: int) -> tuple[Cell, ...]:
+    def cells(self, row: int, at: int) -> tuple[Cell, ...]:
+        """Those of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
-        ratings: list[int] = self.sheet.ratings[row].tolist()
-        remarks = dict(self._remarks(row))
+        ratings: list[int] = self.sheet.ratings[at].tolist()
+        remarks = dict(self._remarks(at))
         found = []
         for column in self.columns:
             cell = _cell(
@@ -161,7 +162,7 @@ class Window:
             )
             marked, said = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
             if marked or said is not None:
-                cell = self._remarked(cell, int(self.sheet.people[row, column.at]), marked, said)
+                cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, said)
             found.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
         return tuple(found)
 

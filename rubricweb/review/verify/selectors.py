@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from django.db.models import QuerySet
 
+from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.pools import collection_pool
@@ -105,7 +106,7 @@ def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
     found, counts = [], {"question": 0, "nugget": 0}
     for item in _active(bank, [topic_id]):
         counts[item.kind] += 1
-        column = column_of[item.kind, item.revision.uid]
+        column = column_of[ItemKind(item.kind), item.revision.uid]
         rated = topic.graded[:, column] >= 0
         checked = int((rated & topic.checked[:, column]).sum())
         found.append(ItemLine(item, f"{item.kind} {counts[item.kind]}", int(rated.sum()), checked))

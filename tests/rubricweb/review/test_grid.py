@@ -162,7 +162,7 @@ def test_windows(autumn, viewer, client_of):
         ItemFactory(bank=autumn.bank, topic=autumn.topic, kind="nugget", text=f"fact {n}")
     client = client_of(viewer)
     first, second = (client.get(autumn.grid, {"page": page}).context["grid"] for page in (1, 2))
-    assert (len(first.rows), len(second.rows), second.rows[0].number) == (50, 16, 51)
+    assert (len(first.rows), len(second.rows), second.rows[0].number) == (36, 30, 37)
     assert len(first.columns) == 30
     response = client.get(autumn.grid, {"columns": 2})
     assert len(response.context["grid"].columns) == 8

@@ -1,0 +1,91 @@
+"""One cell as the grid prints it, made quickly: after each rating a person waits for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from grading.types import MISSING, Ratings
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank, ItemChange
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.humans import Source
+from rubricweb.grades.humans.matrices import decided
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.review.flags.selectors import open_counts
+from rubricweb.review.selectors.choices import GridQuery
+from rubricweb.review.selectors.grid import Board, columns_of, graded_by_kind
+from rubricweb.review.selectors.layers import CheckedSheet, Said, confidences_of
+from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.selectors.window import Cell, Column
+
+
+def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Cell | None:
+    """The cell that `query.at` names; the matrix of all that people said is not read for it."""
+    collection = collection_pool(bank.collection)
+    pool = collection.by_topic[topic.pk]
+    passage, item = query.at or (0, 0)
+    columns = [replace(column, at=0) for column in columns_of(bank, topic, query) if column.pk == item]
+    if passage not in pool.passage_pks or not columns:
+        return None
+    row, (column,) = pool.passage_pks.index(passage), columns
+    config = rater.by_kind.get(column.kind)
+    grades = graded_by_kind(collection, topic, rater).get(column.kind)
+    events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
+    now = {event.by_id: event for event in events}
+    sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
+    sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))
+    mine = now.get(reader.pk)
+    last = Said(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
+    said = {(column.revision_pk, passage): last} if last else {}
+    found = Board(collection, pool, (column,), sheet, said, rater, query)
+    return found.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
+
+
+Graded = tuple[int, int, bool]
+"""Rating and confidence of the grader, and whether it rated older words."""
+
+
+def _of_grader(config: GraderConfig | None, grades: TopicGrades | None, column: Column, row: int) -> Graded:
+    if config is None or grades is None:
+        return MISSING, MISSING, False
+    changes = ItemChange.objects.filter(item=column.pk).exclude(revision=column.revision_pk)
+    older = sorted(set(changes.values_list("revision__uid", flat=True)))
+    return (
+        int(grades.matrix.columns([column.uid]).ratings[row, 0]),
+        int(confidences_of(config, grades).columns([column.uid]).ratings[row, 0]),
+        bool((grades.matrix.columns(older).ratings[row] >= 0).any()),
+    )
+
+
+def _sheet(graded: Graded, config: GraderConfig | None, said: list[HumanGrade], reader: User) -> CheckedSheet:
+    """`said`: what each person said last of the cell."""
+    rating, confidence, is_older = graded
+    standing = sorted((one for one in said if not one.is_withdrawn), key=lambda one: one.pk)
+    people = decided(standing)
+    is_wrong = config is not None and any(
+        one.rating is None and (one.config_id, one.seen_rating) == (config.pk, rating) for one in standing
+    )
+    return CheckedSheet(
+        _one(rating),
+        np.zeros(1, dtype=np.int16),
+        min_relevant=0,
+        graded=_one(rating),
+        people=_one(MISSING if people is None else people),
+        checked=np.array([[people is not None or is_wrong]]),
+        confidences=_one(confidence),
+        older=np.array([[is_older]]),
+        mine=np.array([[any(one.by_id == reader.pk for one in standing)]]),
+    )
+
+
+def _one(value: int) -> Ratings:
+    return np.full((1, 1), value, dtype=np.int8)
+
+
+def _shown(sheet: CheckedSheet, source: Source) -> Ratings:
+    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    return sheet.people if by_people else sheet.graded
