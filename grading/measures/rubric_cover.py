@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MIN_RATING, Ratings
+from grading.types import MIN_RATING, MISSING, Ratings
 
 Rows = NDArray[np.int32]
 """Shape (runs, depth): row numbers of the rating matrix, best rank first; -1 = not in the matrix, or padding.
@@ -37,6 +37,22 @@ def covered_items(
     with_outside = np.concatenate([reached, np.zeros((1, ratings.shape[1]), dtype=np.bool_)])
     of_top: NDArray[np.bool_] = with_outside[ranked[:, :cutoff]]
     return np.asarray(of_top.any(axis=1))
+
+
+def deciding_rows(ratings: Ratings, ranked: Rows, *, cutoff: int = 20) -> NDArray[np.int32]:
+    """Shape (runs, items): the row of the passage that decides whether a run covers an item, of its first
+    `cutoff` passages the one rated highest, the first of several; -1 for one outside the pool.
+
+    >>> ratings = np.array([[4, 0], [4, 5], [1, -1]], dtype=np.int8)
+    >>> deciding_rows(ratings, np.array([[0, 1], [2, -1]], dtype=np.int32)).tolist()
+    [[0, 1], [2, 2]]
+    """
+    top = ranked[:, :cutoff]
+    if not top.shape[1]:
+        return np.full((len(top), ratings.shape[1]), -1, dtype=np.int32)
+    outside = np.full((1, ratings.shape[1]), MISSING, dtype=np.int8)
+    best = np.concatenate([ratings, outside])[top].argmax(axis=1)
+    return np.asarray(np.take_along_axis(top, best, axis=1), dtype=np.int32)
 
 
 def cover(ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4) -> NDArray[np.float64]:

@@ -274,6 +274,8 @@ class HumanGrade(models.Model):
     verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
     how = models.CharField(max_length=20, choices=How)
     is_withdrawn = models.BooleanField(default=False)
+    is_random = models.BooleanField(default=False)
+    """The cell came up by a random draw among all that a board stands on: estimates may use it."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
     """The grader whose rating the person had seen, or gave a verdict of."""
     seen_rating = models.SmallIntegerField(null=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.prediction_powered import Estimate, prediction_powered
+from grading.measures.rubric_cover import deciding_rows
 from grading.types import MIN_RATING, MISSING
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -26,7 +27,7 @@ class Verified:
     """Shape (runs,): of the cells of the first k passages; NaN without any."""
     estimates: tuple[Estimate | None, ...]
     most_deciding: int = 0
-    """Of the cells that decide whether an item counts, the most that people have seen to of one run."""
+    """Of the cells that decide whether an item counts, the most of one run that people saw to by a draw."""
 
 
 def verified(base: Basis, k: int) -> Verified:
@@ -82,20 +83,19 @@ def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[tuple[Es
 def best_cells(
     graded: TopicGrades, checked: CheckedGrades, uids: Uids, k: int, min_grade: int
 ) -> NDArray[np.float64]:
-    """Shape (3, runs, items): whether the best cell of each item reaches the grade, whether people have seen
-    to it, and whether it does by what they say. A verdict without a rating turns the grader's answer around.
+    """Shape (3, runs, items): whether the best cell of each item reaches the grade, whether people saw to
+    it by a random draw, and whether it does by what they say. A verdict without a rating turns the grader's
+    answer around.
     """
-    ratings, by_people = graded.matrix.columns(uids).ratings, checked.matrix.columns(uids).ratings
-    seen = checked.checked_in(uids)
-    outside = np.full((1, len(uids)), MISSING, dtype=np.int8)
-    top = graded.pool.ranked_rows[:, :k]
-    if not top.shape[1]:
-        return np.zeros((3, len(top), len(uids)))
-    rated = np.concatenate([ratings, outside])[top]
-    best = np.take_along_axis(top, rated.argmax(axis=1), axis=1)
+    best = deciding_rows(graded.matrix.columns(uids).ratings, graded.pool.ranked_rows, cutoff=k)
     columns = np.arange(len(uids))
-    reaches = rated.max(axis=1) >= min_grade
-    said = np.concatenate([by_people, outside])[best, columns]
+    outside = np.full((1, len(uids)), MISSING, dtype=np.int8)
+    rated, said = (
+        np.concatenate([grades.matrix.columns(uids).ratings, outside])[best, columns]
+        for grades in (graded, checked)
+    )
+    reaches = rated >= min_grade
+    seen = checked.drawn_in(uids)
     is_seen = np.concatenate([seen, np.zeros((1, len(uids)), dtype=np.bool_)])[best, columns]
     truth = np.where(said >= MIN_RATING, said >= min_grade, ~reaches)
     return np.array([reaches, is_seen, truth & is_seen], dtype=np.float64)

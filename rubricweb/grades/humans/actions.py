@@ -29,6 +29,7 @@ def rate_cell(
     seen: int,
     how: How = How.GRID,
     shown: Shown | None = None,
+    is_random: bool = False,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
@@ -36,7 +37,8 @@ def rate_cell(
     `uid` makes sending it twice harmless. Raises SaidMeanwhile or UnfitRating.
     """
     _within_scale(rating)
-    return _append(cell, by, seen, uid, _shown(shown) | {"rating": rating, "how": how})
+    said = {"rating": rating, "how": how, "is_random": is_random}
+    return _append(cell, by, seen, uid, _shown(shown) | said)
 
 
 def judge_grader(
@@ -47,6 +49,7 @@ def judge_grader(
     seen: int,
     shown: Shown,
     rating: int | None = None,
+    is_random: bool = False,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Find the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
@@ -56,7 +59,7 @@ def judge_grader(
         _within_scale(rating)
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
-    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
+    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED, "is_random": is_random}
     return _append(cell, by, seen, uid, _shown(shown) | said)
 
 
@@ -121,7 +124,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
         raise UnfitRating("There is nothing to undo: you said nothing of this cell.")
     if before is None:
         return _append(cell, by, seen, uid, {"is_withdrawn": True, "how": last.how})
-    same = ("rating", "verdict", "how", "is_withdrawn", "config_id", "seen_rating")
+    same = ("rating", "verdict", "how", "is_withdrawn", "is_random", "config_id", "seen_rating")
     return _append(cell, by, seen, uid, {name: getattr(before, name) for name in same})
 
 

@@ -39,6 +39,8 @@ class HumanGrades(TopicGrades):
 
     wrong: tuple[tuple[int, int, str, int | None], ...]
     """(config, row, uid, rating that was shown): found wrong, and nobody gave a rating."""
+    drawn: GradeMatrix
+    """The same cells: 1 where somebody rated a cell that came up by a random draw, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,13 @@ class CheckedGrades(TopicGrades):
 
     checked: GradeMatrix
     """The same cells: 1 where a person rated or gave a verdict, else 0."""
+
+    drawn: GradeMatrix
+    """1 where the cell came up by a random draw, else 0; other cells too than the grader's."""
+
+    def drawn_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Shape (passages, items): of the cells that people saw to, those that were drawn at random."""
+        return (self.drawn.columns(uids).ratings == 1) & self.checked_in(uids)
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
         """Shape (passages, items): which cells of these items a person has seen to."""
@@ -103,14 +112,17 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
             cells.setdefault((row_of[row.passage_id], row.revision.uid), []).append(row)
     uids = tuple(dict.fromkeys(uid for _, uid in cells))
     ratings = np.full((len(topic.doc_ids), len(uids)), MISSING, dtype=np.int8)
+    drawn = np.zeros_like(ratings)
     wrong: list[tuple[int, int, str, int | None]] = []
     for (passage, uid), said in cells.items():
         rating = decided(said)
+        drawn[passage, uids.index(uid)] = any(row.is_random for row in said)
         if rating is None:
             wrong += [(row.config_id, passage, uid, row.seen_rating) for row in said if row.config_id]
         else:
             ratings[passage, uids.index(uid)] = rating
-    return HumanGrades(topic, GradeMatrix(topic.query_id, topic.doc_ids, uids, ratings), tuple(wrong))
+    grades, random = (GradeMatrix(topic.query_id, topic.doc_ids, uids, cells) for cells in (ratings, drawn))
+    return HumanGrades(topic, grades, tuple(wrong), random)
 
 
 def decided(said: Iterable[HumanGrade]) -> int | None:
@@ -139,4 +151,5 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
         graded.pool,
         GradeMatrix(query_id, doc_ids, uids, ratings),
         GradeMatrix(query_id, doc_ids, uids, checked),
+        human.drawn,
     )

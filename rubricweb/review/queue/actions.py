@@ -89,6 +89,7 @@ def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, populat
         assessors=plan.assessors,
         seed=seed,
         population=population,
+        is_representative=choice.is_representative,
         grader=f"{choice.rater.name} ({choice.rater.prompt_classes})"[:200],
         by=by,
     )
@@ -208,7 +209,10 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     is_first = turn.rating is None
     how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
     shown = None if how == How.BLIND else shown_beside(cell)
-    humans.rate_cell(saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, uid=uid)
+    is_random = cell.is_random and cell.campaign.is_representative
+    humans.rate_cell(
+        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, is_random=is_random, uid=uid
+    )
     turn.rating = rating if is_first else turn.rating
     turn.comment = comment
     return _hand_in(turn, State.SUBMITTED, uid)

@@ -34,6 +34,7 @@ class Campaign(models.Model):
         HIGH = "high", "graded at the threshold or above"
         UNSURE = "unsure", "failed or unsure"
         DISAGREEING = "disagreeing", "graders disagree, or grader and judgment"
+        DECIDING = "deciding", "those that decide a run's Rubric-Cover"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")
@@ -53,6 +54,8 @@ class Campaign(models.Model):
     """Of every draw: the random cells, and who is blind where modes are mixed."""
     population = models.PositiveIntegerField()
     """Cells that met the choice; the campaign's own are drawn from these."""
+    is_representative = models.BooleanField(default=False)
+    """Its random cells are drawn from all that a board of the bank stands on: estimates may use them."""
     grader = models.CharField(max_length=200, blank=True)
     """Whose ratings the choice and the order stand on, in words."""
     is_standing = models.BooleanField(default=False)

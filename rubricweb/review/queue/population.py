@@ -42,6 +42,13 @@ class Choice:
     """How many cells; None for all."""
     random_share: float = 0.2
 
+    @property
+    def is_representative(self) -> bool:
+        """What is drawn at random of it stands for every cell that a board of the bank stands on."""
+        items = self.bank.items.active()
+        rest = items.exclude(topic__in=self.topics) | items.exclude(kind__in=[str(k) for k in self.kinds])
+        return self.cells in {Taken.ALL, Taken.DECIDING} and not rest.exists()
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenCell:
@@ -85,7 +92,7 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
     """Draw and order the cells."""
     gathered = Gathered(choice)
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
-    masks = [_taken(sheet.cells, choice.cells) for sheet in sheets]
+    masks = [_taken(sheet, choice) for sheet in sheets]
     places = [
         (number, int(row), int(column))
         for number, mask in enumerate(masks)
@@ -112,7 +119,10 @@ def _drawn(scores: Floats, choice: Choice, seed: int) -> Drawn:
     return ordering.draw(scores, size=size, random_share=share, seed=seed)
 
 
-def _taken(cells: Cells, which: Campaign.Cells) -> ordering.Mask:
+def _taken(sheet: Sheet, choice: Choice) -> ordering.Mask:
+    cells, which = sheet.cells, choice.cells
+    if which == Taken.DECIDING:
+        return _deciding(sheet, choice.cutoff)
     if which == Taken.HIGH:
         return cells.high
     if which == Taken.UNSURE:
@@ -120,6 +130,15 @@ def _taken(cells: Cells, which: Campaign.Cells) -> ordering.Mask:
     if which == Taken.DISAGREEING:
         return ordering.disagreeing(cells)
     return np.ones(cells.ratings.shape, dtype=np.bool_)
+
+
+def _deciding(sheet: Sheet, cutoff: int) -> ordering.Mask:
+    """The cells on which it hangs whether some run covers an item."""
+    best = rubric_cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
+    found = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
+    runs, columns = np.nonzero(best >= 0)
+    found[best[runs, columns], columns] = True
+    return found
 
 
 def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, bool]) -> ChosenCell:

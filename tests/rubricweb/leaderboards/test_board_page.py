@@ -129,12 +129,13 @@ def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
 
 
 def test_verified_cells_have_a_column(made, viewer, assessor, client_of):
-    rate_cell(Cell.of(made.items["t1"][0], made.passages["d1"]), rating=5, by=assessor, seen=0)
+    cell = Cell.of(made.items["t1"][0], made.passages["d1"])
+    rate_cell(cell, rating=5, by=assessor, seen=0, is_random=True)
     response = client_of(viewer).get(BOARD)
 
     assert "People have seen to 1 of 8 cells." in text_of(response)
     assert "takes 30 of the cells" in text_of(response)
-    assert "seen to more than 1." in text_of(response)
+    assert "rated more than 1 such." in text_of(response)
     assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "100 %", "20 %", "2"]
     humans = client_of(viewer).get(BOARD, {"source": "humans"})
     assert "ratings people only" in text_of(humans)

@@ -173,7 +173,8 @@ def test_too_few_verified_cells_make_no_estimate(made, spec, assessor):
     assert {row.estimate for row in selectors.board(spec).rows} == {None}
 
 
-def test_verified_cells_make_an_estimate(collection, assessor):
+@pytest.mark.parametrize("is_random", [True, False])
+def test_verified_cells_make_an_estimate(collection, assessor, is_random):
     """One run, 20 topics of 2 items, whose best cells the grader rates 5; people find a quarter wrong."""
     bank = factories.gradable(collection, topics=20, passages=2, items=2)
     config, run = factories.lexical_config(), factories.RunFactory(collection=collection)
@@ -185,12 +186,15 @@ def test_verified_cells_make_an_estimate(collection, assessor):
         cell, shown = Cell.of(item, passage), Shown(config, 5)
         if number % 4 == 0:
             verdict = HumanGrade.Verdict.WRONG
-            judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown)
+            judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown, is_random=is_random)
         else:
-            rate_cell(cell, rating=4, by=assessor, seen=0)
+            rate_cell(cell, rating=4, by=assessor, seen=0, is_random=is_random)
     (row,) = selectors.board(BoardSpec(collection, config, bank, QUESTIONS, Measure())).rows
 
     assert (row.score, row.verified) == (1, 1)
+    if not is_random:
+        assert row.estimate is None
+        return
     assert row.estimate.value == pytest.approx(0.75)
     assert 0.1 < row.estimate.half_width < 0.2
     assert (row.estimate.verified, row.estimate.cells) == (40, 40)
