@@ -1,0 +1,103 @@
+"""Adjudication in Chromium: decide by keys, and two adjudicators on one cell."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from grading.types import ItemKind
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.review.adjudication.models import Decision
+from rubricweb.review.queue.actions import Plan, open_campaign, rate
+from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.population import Choice
+from rubricweb.review.selectors.raters import raters
+
+
+@pytest.fixture
+def inbox(places) -> str:
+    """Three cells that two assessors rated 5 and 0, and one that both rated 3."""
+    set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
+    kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
+    choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=4)
+    plan = Plan("Two each", Campaign.Mode.BLIND, 2)
+    campaign = open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
+    for username, rating in (("assessor", 5), ("viewer", 0)):
+        person = User.objects.get(username=username)
+        for number in range(4):
+            cell = take(campaign, person, count=1)[0].cell
+            said = {"rating": 3 if number == 3 else rating, "by": person, "seen": 0}
+            rate(cell, uid=uuid4(), comment=f"why {rating}", **said)
+    return reverse("review:adjudication", args=[places.collection.slug])
+
+
+def begin(page: Page, inbox: str) -> None:
+    page.goto(inbox)
+    with page.expect_navigation():  # until it is loaded, scripts and all
+        page.get_by_role("link", name="Begin").click()
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 3")
+
+
+def test_deciding_by_keys(people, inbox):
+    page = people.sign_in("developer")
+    page.goto(inbox)
+    page.get_by_role("button", name="Accept unanimous (1)").click()
+    expect(page.locator("#toasts")).to_contain_text("1 unanimous cell accepted.")
+    begin(page, inbox)
+    page.keyboard.press("c")
+    page.keyboard.type("The second sentence says so.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("4")
+    expect(page.locator("#toasts")).to_contain_text("Decided: 4.")
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
+    with page.expect_navigation():
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#case")).to_contain_text("Conflict 2 of 2")
+    page.keyboard.press("1")
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 1")
+    page.keyboard.press("0")
+    expect(page.get_by_role("heading", name="No conflict")).to_be_visible()
+    assert sorted(Decision.objects.values_list("rating", flat=True)) == [0, 1, 3, 4]
+    assessor = people.sign_in("assessor")
+    assessor.goto(inbox.replace("adjudication", "overruled"))
+    expect(assessor.get_by_text("The second sentence says so.")).to_be_visible()
+    expect(assessor.get_by_role("article")).to_have_count(3)
+
+
+def test_two_adjudicators_on_one_cell(people, inbox):
+    first, second = people.sign_in("developer"), people.sign_in("organizer")
+    begin(first, inbox)
+    begin(second, inbox)
+    first.keyboard.press("4")
+    expect(first.locator("#toasts")).to_contain_text("Decided: 4.")
+    second.keyboard.press("c")
+    second.keyboard.type("It does not.")
+    second.keyboard.press("Tab")
+    second.keyboard.press("0")
+    merge = second.get_by_role("alert")
+    expect(merge).to_contain_text("Developer decided this cell while you looked at it")
+    expect(merge.get_by_role("region", name="Theirs")).to_contain_text("4")
+    expect(merge.get_by_role("region", name="Mine")).to_contain_text("It does not.")
+    assert Decision.objects.get().rating == 4
+    merge.get_by_role("button", name="Decide mine over it").click()
+    expect(second.locator("#toasts")).to_contain_text("Decided: 0.")
+    assert list(Decision.objects.order_by("number").values_list("rating", flat=True)) == [4, 0]
+
+
+def test_withdrawing_by_key(people, inbox):
+    page = people.sign_in("developer")
+    begin(page, inbox)
+    page.keyboard.press("4")
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
+    page.goto(f"{inbox}?state=decided")
+    with page.expect_navigation():
+        page.get_by_role("link", name="Look through").click()
+    page.keyboard.press("z")
+    expect(page.locator("#toasts")).to_contain_text("Decision withdrawn.")
+    assert Decision.objects.get().withdrawn_at is not None

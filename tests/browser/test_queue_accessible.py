@@ -1,0 +1,81 @@
+"""Queue, adjudication and agreement: axe, light and dark, wide and on a telephone; what is announced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from grading.types import ItemKind
+from rubricweb.accounts.models import User
+from rubricweb.review.adjudication.actions import decide
+from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.queue.actions import Plan, open_campaign, rate
+from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.population import Choice
+from rubricweb.review.selectors.raters import raters
+from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+
+
+@pytest.fixture
+def campaign(places) -> Campaign:
+    """Mixed modes, two a cell; organizer and assessor rated two cells each, one of which is decided."""
+    kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
+    choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=8)
+    organizer = User.objects.get(username="organizer")
+    campaign = open_campaign(choice, Plan("Second look", Campaign.Mode.MIXED, 2), by=organizer, seed=5)
+    for username, rating in (("organizer", 5), ("assessor", 0)):
+        person = User.objects.get(username=username)
+        for _ in range(3):
+            cell = take(campaign, person, count=1)[0].cell
+            rate(cell, rating=rating, by=person, seen=0, uid=uuid4(), comment="see the last line")
+    place = Place(cell.topic_id, cell.revision_id, cell.passage_id)
+    decide(place, rating=3, by=User.objects.get(username="developer"), seen=0, reason="Half of it is there.")
+    return campaign
+
+
+@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
+def inspector(request, people) -> Iterator[Inspector]:
+    found = Inspector(people.sign_in("organizer", viewport=request.param))
+    yield found
+    assert not found.problems, "\n".join(found.problems)
+
+
+def test_pages(inspector, campaign):
+    slug = campaign.collection.slug
+    done = campaign.turns.filter(person__username="organizer", state="submitted").first().cell_id
+    conflict = campaign.cells.get(order=1)
+    for name, more in {
+        "campaigns": (),
+        "campaign-new": (),
+        "campaign": (campaign.pk,),
+        "queue": (campaign.pk,),
+        "queue-cell": (campaign.pk, done),
+        "adjudication": (),
+        "case": (conflict.revision_id, conflict.passage_id),
+        "overruled": (),
+        "agreement": (),
+    }.items():
+        inspector.open(reverse(f"review:{name}", args=[slug, *more]))
+        inspector.inspect(name)
+
+
+def test_every_card_is_announced_and_has_the_focus(people, campaign):
+    page = people.sign_in("organizer")
+    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    said = page.get_by_role("status").and_(page.locator("#queue-said"))
+    expect(said).to_have_attribute("aria-live", "polite")
+    before = page.locator("#queue-card > article").get_attribute("data-cell")
+    page.get_by_role("button", name="4, answers it, with small gaps").focus()
+    page.keyboard.press("Enter")
+    expect(said).to_contain_text("rated 4")
+    card = page.locator("#queue-card > article")
+    expect(card).to_be_focused()
+    if card.get_attribute("data-cell") == before:  # drawn as blind: it shows the grader's rating first
+        page.keyboard.press("Enter")
+    expect(card).to_be_focused()
+    expect(said).to_contain_text("Cell 5 of 8")
