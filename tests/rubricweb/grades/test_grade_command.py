@@ -11,10 +11,12 @@ from django.core.management import CommandError, call_command
 
 from rubricweb.core import queue
 from rubricweb.core.queue import WorkerBeat
+from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades import actions
+from rubricweb.grades.configs import spec_of
 from rubricweb.grades.management.commands import grade as command
 from rubricweb.grades.models import Grade, GradingJob
-from tests.factories import BankFactory, gradable, grade, lexical_config
+from tests.factories import STRICT, BankFactory, CollectionFactory, gradable, grade, lexical_config
 from tests.rubricweb.grades.workers import workers
 
 LEXICAL = ("--llm", "lexical", "--prompt-class", "LexicalBaseline")
@@ -121,6 +123,20 @@ def test_what_it_does_not_know_it_lists(bank, arguments, words):
         run(*LEXICAL, *arguments)
     assert words in str(refused.value)
     assert not GradingJob.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["Thomas", "QuestionSelfRatedPromptWithReminder", STRICT.prompt_id])
+def test_it_asks_every_prompt_that_the_settings_offer(bank, collection, name):
+    save_prompt(collection, STRICT, by=None)
+    run("--llm", "google/flan-t5-large", "--prompt-class", name)
+    spec = spec_of(GradingJob.objects.get().config)
+    assert name in {spec.prompt.prompt_id, spec.prompt_class}
+
+
+def test_an_own_prompt_of_another_collection_is_unknown(bank):
+    save_prompt(CollectionFactory(), STRICT, by=None)
+    with pytest.raises(CommandError, match="does not ask"):
+        run("--llm", "google/flan-t5-large", "--prompt-class", STRICT.prompt_id)
 
 
 def test_an_unknown_collection_is_listed(bank):

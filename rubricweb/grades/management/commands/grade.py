@@ -15,8 +15,9 @@ from grading.graders import registry
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.prompts import asked_prompts, named, own_prompts
 from rubricweb.grades import actions
-from rubricweb.grades.configs import config_for
+from rubricweb.grades.configs import config_of, spec_for
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import left_to_start, missing_cells
 from rubricweb.grades.engine.price import price
@@ -39,7 +40,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
-        parser.add_argument("--prompt-class", required=True, metavar="C")
+        parser.add_argument("--prompt-class", required=True, metavar="C", help="or the id of an own prompt")
         parser.add_argument("--llm", required=True, metavar="L", help="model name; lexical for the baseline")
         parser.add_argument("--backend", metavar="B", help="grader back-end (default: the one that asks L)")
         parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
@@ -52,7 +53,7 @@ class Command(BaseCommand):
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = _collection(slug)
-        config = _config(options["backend"], options["llm"], options["prompt_class"])
+        config = _config(collection, options["backend"], options["llm"], options["prompt_class"])
         scope: Scope = {
             "topics": _topics(collection, options["topic"]),
             "items": _items(collection, options["bank"]),
@@ -154,16 +155,18 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
     return items
 
 
-def _config(backend: str | None, llm: str, prompt_class: str) -> GraderConfig:
+def _config(collection: Collection, backend: str | None, llm: str, name_of_prompt: str) -> GraderConfig:
     """Refuses what no worker could run, before a job is made of it."""
     try:
-        name = backend or registry.backend_for(llm, prompt_class)
+        name = backend or registry.backend_for(llm, name_of_prompt)
         if name not in registry.BACKENDS:
             raise UnknownGrader(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
-        asked = registry.BACKENDS[name].prompt_classes
-        if prompt_class not in asked:
-            raise CommandError(f"{name} does not ask {prompt_class!r}; it asks: {_listed(asked)}")
-        return config_for(name, llm, prompt_class)
+        asker = registry.BACKENDS[name]
+        own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
+        asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
+        if name_of_prompt not in asked:
+            raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
+        return config_of(spec_for(name, llm, asked[name_of_prompt], asked_prompts(collection)))
     except GradingError as error:
         raise CommandError(str(error)) from error
 
