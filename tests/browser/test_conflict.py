@@ -9,6 +9,8 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 
+pytestmark = pytest.mark.concurrent
+
 FIRST = "Which pigment makes maples red?"
 SECOND = "What lets a maple turn red?"
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
+
+pytestmark = pytest.mark.concurrent
 
 LOST_STREAM = "[object Event]"
 """So htmx writes a lost stream on the console, and opens a new one."""

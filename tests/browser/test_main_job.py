@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+pytestmark = pytest.mark.concurrent
+
 DASH = "\N{EN DASH}"
 WORDING = "Which pigment makes autumn leaves look red?"
 

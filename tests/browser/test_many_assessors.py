@@ -22,6 +22,8 @@ from rubricweb.review.selectors.raters import raters
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb.review.assessors import Assessor
 
+pytestmark = pytest.mark.concurrent
+
 CLIENTS = 20
 WRITES = 15
 
