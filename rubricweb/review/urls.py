@@ -10,8 +10,8 @@ from rubricweb.review.overview.urls import urlpatterns as overview
 from rubricweb.review.queue.urls import urlpatterns as queue
 from rubricweb.review.spurious.urls import urlpatterns as spurious
 from rubricweb.review.uncovered.urls import urlpatterns as uncovered
-from rubricweb.review.views_saved.urls import urlpatterns as saved_views
 from rubricweb.review.verify.urls import urlpatterns as verify
+from rubricweb.review.views_saved.urls import urlpatterns as saved_views
 
 app_name = "review"
 urlpatterns = [

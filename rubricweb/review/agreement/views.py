@@ -25,7 +25,8 @@ def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
     view = selectors.agreement(
         collection, rater, which=form.counted, campaign=form.chosen, shows_names=form.shows_names
     )
-    context = {"collection": collection, "section": "review", "tab": "agreement", "form": form, "view": view, "rater": rater}
+    place = {"collection": collection, "section": "review", "tab": "agreement"}
+    context = place | {"form": form, "view": view, "rater": rater}
     return page_or_part(request, "review/agreement/agreement.html", context, part="agreement")
 
 

@@ -50,7 +50,8 @@ def says(result) -> None:
 
 
 def broken(pair) -> GradeFailure:
-    return GradeFailure(pair.item.item_id, pair.passage.passage_id, "gateway down", error_class=ErrorClass.SERVER)
+    cell = (pair.item.item_id, pair.passage.passage_id)
+        return GradeFailure(*cell, "gateway down", error_class=ErrorClass.SERVER)
 
 
 def run(job: GradingJob) -> GradingJob:
