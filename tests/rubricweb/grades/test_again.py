@@ -51,7 +51,7 @@ def says(result) -> None:
 
 def broken(pair) -> GradeFailure:
     cell = (pair.item.item_id, pair.passage.passage_id)
-        return GradeFailure(*cell, "gateway down", error_class=ErrorClass.SERVER)
+    return GradeFailure(*cell, "gateway down", error_class=ErrorClass.SERVER)
 
 
 def run(job: GradingJob) -> GradingJob:
