@@ -10,6 +10,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
 from rubricweb.grades.humans.errors import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.review.queue.veil import is_veiled
 from rubricweb.review.selectors.raters import Rater
 
 
@@ -53,7 +54,8 @@ def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
     cell = Cell.of(item, passage)
     last = said_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    others = tuple(row for row in latest(cell) if row.by_id != reader.pk)
+    is_hidden = is_veiled(reader, item.topic, cell.revision_id, cell.passage_id)
+    others = () if is_hidden else tuple(row for row in latest(cell) if row.by_id != reader.pk)
     return Sayings(mine, last.number if last is not None else 0, others)
 
 

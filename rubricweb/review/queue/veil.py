@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from numpy.typing import NDArray
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -22,6 +26,24 @@ def veiled(person: User, topic: Topic) -> Veiled:
     Topic developers and organizers see everything but what they have taken or were named for.
     """
     return _veiled(person, topic.collection, CampaignCell.objects.filter(topic=topic))
+
+
+def is_veiled(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
+    """Whether this cell is one of them."""
+    here = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
+    return bool(_veiled(person, topic.collection, here))
+
+
+def veil_mask(
+    person: User, topic: Topic, passages: Sequence[int], revisions: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Shape (passages, revisions): which cells of a sheet are among them."""
+    mask = np.zeros((len(passages), len(revisions)), dtype=np.bool_)
+    if hidden := veiled(person, topic):
+        row_of = {pk: row for row, pk in enumerate(passages)}
+        for column, revision in enumerate(revisions):
+            mask[[row_of[p] for r, p in hidden if r == revision and p in row_of], column] = True
+    return mask
 
 
 def veiled_in(person: User, collection: Collection) -> Veiled:

@@ -17,6 +17,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
+from rubricweb.review.queue.veil import veil_mask
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
@@ -135,6 +136,8 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
         older=layers.older_of(graded, asked, [words.get(one.pk, set()) - {one.uid} for one in items]),
         mine=layers.mine_of(said, [column.revision_pk for column in items], pool.passage_pks),
     )
+    hidden = veil_mask(reader, topic, pool.passage_pks, [column.revision_pk for column in items])
+    sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
     return Board(collection, pool, measured, sheet, said, rater, query)
 

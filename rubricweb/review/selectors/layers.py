@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -13,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.humans import corrected, human_matrices
+from rubricweb.grades.humans import Source, corrected, human_matrices
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.selectors.raters import Rater
@@ -119,6 +119,19 @@ def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
 
 def people_of(found: Layers, asked: Sequence[Asked]) -> Ratings:
     return found.people.matrix.columns([one.uid for one in asked]).ratings
+
+
+def under_veil(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
+    """Without what others said of the cells that the reader shall still rate independently."""
+    if not hidden.any():
+        return sheet
+    instead = MISSING if source is Source.HUMANS else sheet.graded
+    return replace(
+        sheet,
+        ratings=np.where(hidden, instead, sheet.ratings).astype(np.int8),
+        people=np.where(hidden, MISSING, sheet.people).astype(np.int8),
+        checked=sheet.checked & ~hidden,
+    )
 
 
 def checked_of(found: Layers, asked: Sequence[Asked], passages: int) -> Mask:

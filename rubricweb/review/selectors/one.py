@@ -16,6 +16,7 @@ from rubricweb.grades.humans.matrices import decided
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import open_counts
+from rubricweb.review.queue.veil import is_veiled
 from rubricweb.review.selectors.choices import GridQuery
 from rubricweb.review.selectors.grid import Board, columns_of, graded_by_kind
 from rubricweb.review.selectors.layers import CheckedSheet, Said, confidences_of
@@ -35,6 +36,8 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     config = rater.by_kind.get(column.kind)
     grades = graded_by_kind(collection, topic, rater).get(column.kind)
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
+    if is_veiled(reader, topic, column.revision_pk, passage):
+        events = events.filter(by=reader)
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
     sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from uuid import uuid4
 
-from rubricweb.review.queue.actions import assign_cells, close_campaign, saying_of
+import pytest
+from django.urls import reverse
+
+from rubricweb.review.cells.sayings import sayings
+from rubricweb.review.queue.actions import assign_cells, close_campaign, rate, saying_of
 from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.veil import veiled, veiled_in
 from tests.rubricweb.review.queue.conftest import rate_next
@@ -53,3 +58,33 @@ def test_assigned_cells_are_veiled_from_that_person_only(
     close_campaign(campaign, by=owner)
     assert veiled_in(assessor, bank.collection) == places(campaign)
     assert veiled_in(second, bank.collection) == set()
+
+
+class TestGrid:
+    """What others said shows in the grid only once one has rated oneself."""
+
+    @pytest.fixture
+    def cell(self, campaign_of, second):
+        """Rated 0 by another; the grader says 4."""
+        return rate_next(campaign_of(mode="blind", assessors=2), second, 0).cell
+
+    def grid(self, cell, client, source: str = "corrected") -> str:
+        place = [cell.campaign.bank_id, cell.topic_id]
+        return client.get(f"{reverse('review:grid', args=place)}?source={source}").content.decode()
+
+    def grade_in(self, html: str, cell) -> str:
+        return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
+
+    def test_the_cell_is_veiled_until_rated(self, cell, client_of, assessor, developer):
+        client = client_of(assessor)
+        assert self.grade_in(self.grid(cell, client), cell) == "4"
+        assert self.grade_in(self.grid(cell, client, "humans"), cell) == "missing"
+        assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
+        rate(cell, rating=0, by=assessor, seen=0, uid=uuid4())
+        assert self.grade_in(self.grid(cell, client), cell) == "0"
+
+    def test_so_is_its_panel(self, cell, assessor, developer):
+        assert sayings(cell.item, cell.passage, assessor).others == ()
+        assert [one.rating for one in sayings(cell.item, cell.passage, developer).others] == [0]
+        rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
+        assert [one.rating for one in sayings(cell.item, cell.passage, assessor).others] == [0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from uuid import uuid4
 
 import pytest
@@ -193,13 +192,13 @@ def test_blind_cells_give_nothing_away_until_rated(blind, client_of, assessor):
     assert "<mark>" not in html
     assert ANSWER not in html.replace("Birches turn yellow because carotenoids remain.", "")
     assert "by the grader" not in html
-    assert "77" not in re.sub(r'(value|id|action|href|for|data-\w+)="[^"]*"', "", html)
+    assert "confidence" not in html
     cell = Turn.objects.filter(person=assessor).order_by("order").first().cell
     after = client.post(at("queue-cell", blind, cell.pk), send(2))
     assert after.url == at("queue-cell", blind, cell.pk)
     seen = client.get(after.url).content.decode()
     assert "by the grader" in seen
-    assert ANSWER in seen
+    assert ANSWER in seen or "Its answer is marked in the passage." in seen
     assert "Keep 2" in seen
     assert seen.count("by the grader") == 1  # not of the next cell
 
