@@ -180,3 +180,9 @@ def address_kept(request: HttpRequest) -> dict[str, str]:
     """How links keep the chosen grader and version: behind an address, and before more parameters."""
     kept = urlencode({name: request.GET[name] for name in ("grader", "version") if name in request.GET})
     return {"suffix": f"?{kept}" if kept else "", "joiner": f"?{kept}&" if kept else "?"}
+
+
+def kept_fields(address: QueryDict) -> list[tuple[str, str]]:
+    """The grid that an address shows, without its window, and what is ticked there: for hidden fields."""
+    kept = {*GridForm.base_fields, "hide", "passage", "item"} - {"at", "page", "columns"}
+    return [(name, value) for name, values in address.lists() if name in kept for value in values]

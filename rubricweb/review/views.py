@@ -10,7 +10,7 @@ from rubricweb.banks.access import bank_topic_for
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.review import selectors
-from rubricweb.review.forms import GridForm, TopicsForm, address_kept
+from rubricweb.review.forms import GridForm, TopicsForm, address_kept, kept_fields
 from rubricweb.review.views_saved.selectors import views_of
 
 PAGE_TOPICS = 200
@@ -76,6 +76,7 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         "form": form,
         "rater": rater,
         "query": query,
+        "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "views": views_of(request.user, bank.collection),
         **address_kept(request),

@@ -30,7 +30,7 @@ class BulkForm(forms.Form):
     deed = forms.ChoiceField(choices=Deed.choices)
     cells = forms.IntegerField(min_value=0)
     uid = forms.UUIDField()
-    person = forms.ModelChoiceField(User.objects.none(), required=False)
+    person = forms.ModelChoiceField(User.objects.none(), required=False, empty_label="choose…")
 
     def offer(self, collection: Collection) -> None:
         """Give cells to those who may rate them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
 from uuid import uuid4
 
 from django.contrib import messages
@@ -21,7 +22,7 @@ from rubricweb.grades import humans
 from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkForm, Deed, selection
 from rubricweb.review.bulk.plans import Plan, plan
-from rubricweb.review.forms import GridForm, address_kept
+from rubricweb.review.forms import GridForm, address_kept, kept_fields
 from rubricweb.review.queue.actions import assign_cells
 
 PAGE = "review/bulk/bulk.html"
@@ -40,7 +41,13 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     form = BulkForm(request.POST or None, initial={"uid": uuid4(), "cells": len(found.cells)})
     form.offer(bank.collection)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
-    context |= {"plan": found, "form": form, "rater": rater, "kept": _kept(address), **address_kept(request)}
+    context |= {
+        "plan": found,
+        "form": form,
+        "rater": rater,
+        "kept": kept_fields(address),
+        **address_kept(request),
+    }
     if request.method != "POST":
         return page_or_part(request, PAGE, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, found, form):
@@ -100,15 +107,5 @@ def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, ob
     if request.htmx:
         done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
         return page_or_part(request, PAGE, context | done, part="plan")
-    kept = _kept(request.POST)
-    query = "&".join(f"{name}={value}" for name, value in kept if name not in {"passage", "item"})
+    query = urlencode([pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}])
     return redirect(f"{reverse('review:grid', args=[bank.pk, topic.pk])}?{query}")
-
-
-def _kept(address: dict[str, str]) -> list[tuple[str, str]]:
-    """The grid's address and the ticks, for forms."""
-    names = [name for name in GridForm.base_fields if name not in {"at", "page", "columns"}]
-    lists = address.lists() if hasattr(address, "lists") else []
-    return [
-        (name, one) for name, said in lists if name in {*names, "hide", "passage", "item"} for one in said
-    ]

@@ -105,3 +105,20 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     assert "holds other cells by now" in response.content.decode()
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
+
+
+def test_the_grid_hands_its_filters_on(autumn, assessor, client_of):
+    """Also the filter of items, whose name is that of a method of the address."""
+    address = {"show": "failed", "items": "all", "hide": autumn.items[0].pk, "page": 1}
+    response = client_of(assessor).get(autumn.grid, address)
+    assert response.context["kept"] == [
+        ("show", "failed"),
+        ("items", "all"),
+        ("hide", str(autumn.items[0].pk)),
+    ]
+    assert '<input type="hidden" name="items" value="all">' in response.content.decode()
+
+
+def test_without_htmx_it_goes_back_to_the_same_grid(autumn, assessor, client_of):
+    said = {"show": "uncovered", **ticks(autumn, ["d2"], [0]), **deed(autumn, "right", 1)}
+    assert client_of(assessor).post(at(autumn), said).url == f"{autumn.grid}?show=uncovered"
