@@ -27,7 +27,7 @@ MEANINGS = (
     (1, "hardly has to do with it"),
     (0, "does not answer it"),
 )
-WORDS = {"meanings": MEANINGS, "reasons": REASONS}
+WORDS = {"section": "review", "tab": "queue", "meanings": MEANINGS, "reasons": REASONS}
 
 
 @require_safe
@@ -177,8 +177,6 @@ def _desk(
 ) -> HttpResponse:
     context = {
         "collection": campaign.collection,
-        "section": "review",
-        "tab": "queue",
         "campaign": campaign,
         "desk": selectors.desk(campaign, request.user, cell=cell),
         "looked_at": cell,
