@@ -69,13 +69,8 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     form.offer_versions(bank)
     query = form.query()
     context = {
-        "collection": bank.collection,
-        "section": "topics",
-        "bank": bank,
-        "topic": topic,
-        "form": form,
-        "rater": rater,
-        "query": query,
+        **{"collection": bank.collection, "section": "topics", "bank": bank, "topic": topic},
+        **{"form": form, "rater": rater, "query": query},
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "views": views_of(request.user, bank.collection),
