@@ -68,9 +68,11 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     form.offer_runs(selectors.run_tags(bank.collection))
     form.offer_versions(bank)
     query = form.query()
-    context = {
-        **{"collection": bank.collection, "section": "topics", "bank": bank, "topic": topic},
-        **{"form": form, "rater": rater, "query": query},
+    place = {"collection": bank.collection, "section": "topics", "bank": bank, "topic": topic}
+    context = place | {
+        "form": form,
+        "rater": rater,
+        "query": query,
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "views": views_of(request.user, bank.collection),
