@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -24,6 +24,7 @@ from rubricweb.review.bulk.forms import BulkForm, Deed, selection
 from rubricweb.review.bulk.plans import Plan, plan
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
 from rubricweb.review.queue.actions import assign_cells
+from rubricweb.review.selectors.raters import Rater
 
 PAGE = "review/bulk/bulk.html"
 
@@ -33,26 +34,25 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """What the selected cells are, with count and price; POST grades them, finds them right, assigns them."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_ASSESS)
     address = request.POST if request.method == "POST" else request.GET
-    grid = GridForm(address)
-    rater = grid.offer(selectors.raters(bank))
-    grid.offer_runs(selectors.run_tags(bank.collection))
-    grid.offer_versions(bank)
-    found = plan(bank, topic, rater, grid.query(), selection(address), reader=request.user)
-    form = BulkForm(request.POST or None, initial={"uid": uuid4(), "cells": len(found.cells)})
+    rater, found = _plan(request, bank, topic, address)
+    form = BulkForm(request.POST or None, initial={"uid": uuid4()})
     form.offer(bank.collection)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
-    context |= {
-        "plan": found,
-        "form": form,
-        "rater": rater,
-        "kept": kept_fields(address),
-        **address_kept(request),
-    }
+    context |= {"plan": found, "form": form, "rater": rater}
+    context |= {"kept": kept_fields(address), **address_kept(request)}
     if request.method != "POST":
         return page_or_part(request, PAGE, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, found, form):
         return form_response(request, PAGE, context, part="plan")
     return _after(request, bank, topic, context)
+
+
+def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, Plan]:
+    form = GridForm(address)
+    rater = form.offer(selectors.raters(bank))
+    form.offer_runs(selectors.run_tags(bank.collection))
+    form.offer_versions(bank)
+    return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)
 
 
 def _is_done(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
