@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from hypothesis import settings
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -13,6 +14,10 @@ from rubricweb.grades import matrices
 from rubricweb.grades.engine import price
 from rubricweb.grades.humans import matrices as human_matrices
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+
+# A busy machine is no failure.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,7 @@ def opened(page: Page, address: str) -> str:
     page.goto(address)
     page.locator("#passages tbody th a").first.click()
     expect(page.get_by_text("Passage 1 of")).to_be_visible()
+    page.wait_for_load_state()  # keys pressed before its scripts run are lost
     return page.locator("#passage-text").input_value()
 
 
