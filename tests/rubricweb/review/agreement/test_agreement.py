@@ -71,7 +71,7 @@ class TestAgreement:
         assert (view.overall.cells, view.overall.people) == (12, 2)
         assert view.with_grader == ()
 
-    def test_each_with_the_grader(self, campaign, collection, bank, assessor):
+    def test_each_with_the_grader(self, campaign, collection, bank, assessor, second):
         """The grader rated every cell 4."""
         view = agreement(collection, raters(bank)[0], shows_names=True)
         same = {row.first: row.same for row in view.with_grader}
@@ -164,7 +164,7 @@ class TestPage:
         client = client_of(developer)
         html = client.get(address).content.decode()
         assert pseudonym(campaign.collection, assessor.pk) in html
-        assert ">Ana<" in client.get(f"{address}?names=1").content.decode()
+        assert f">{assessor}<" in client.get(f"{address}?names=1").content.decode()
         odd = client.get(f"{address}?campaign=99&which=nonsense&grader=x")
         assert odd.status_code == 200
 
