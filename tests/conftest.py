@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from factory.base import FactoryMetaClass
 from hypothesis import settings
 
 from rubricweb.accounts.models import User
@@ -13,6 +14,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
 from rubricweb.grades.engine import price
 from rubricweb.grades.humans import matrices as human_matrices
+from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 
 # A busy machine is no failure.
@@ -27,6 +29,14 @@ def empty_caches():
     matrices._cache.clear()
     human_matrices._cache.clear()
     price._passage_chars.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def same_names():
+    """Each test has the same people, topics and passages, whatever ran before it."""
+    for made in vars(factories).values():
+        if isinstance(made, FactoryMetaClass) and not made._meta.abstract:
+            made.reset_sequence(0, force=True)
 
 
 @pytest.fixture

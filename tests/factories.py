@@ -79,7 +79,7 @@ class TopicFactory(factory.django.DjangoModelFactory[Topic]):
 
     collection = factory.SubFactory(CollectionFactory)
     position = factory.Sequence(lambda n: n)
-    query_id = factory.Sequence(lambda n: f"t{n}")
+    query_id = factory.Sequence(lambda n: f"topic{n}")
     text = factory.Sequence(lambda n: NEEDS[n % len(NEEDS)])
 
 
@@ -88,7 +88,7 @@ class PassageFactory(factory.django.DjangoModelFactory[Passage]):
         model = Passage
 
     collection = factory.SubFactory(CollectionFactory)
-    doc_id = factory.Sequence(lambda n: f"d{n}")
+    doc_id = factory.Sequence(lambda n: f"doc{n}")
     text = factory.Sequence(lambda n: SENTENCES[n % len(SENTENCES)])
 
 

@@ -4,7 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-PUBLIC = {"/healthz", "/accounts/sign-in/"}
+TOKEN = "t" * 32
+PUBLIC = {"/healthz", "/accounts/sign-in/", f"/leaderboards/public/{TOKEN}/"}
+GIVEN = {"slug": "autumn", "token": TOKEN}
 
 
 def _addresses() -> list[str]:
@@ -17,7 +19,7 @@ def _addresses() -> list[str]:
         for view_name in {key for key in patterns if isinstance(key, str)}:
             for possibility, *_ in patterns.getlist(view_name):
                 for _path, names in possibility:
-                    arguments = {n: "autumn" if n == "slug" else 1 for n in names}
+                    arguments = {n: GIVEN.get(n, 1) for n in names}
                     found.append(reverse(f"{name}:{view_name}", kwargs=arguments))
     return sorted(set(found) - PUBLIC)
 
@@ -31,6 +33,11 @@ def test_every_address_asks_to_sign_in(client: Client):
         if answer.status_code != 405:
             assert answer.status_code == 302, address
             assert answer["Location"].startswith("/accounts/sign-in/"), address
+
+
+@pytest.mark.django_db
+def test_a_public_address_that_nobody_gave_out_is_not_found(client: Client):
+    assert client.get(f"/leaderboards/public/{TOKEN}/").status_code == 404
 
 
 @pytest.mark.django_db
