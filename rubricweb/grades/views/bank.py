@@ -89,9 +89,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """The row of one item, to close what was open in it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank.collection)
-    shown = item_figures(
-        bank.collection, item.topic, [item], figures.graders, min_grade=figures.min_grade
-    )
+    shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.min_grade)
     row = banks.item_row(item)
     figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
     context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}
