@@ -86,6 +86,29 @@ def visit(page: Page, url: str) -> Iterator[str]:
     yield "jobs"
     page.goto(url + "/exports/demo/")
     yield "exports"
+    yield from visit_review(page, url)
+    for name in ("meta", "agreement", "influence", "moved", "figures", "publish"):
+        page.goto(f"{url}/leaderboards/demo/{name}/")
+        yield f"leaderboard-{name}"
+    page.goto(url + "/collections/demo/settings/")
+    yield "settings"
+
+
+def visit_review(page: Page, url: str) -> Iterator[str]:
+    """Every screen behind the Review tab, by its links, and the bank's ledger."""
+    page.goto(url + "/review/demo/")
+    yield "review"
+    links = {
+        name: page.locator(f'main a[href$="/{name}/"]').first.get_attribute("href")
+        for name in ("queue", "adjudication", "agreement", "flags", "verify", "spurious", "uncovered")
+        if page.locator(f'main a[href$="/{name}/"]').count()
+    }
+    for name, address in links.items():
+        page.goto(url + str(address))
+        yield f"review-{name}"
+    page.goto(url + "/review/demo/")
+    page.get_by_role("link", name="Is the baseline right?").click()
+    yield "rating"
 
 
 def main() -> None:
