@@ -76,7 +76,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     yield "grid"
     page.goto(url + str(editor))
     page.get_by_text("Reword").nth(1).click()
-    page.locator("main form textarea").first.fill("Which pigments make autumn leaves yellow or orange?")
+    page.get_by_label("Wording").fill("Which pigments make autumn leaves yellow or orange?")
     page.get_by_text("could move").first.wait_for()
     yield "bank"
     page.goto(url + "/leaderboards/demo/")
