@@ -6,34 +6,100 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('banks', '0006_item_sources_and_merges'),
+        ("banks", "0006_item_sources_and_merges"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='draftrequest',
-            name='asks',
-            field=models.CharField(choices=[('items', 'for questions or nuggets'), ('importance', 'how much each nugget matters')], default='items', max_length=20),
+            model_name="draftrequest",
+            name="asks",
+            field=models.CharField(
+                choices=[
+                    ("items", "for questions or nuggets"),
+                    ("importance", "how much each nugget matters"),
+                ],
+                default="items",
+                max_length=20,
+            ),
         ),
         migrations.CreateModel(
-            name='ImportanceSuggestion',
+            name="ImportanceSuggestion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text', models.TextField()),
-                ('importance', models.CharField(choices=[('vital', 'vital'), ('okay', 'okay')], max_length=10)),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('accepted', 'Accepted'), ('left', 'Left'), ('agreed', 'Agreed')], default='waiting', max_length=20)),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('draft', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='importance_suggestions', to='banks.draft')),
-                ('item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='importance_suggestions', to='banks.item')),
-                ('request', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='suggestions', to='banks.draftrequest')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text", models.TextField()),
+                (
+                    "importance",
+                    models.CharField(choices=[("vital", "vital"), ("okay", "okay")], max_length=10),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("accepted", "Accepted"),
+                            ("left", "Left"),
+                            ("agreed", "Agreed"),
+                        ],
+                        default="waiting",
+                        max_length=20,
+                    ),
+                ),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "draft",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="importance_suggestions",
+                        to="banks.draft",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="importance_suggestions",
+                        to="banks.item",
+                    ),
+                ),
+                (
+                    "request",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="suggestions",
+                        to="banks.draftrequest",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('pk',),
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('draft__isnull', True), ('item__isnull', False)), models.Q(('draft__isnull', False), ('item__isnull', True)), _connector='OR'), name='suggestion_is_of_an_item_or_a_draft')],
+                "ordering": ("pk",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("draft__isnull", True), ("item__isnull", False)),
+                            models.Q(("draft__isnull", False), ("item__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="suggestion_is_of_an_item_or_a_draft",
+                    )
+                ],
             },
         ),
     ]

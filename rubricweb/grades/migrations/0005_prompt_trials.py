@@ -6,36 +6,80 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('banks', '0006_item_sources_and_merges'),
-        ('corpus', '0004_named_official_boards'),
-        ('grades', '0004_ask_again'),
+        ("banks", "0006_item_sources_and_merges"),
+        ("corpus", "0004_named_official_boards"),
+        ("grades", "0004_ask_again"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='PromptTrial',
+            name="PromptTrial",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('prompt_class', models.CharField(max_length=64)),
-                ('definition', models.JSONField()),
-                ('backend', models.CharField(max_length=40)),
-                ('llm', models.CharField(max_length=200)),
-                ('doc_ids', models.JSONField()),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed')], default='queued', max_length=20)),
-                ('results', models.JSONField(default=list)),
-                ('error', models.TextField(blank=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='trials', to='corpus.collection')),
-                ('revision', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='banks.itemrevision')),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.topic')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("prompt_class", models.CharField(max_length=64)),
+                ("definition", models.JSONField()),
+                ("backend", models.CharField(max_length=40)),
+                ("llm", models.CharField(max_length=200)),
+                ("doc_ids", models.JSONField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("results", models.JSONField(default=list)),
+                ("error", models.TextField(blank=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="trials",
+                        to="corpus.collection",
+                    ),
+                ),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="banks.itemrevision",
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.topic"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-pk',),
+                "ordering": ("-pk",),
             },
         ),
     ]

@@ -5,26 +5,44 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('corpus', '0004_named_official_boards'),
-        ('grades', '0005_prompt_trials'),
+        ("corpus", "0004_named_official_boards"),
+        ("grades", "0005_prompt_trials"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='grade',
-            name='config',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='grades', to='grades.graderconfig'),
+            model_name="grade",
+            name="config",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="grades",
+                to="grades.graderconfig",
+            ),
         ),
         migrations.AlterField(
-            model_name='grade',
-            name='job',
-            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='grades', to='grades.gradingjob'),
+            model_name="grade",
+            name="job",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="grades",
+                to="grades.gradingjob",
+            ),
         ),
         migrations.AlterField(
-            model_name='grade',
-            name='topic',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='grades', to='corpus.topic'),
+            model_name="grade",
+            name="topic",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="grades",
+                to="corpus.topic",
+            ),
         ),
     ]

@@ -30,7 +30,8 @@ def adjudication(request: HtmxRequest, slug: str) -> HttpResponse:
     page = Paginator(inbox.rows, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "collection": collection,
-        "section": "review", "tab": "adjudication",
+        "section": "review",
+        "tab": "adjudication",
         "form": form,
         "inbox": inbox,
         "page": page,
@@ -121,7 +122,8 @@ def _case(
     listed = selectors.inbox(collection, form.query, request.user).rows
     context = {
         "collection": collection,
-        "section": "review", "tab": "adjudication",
+        "section": "review",
+        "tab": "adjudication",
         "case": selectors.case(collection, place, form.query, listed),
         "address": request.GET.urlencode(),
         **(conflict or {}),

@@ -37,7 +37,8 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
     context = {
         "bank": bank,
         "collection": bank.collection,
-        "section": "review", "tab": "uncovered",
+        "section": "review",
+        "tab": "uncovered",
         "form": form,
         "rater": rater,
         "page": page,
