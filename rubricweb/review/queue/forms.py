@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.db.models import QuerySet
 
-from grading.types import MAX_RATING, MIN_RATING, ItemKind
+from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -16,6 +16,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.forms import rater_choices
 from rubricweb.review.queue.actions import Plan
+from rubricweb.review.queue.meanings import Meanings
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import KINDS, raters
@@ -33,10 +34,14 @@ REASONS = ("the passage cannot be read", "the item is unclear", "not my field", 
 class RateForm(forms.Form):
     """A rating; `seen` is the number of what the person said of the cell last."""
 
-    rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+    rating = forms.TypedChoiceField(coerce=int)
     seen = forms.IntegerField(min_value=0)
     uid = forms.UUIDField()
     comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+    def __init__(self, sent: QueryDict, meanings: Meanings) -> None:
+        super().__init__(sent)
+        self.fields["rating"].choices = meanings
 
 
 class SkipForm(forms.Form):

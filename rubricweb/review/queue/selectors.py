@@ -20,6 +20,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.review.queue.actions import saying_of
 from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.meanings import Meanings, meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.review.selectors.cell import Segment, highlighted
 
@@ -124,8 +125,8 @@ class Card:
         return self.turn.is_blind and self.turn.rating is None
 
     @property
-    def is_unseen_grade_missing(self) -> bool:
-        return self.grade is None and not self.hides_grader
+    def meanings(self) -> Meanings:
+        return meanings_of(self.cell.config)
 
     @property
     def is_answer_in_passage(self) -> bool:

@@ -16,18 +16,11 @@ from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue import access, actions, leases, selectors
 from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.review.queue.forms import REASONS, CampaignForm, RateForm, SkipForm, UndoForm, sent_uid
+from rubricweb.review.queue.meanings import meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell
 from rubricweb.review.selectors import banks
 
-MEANINGS = (
-    (5, "answers it fully"),
-    (4, "answers it, with small gaps"),
-    (3, "answers a part"),
-    (2, "touches on it"),
-    (1, "hardly has to do with it"),
-    (0, "does not answer it"),
-)
-WORDS = {"section": "review", "tab": "queue", "meanings": MEANINGS, "reasons": REASONS}
+WORDS = {"section": "review", "tab": "queue", "reasons": REASONS}
 
 
 @require_safe
@@ -97,7 +90,7 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     if request.method != "POST":
         return _desk(request, cell.campaign, cell, mine=_rating_of(request))
-    form = RateForm(request.POST)
+    form = RateForm(request.POST, meanings_of(cell.config))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:

@@ -1,0 +1,29 @@
+"""What each rating of a cell means, on the scale of the grader that the campaign checks."""
+
+from __future__ import annotations
+
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import WHOLE_SCALE, name_of, scale_of
+
+Meanings = tuple[tuple[int, str], ...]
+"""(rating, what it means), the highest first."""
+
+OF_WHOLE_SCALE: Meanings = (
+    (5, "answers it fully"),
+    (4, "answers it, with small gaps"),
+    (3, "answers a part"),
+    (2, "touches on it"),
+    (1, "hardly has to do with it"),
+    (0, "does not answer it"),
+)
+
+
+def meanings_of(config: GraderConfig | None) -> Meanings:
+    """People rate as the grader does: 0 to 3 beside UMBRELA's labels, support or not beside nuggets."""
+    if config is None or scale_of(config) == WHOLE_SCALE:
+        return OF_WHOLE_SCALE
+    lowest, highest = scale_of(config)
+    return tuple(
+        (rating, name_of(config, rating) or f"{rating} of {highest}")
+        for rating in range(highest, lowest - 1, -1)
+    )
