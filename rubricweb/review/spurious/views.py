@@ -13,7 +13,7 @@ from rubricweb.banks import actions
 from rubricweb.banks.access import bank_for, item_for, item_for_editor
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.forms import SeenForm, wording_form
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
@@ -37,16 +37,8 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
         bank, rater, form.look, topic_id=form.topic_id, sort=form.value("sort", "count")
     )
     page = Paginator(found, PAGE_ROWS).get_page(form.value("page", 1))
-    context = {
-        "bank": bank,
-        "collection": bank.collection,
-        "section": "review",
-        "tab": "spurious",
-        "form": form,
-        "rater": rater,
-        "page": page,
-        "rows": selectors.rows(bank, page, rater, form.look),
-    }
+    context = _place(bank) | {"form": form, "rater": rater, "page": page}
+    context["rows"] = selectors.rows(bank, page, rater, form.look)
     return page_or_part(request, "review/spurious/suspects.html", context, part="suspects")
 
 
@@ -66,13 +58,9 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
     found, passages = selectors.suspect(item, rater, form.look)
     rewording = wording_form(item)
     rewording.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
-    return {
+    return _place(item.bank) | {
         "item": item,
-        "bank": item.bank,
         "topic": item.topic,
-        "collection": item.bank.collection,
-        "section": "review",
-        "tab": "spurious",
         "look": form.look,
         "found": found,
         "passages": passages,
@@ -125,3 +113,7 @@ def _done(request: HtmxRequest, item: Item, said: str) -> HttpResponse:
     to = reverse("review:spurious", args=[item.bank_id]) + (f"?{kept}" if kept else "")
     context = {"item": item, "bank": item.bank}
     return items_changed(after_post(request, "review/spurious/suspect.html#done", context, to=to))
+
+
+def _place(bank: Bank) -> dict[str, object]:
+    return {"bank": bank, "collection": bank.collection, "section": "review", "tab": "spurious"}
