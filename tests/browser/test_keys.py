@@ -102,6 +102,7 @@ def test_enter_belongs_to_what_has_the_focus(page):
 def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page, places):
     page.keyboard.press("?")
     page.get_by_role("link", name="Choose your own keys").click()
+    page.wait_for_url("**/accounts/keys/")  # loaded, so that its scripts hear the key
     home = page.get_by_label("To the collection's topics")
     home.focus()
     page.keyboard.press("c")
