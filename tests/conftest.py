@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from django.db import connection
 from django.test import Client
 from factory.base import FactoryMetaClass
 from hypothesis import settings
@@ -20,6 +23,29 @@ from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+LEAVE_SECONDS = 10
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """The databases, and at the end time for servers that were stopped to leave them: PostgreSQL drops none
+    that it believes in use."""
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
+            _wait_until_alone()
+
+
+def _wait_until_alone() -> None:
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    deadline = time.monotonic() + LEAVE_SECONDS
+    with connection.cursor() as cursor:
+        while time.monotonic() < deadline and cursor.execute(others).fetchone()[0]:
+            time.sleep(0.05)
 
 
 @pytest.fixture(autouse=True)
