@@ -108,10 +108,16 @@ def unanimous(
     collection: Collection, *, campaign: Campaign | None = None
 ) -> list[tuple[Place, dict[int, int]]]:
     """Cells that two or more rated alike, and nobody decided."""
-    decided = standing(collection)
+    return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
+
+
+def alike(
+    said: Mapping[Place, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+) -> list[tuple[Place, dict[int, int]]]:
+    """The unanimous ones of cells that two or more rated."""
     return [
         (place, people)
-        for place, people in ratings(collection, campaign=campaign, at_least=2).items()
+        for place, people in said.items()
         if len(set(people.values())) == 1 and (place.revision, place.passage) not in decided
     ]
 

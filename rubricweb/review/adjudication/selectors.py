@@ -12,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.models import Grade
-from rubricweb.review.adjudication.actions import decisions_of, said_of, standing, unanimous
+from rubricweb.review.adjudication.actions import alike, decisions_of, said_of, standing
 from rubricweb.review.adjudication.models import DecidedRating, Decision
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.agreement.sayings import Place, Ratings, ratings
@@ -71,22 +71,43 @@ class Inbox:
     unanimous: int
 
 
-def inbox(collection: Collection, query: Query, person: User) -> Inbox:
-    """Conflicts in the collection's order of topics, without what `person` shall still rate."""
-    decided, hidden = standing(collection), veiled_in(person, collection)
+@dataclass(frozen=True, eq=False)
+class Conflicts:
+    """Cells on which assessors differ, without what the person who looks shall still rate."""
+
+    said: dict[Place, Ratings]
+    decisions: dict[tuple[int, int], Decision]
+    unanimous: int
+
+    @property
+    def decided(self) -> int:
+        return sum(place[1:] in self.decisions for place in self.said)
+
+    @property
+    def open(self) -> int:
+        return len(self.said) - self.decided
+
+
+def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
+    decisions, hidden = standing(collection), veiled_in(person, collection)
     said = ratings(collection, campaign=query.campaign, at_least=2)
     found = {
         place: people
         for place, people in said.items()
         if query.is_conflict(people) and place[1:] not in hidden
     }
-    wanted = [place for place in found if (place[1:] in decided) == query.is_decided]
-    done = sum(place[1:] in decided for place in found)
+    return Conflicts(found, decisions, unanimous=len(alike(said, decisions)))
+
+
+def inbox(collection: Collection, query: Query, person: User) -> Inbox:
+    """Conflicts in the collection's order of topics."""
+    found = conflicts(collection, query, person)
+    wanted = [place for place in found.said if (place[1:] in found.decisions) == query.is_decided]
     return Inbox(
-        rows=_rows(wanted, found, decided),
-        open=len(found) - done,
-        decided=done,
-        unanimous=len(unanimous(collection, campaign=query.campaign)),
+        rows=_rows(wanted, found.said, found.decisions),
+        open=found.open,
+        decided=found.decided,
+        unanimous=found.unanimous,
     )
 
 

@@ -24,7 +24,7 @@ class Overview:
 
 
 def overview(collection: Collection, person: User) -> Overview:
-    conflicts = adjudication.inbox(collection, adjudication.Query(), person)
+    conflicts = adjudication.conflicts(collection, adjudication.Query(), person)
     rows = campaign_rows(collection, person)
     return Overview(
         campaigns=tuple(row for row in rows if row.campaign.is_open and row.is_mine and row.left),
