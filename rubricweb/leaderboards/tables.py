@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.uncertainty import mean_and_stderr
+from grading.types import Purpose
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import ratings_by
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -68,7 +69,7 @@ def score_column(base: Basis, column: Column) -> ScoreTable:
         return score_units(base, column.measure)
     grades = matrices(column.config, base.pool)
     bank = base.spec.bank
-    if bank is not None and column.config.purpose != "direct":
+    if bank is not None and column.config.purpose != Purpose.DIRECT:
         return score_units(base, column.measure, grades)
     labelled = graded_items(column.config, None, base.spec.collection)
     asked = {topic_id: Asked(uids) for topic_id, uids in labelled.items()}
