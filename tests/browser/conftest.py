@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
@@ -109,9 +108,8 @@ def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subproces
 
 
 @pytest.fixture
-def demo(transactional_db: None, redis_server, monkeypatch) -> Collection:
-    """The demo collection, imported and graded by the lexical baseline; its passwords hash quickly."""
-    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 1_000)
+def demo(transactional_db: None, redis_server) -> Collection:
+    """The demo collection, imported and graded by the lexical baseline."""
     return load_demo()
 
 
