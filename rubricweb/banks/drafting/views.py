@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.drafting import access, actions, selectors
 from rubricweb.banks.drafting.errors import CannotDraft
-from rubricweb.banks.drafting.forms import AcceptForm, drafting_form
+from rubricweb.banks.drafting.forms import AcceptForm, DraftingForm, drafting_form
 from rubricweb.banks.drafting.models import Draft
 from rubricweb.banks.drafting.selectors import Inbox, Refused
 from rubricweb.banks.errors import BankError
@@ -40,13 +40,26 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
     """Ask a model for drafts."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     form = drafting_form(topic, sent=request.POST if request.method == "POST" else None)
+
+    def ask() -> str:
+        made = actions.request_drafts(bank, topic, form.wanted(), by=request.user)
+        return f"{made.llm} is asked for {made.kind}s; they will come in as drafts."
+
+    return after_request(request, (bank, topic), form, ask)
+
+
+def after_request(
+    request: HtmxRequest, place: tuple[Bank, Topic], form: DraftingForm, ask: Callable[[], str]
+) -> HttpResponse:
+    """Let a model be asked; `ask` says what for. A refusal stays beside what was sent."""
+    bank, topic = place
     if form.is_valid():
         try:
-            made = actions.request_drafts(bank, topic, form.wanted(), by=request.user)
+            said = ask()
         except CannotDraft as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, f"{made.llm} is asked for {made.kind}s; they will come in as drafts.")
+            messages.success(request, said)
             context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
             answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
             return trigger_client_event(answer, "drafts-changed", after="settle")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST
-from django_htmx.http import trigger_client_event
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.drafting import access, importance, selectors
-from rubricweb.banks.drafting.errors import CannotDraft
+from rubricweb.banks.drafting import access, importance
 from rubricweb.banks.drafting.forms import drafting_form
-from rubricweb.banks.drafting.views import PAGE, after_decision, inbox_context, inbox_url, pks
+from rubricweb.banks.drafting.views import after_decision, after_request, pks
 from rubricweb.banks.errors import BankError
-from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.core.http import HtmxRequest
 
 
 @require_POST
@@ -22,21 +20,14 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     """Ask a model which of the topic's nuggets are vital."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     form = drafting_form(topic, sent=request.POST)
-    if form.is_valid():
+
+    def ask() -> str:
         wanted = form.wanted()
-        try:
-            made = importance.request_importance(
-                bank, topic, backend=wanted.backend, llm=wanted.llm, by=request.user
-            )
-        except CannotDraft as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            messages.success(request, f"{made.llm} is asked how much the nuggets matter.")
-            context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
-            answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
-            return trigger_client_event(answer, "drafts-changed", after="settle")
-    inbox = selectors.inbox(bank, topic)
-    return form_response(request, PAGE, inbox_context(request, bank, topic, inbox) | {"form": form})
+        named = {"backend": wanted.backend, "llm": wanted.llm}
+        made = importance.request_importance(bank, topic, **named, by=request.user)
+        return f"{made.llm} is asked how much the nuggets matter."
+
+    return after_request(request, (bank, topic), form, ask)
 
 
 @require_POST
