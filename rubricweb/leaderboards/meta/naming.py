@@ -1,17 +1,43 @@
-"""Graders and banks that a command names, several at a time."""
+"""What commands share that compare boards or labels: graders and banks, several at a time, and formats."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grading.formats.sheets import tex_lines, text_lines, tsv_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.errors import BoardError
 
+LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
+FORMATS = ("json", *LINES)
+
 Options = Mapping[str, Any]  # as argparse and call_command give them
+
+
+def add_comparing_arguments(parser: ArgumentParser) -> None:
+    """What is compared, and how it is printed."""
+    parser.add_argument("slug", help="the collection")
+    parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
+    parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
+    parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
+    words = "first judgment that is relevant; default: the collection's"
+    parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
+    parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
+
+
+def first_relevant(collection: Collection, options: Options) -> int:
+    stated: int | None = options["min_relevant_judgment"]
+    return collection.min_relevant if stated is None else stated
+
+
+def check_format(options: Options) -> None:
+    if options["format"] not in FORMATS:
+        raise BoardError("format", f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
 
 
 def graders_named(collection: Collection, options: Options) -> list[GraderConfig]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from grading.formats.sheets import Sheet, tex_lines, text_lines, tsv_lines
+from grading.formats.sheets import Sheet
 from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -14,38 +14,34 @@ from rubricweb.leaderboards.agreement import selectors, sheets
 from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
 from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
-from rubricweb.leaderboards.meta.naming import banks_named, graders_named
-
-LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
-FORMATS = ("json", *LINES)
+from rubricweb.leaderboards.meta.naming import (
+    LINES,
+    add_comparing_arguments,
+    banks_named,
+    check_format,
+    first_relevant,
+    graders_named,
+)
 
 
 class Command(BaseCommand):
     help = "Print graded and binarised inter-annotator tables with Cohen's kappa."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the collection")
-        parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
-        parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
-        parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
+        add_comparing_arguments(parser)
         words = "lowest label that counts (4; graders that label passages count from 1)"
         parser.add_argument("--min-grade", type=int, default=4, metavar="N", help=words)
-        words = "first judgment that is relevant; default: the collection's"
-        parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
         words = "the label is the best rating that M items reach (1)"
         parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
-        parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["format"] not in FORMATS:
-            raise CommandError(f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
         try:
+            check_format(options)
             collection = collection_named(options["slug"])
             found = _agreements(collection, options)
         except BoardError as error:
             raise CommandError(str(error)) from error
-        stated = options["min_relevant_judgment"]
-        level = collection.min_relevant if stated is None else stated
+        level = first_relevant(collection, options)
         if options["format"] == "json":
             needed = options["min_answers"]
             said = sheets.document(

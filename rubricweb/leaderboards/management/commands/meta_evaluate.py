@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
-from grading.formats.sheets import Sheet, tex_lines, text_lines, tsv_lines
+from grading.formats.sheets import Sheet
 from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
@@ -18,11 +18,16 @@ from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import selectors, sheets
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
-from rubricweb.leaderboards.meta.naming import banks_named, graders_named
+from rubricweb.leaderboards.meta.naming import (
+    LINES,
+    add_comparing_arguments,
+    banks_named,
+    check_format,
+    first_relevant,
+    graders_named,
+)
 from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
-LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
-FORMATS = ("json", *LINES)
 MEASURES = ("rubric_cover", "ndcg_cut_10", "map", "recip_rank")
 
 
@@ -32,28 +37,21 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the collection")
+        add_comparing_arguments(parser)
         words = "official leaderboards as import_collection takes them; default: those of the collection"
         parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=words)
         words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
         parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
-        parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
-        parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
-        parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
         words = f"repeatable; default: {', '.join(MEASURES)}"
         parser.add_argument("--measure", action="append", default=[], metavar="M", help=words)
         words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
-        words = "first judgment that is relevant; default: the collection's"
-        parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
         parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
         parser.add_argument("--within", type=float, default=0.05, help="as good as the best (0.05)")
-        parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["format"] not in FORMATS:
-            raise CommandError(f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
         try:
+            check_format(options)
             collection = collection_named(options["slug"])
             rows = _contenders(collection, options)
             asked = _wanted(collection, options)
@@ -79,8 +77,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
 
 def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.Wanted]:
     measures = tuple(choices.measure_named(name) for name in options["measure"] or MEASURES)
-    stated = options["min_relevant_judgment"]
-    level = collection.min_relevant if stated is None else stated
+    level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
     names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]
     if unknown := [name for name in names if name not in known]:
