@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import connection
@@ -20,6 +18,7 @@ from rubricweb.grades.engine import price
 from rubricweb.grades.humans import matrices as human_matrices
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+from tests.servers import end_other_sessions
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -28,27 +27,16 @@ settings.load_profile("untimed")
 # Passwords hash as in real life, only less often: two thirds of the time of many tests went into it.
 PBKDF2PasswordHasher.iterations = 1_000
 
-LEAVE_SECONDS = 10
-
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
-    """The databases, and at the end time for servers that were stopped to leave them: PostgreSQL drops none
-    that it believes in use."""
+    """The databases, and at the end nobody else in them: PostgreSQL drops none that is in use. Beside
+    servers that were stopped, that may be this process itself: Playwright's loop gives tests a connection of
+    their own."""
     yield
     with django_db_blocker.unblock():
-        if connection.vendor == "postgresql":
-            _wait_until_alone()
-
-
-def _wait_until_alone() -> None:
-    others = (
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
-    deadline = time.monotonic() + LEAVE_SECONDS
-    with connection.cursor() as cursor:
-        while time.monotonic() < deadline and cursor.execute(others).fetchone()[0]:
-            time.sleep(0.05)
+        connection.close()
+        end_other_sessions()
 
 
 @pytest.fixture(autouse=True)

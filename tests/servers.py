@@ -176,6 +176,18 @@ def url_of_test_database() -> str:
     return os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
 
 
+def end_other_sessions() -> None:
+    """PostgreSQL notices a killed client only later, and would not empty or drop the database until then."""
+    from django.db import connection
+
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+
 @pytest.fixture
 def database_url(db: None) -> str:
     """The URL of the test database itself, for the environment of a process that the test starts.

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import load_demo
 from tests.browser import chromium
+from tests.browser.inspector import Inspector
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,17 @@ HARMLESS = (
     "htmx:sendAbort",
     "htmx:afterRequest",  # also logged beside htmx:sendError and htmx:timeout, which are not harmless
 )
+
+SHOWN_ONCE_LOADED = """
+const unseen = new CSSStyleSheet();
+unseen.replaceSync(":root { visibility: hidden !important }");
+document.adoptedStyleSheets.push(unseen);
+addEventListener("load", () => {
+  document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => sheet !== unseen);
+});
+"""
+"""Nothing can be seen, clicked or expected to be visible before the scripts of its page hear of it: a test is
+quicker than people are."""
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -174,6 +186,8 @@ class People:
         """A page in a context of its own, not signed in."""
         context = self.browser.new_context(base_url=self.url, **options)
         context.set_default_timeout(WAIT_MS)
+        if options.get("java_script_enabled", True):
+            context.add_init_script(SHOWN_ONCE_LOADED)
         context.on("weberror", lambda found: self.complaints.append(str(found.error)))
         context.on("console", self._on_console)
         context.on("response", self._on_response)
@@ -217,3 +231,17 @@ def people(browser: Browser, server_url: str, demo: Collection) -> Iterator[Peop
     yield cast
     cast.leave()
     assert cast.complaints == []
+
+
+@pytest.fixture
+def inspector_of(people: People) -> Iterator[Callable[[str | None], Inspector]]:
+    """`inspector_of("developer")` looks at a member's pages, `inspector_of(None)` at a stranger's."""
+    inspectors: list[Inspector] = []
+
+    def inspector(username: str | None) -> Inspector:
+        inspectors.append(Inspector(people.sign_in(username) if username else people.visit()))
+        return inspectors[-1]
+
+    yield inspector
+    problems = [problem for one in inspectors for problem in one.problems]
+    assert not problems, "\n".join(problems)

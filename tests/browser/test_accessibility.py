@@ -2,55 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.models import User
-
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-MAX_HTML_BYTES = 300_000
-ONLY_CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
+from tests.browser.inspector import Inspector
 
 
-class Inspector:
-    """Looks at the page as it stands and writes down what is wrong with it."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.problems: list[str] = []
-
-    def open(self, address: str) -> None:
-        response = self.page.goto(address)
-        size = len(response.body())
-        if size >= MAX_HTML_BYTES:
-            self.problems.append(f"{address}: {size} bytes of HTML")
-
-    def inspect(self, name: str) -> None:
-        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        self._axe(f"{name}, light")
-        self.page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        self._axe(f"{name}, dark", ONLY_CONTRAST)
-        if excess := self.page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        ):
-            self.problems.append(f"{name}: {excess} pixels too wide")
-
-    def _axe(self, name: str, options: dict[str, object] | None = None) -> None:
-        found = Axe().run(self.page, options=options or {"resultTypes": ["violations"]})
-        for violation in found.response["violations"]:
-            nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
-            self.problems.append(f"{name}: {violation['id']} ({violation['help']}): {nodes}")
-
-
-@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
-def inspector(request, people) -> Iterator[Inspector]:
-    found = Inspector(people.sign_in("organizer", viewport=request.param))
-    yield found
-    assert not found.problems, "\n".join(found.problems)
+@pytest.fixture
+def inspector(inspector_of) -> Inspector:
+    return inspector_of("organizer")
 
 
 def settled(page: Page) -> None:
@@ -123,9 +85,8 @@ def test_grid(inspector, places):
     inspector.inspect("grid with its panel")
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_sign_in_and_refusals(people, places, viewport):
-    stranger = Inspector(people.visit(viewport=viewport))
+def test_sign_in_and_refusals(inspector_of, places):
+    stranger = inspector_of(None)
     stranger.open("/accounts/sign-in/")
     stranger.inspect("sign-in")
     stranger.page.get_by_label("Username").fill("viewer")
@@ -133,11 +94,10 @@ def test_sign_in_and_refusals(people, places, viewport):
     stranger.page.get_by_role("button", name="Sign in").click()
     expect(stranger.page.get_by_role("alert")).to_be_visible()
     stranger.inspect("refused sign-in")
-    viewer = Inspector(people.sign_in("viewer", viewport=viewport))
+    viewer = inspector_of("viewer")
     viewer.open(places.of_collection("corpus:settings"))
     expect(viewer.page.get_by_role("heading", name="Not for your role")).to_be_visible()
     viewer.inspect("403")
-    assert not stranger.problems + viewer.problems, "\n".join(stranger.problems + viewer.problems)
 
 
 def test_not_found(inspector, client_of):

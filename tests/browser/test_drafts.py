@@ -14,7 +14,6 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.asking import Wanted
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
 
 TEXTS = (
     "When do maples turn red?",
@@ -136,16 +135,14 @@ def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
     assert page.evaluate("window.isTheSame")
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_everybody_can_use_the_inbox(drafts, people, places, viewport):
+def test_everybody_can_use_the_inbox(drafts, inspector_of, places):
     failed = actions.request_drafts(
         places.bank, places.topic, Wanted(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
     )
     actions.fail_request(leases.claim(failed.pk), error="no nugget in 3 replies", reply="I cannot.")
-    inspector = Inspector(people.sign_in("developer", viewport=viewport))
+    inspector = inspector_of("developer")
     inspector.open(reverse("banks:drafts", args=[places.bank.pk, places.topic.pk]))
     expect(inspector.page.locator(".draft")).to_have_count(len(TEXTS))
     inspector.page.locator(".draft").first.get_by_text(re.compile("^Edit")).first.click()
     inspector.page.get_by_text("Its last reply").click()
     inspector.inspect("drafts")
-    assert not inspector.problems, "\n".join(inspector.problems)

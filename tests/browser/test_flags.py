@@ -11,7 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Kind, Subject
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+from tests.browser.inspector import WIDE
 
 WORDS = "Only the topic's words."
 DEAF = "window.EventSource = class extends EventTarget { close() {} };"
@@ -239,9 +239,8 @@ def test_flags_without_javascript(people, places):
     expect(thread(page).locator(".badge")).to_have_text("resolved")
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_everybody_can_use_them(people, places, flag, viewport):
-    looked = Inspector(people.sign_in("organizer", viewport=viewport))
+def test_everybody_can_use_them(inspector_of, places, flag):
+    looked = inspector_of("organizer")
     page = looked.page
     for name, address in {
         "inbox": places.of_collection("review:flags"),
@@ -258,4 +257,3 @@ def test_everybody_can_use_them(people, places, flag, viewport):
     expect(thread(page)).to_be_visible()
     looked.inspect("grid with a thread")
     actions.reply(flag, text="Wait.", by=User.objects.get(username="developer"))
-    assert not looked.problems, "\n".join(looked.problems)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from rubricweb.banks import actions
 from rubricweb.banks.models import Item
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
 
 WORDS = "Which pigment makes maples red?"
 
@@ -102,13 +100,8 @@ def test_merging_duplicates(people, places):
     assert second.merged_into == first
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_accessible(people, places, viewport):
-    inspector, bank, topic = (
-        Inspector(people.sign_in("developer", viewport=viewport)),
-        places.bank,
-        places.topic,
-    )
+def test_accessible(inspector_of, places):
+    inspector, bank, topic = inspector_of("developer"), places.bank, places.topic
     page = inspector.page
     inspector.open(reverse("banks:versions", args=[bank.pk]))
     page.get_by_label("Name", exact=True).fill("Before the pilot")
@@ -125,4 +118,3 @@ def test_accessible(people, places, viewport):
     }.items():
         inspector.open(address)
         inspector.inspect(name)
-    assert not inspector.problems, "\n".join(inspector.problems)

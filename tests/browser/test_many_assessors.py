@@ -25,7 +25,7 @@ from tests.rubricweb.review.assessors import Assessor
 pytestmark = pytest.mark.concurrent
 
 CLIENTS = 20
-WRITES = 15
+WRITES = 10
 
 
 def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor]:

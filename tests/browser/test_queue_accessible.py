@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -18,7 +17,6 @@ from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import raters
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
 
 
 @pytest.fixture
@@ -38,14 +36,8 @@ def campaign(places) -> Campaign:
     return campaign
 
 
-@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
-def inspector(request, people) -> Iterator[Inspector]:
-    found = Inspector(people.sign_in("organizer", viewport=request.param))
-    yield found
-    assert not found.problems, "\n".join(found.problems)
-
-
-def test_pages(inspector, campaign):
+def test_pages(inspector_of, campaign):
+    inspector = inspector_of("organizer")
     slug = campaign.collection.slug
     done = campaign.turns.filter(person__username="organizer", state="submitted").first().cell_id
     conflict = campaign.cells.get(order=1)

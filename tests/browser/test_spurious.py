@@ -8,7 +8,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from rubricweb.banks.models import Item
 from rubricweb.demo.loading import PASSWORD
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
 
 
 @pytest.fixture
@@ -77,9 +76,8 @@ def test_without_javascript(people, places, address):
     assert item.is_retired
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_accessible(people, places, address, viewport):
-    inspector = Inspector(people.sign_in("developer", viewport=viewport))
+def test_accessible(inspector_of, places, address):
+    inspector = inspector_of("developer")
     page = inspector.page
     inspector.open(address)
     expect(page.locator("#missing")).to_contain_text("No grade is missing")
@@ -91,4 +89,3 @@ def test_accessible(people, places, address, viewport):
     inspector.open(reverse("review:suspect", args=[places.bank.pk, item.pk]) + "?min_grade=1")
     expect(page.locator(".preview")).to_contain_text("Nothing to grade")
     inspector.inspect("one spurious item")
-    assert not inspector.problems, "\n".join(inspector.problems)

@@ -8,7 +8,6 @@ from playwright.sync_api import Page, expect
 
 from rubricweb.banks.models import Item, ItemSource
 from rubricweb.demo.loading import PASSWORD
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
 
 MARK = """([from, to]) => {
   const text = document.getElementById("passage-text");
@@ -108,9 +107,8 @@ def test_without_javascript(people, places, address):
     assert ItemSource.objects.get().spans == [text[:30].strip()]
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_accessible(people, places, address, viewport):
-    inspector = Inspector(people.sign_in("developer", viewport=viewport))
+def test_accessible(inspector_of, places, address):
+    inspector = inspector_of("developer")
     page = inspector.page
     inspector.open(address)
     expect(page.locator("#missing")).to_contain_text("No grade is missing")
@@ -121,4 +119,3 @@ def test_accessible(people, places, address, viewport):
     page.keyboard.press("Enter")
     expect(page.locator("#nearest blockquote")).to_be_visible()
     inspector.inspect("from a span to an item")
-    assert not inspector.problems, "\n".join(inspector.problems)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from rubricweb.accounts.models import User
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
-from tests.browser.test_accessibility import NARROW, WIDE, Inspector
+from tests.browser.inspector import WIDE
 
 
 def address(places, **query) -> str:
@@ -107,9 +107,8 @@ def test_without_javascript(people, places):
     assert [verdict for verdict, _ in said()] == ["right", "wrong"]
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_accessible(people, places, viewport):
-    inspector = Inspector(people.sign_in("assessor", viewport=viewport))
+def test_accessible(inspector_of, places):
+    inspector = inspector_of("assessor")
     inspector.open(address(places))
     inspector.inspect("verify")
     press_and_go_on(inspector.page, "r")
@@ -117,4 +116,3 @@ def test_accessible(people, places, viewport):
     inspector.inspect("verify, wrong opened")
     inspector.open(address(places, rating=5, item=10**6))
     inspector.inspect("verify, nothing left")
-    assert not inspector.problems, "\n".join(inspector.problems)

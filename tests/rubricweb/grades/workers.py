@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import redis
-from django.db import connection
 
 from rubricweb.core import queue
+from tests.servers import end_other_sessions
 
 ROOT = Path(__file__).resolve().parents[3]
 SOON = 60.0
@@ -102,14 +102,4 @@ def workers(database_url: str, redis_url: str, folder: Path) -> Iterator[Callabl
         for worker in started:
             worker.kill()
             worker.log.close()
-        _end_sessions()
-
-
-def _end_sessions() -> None:
-    """PostgreSQL notices a killed client only later, and would not drop or empty the database until then."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+        end_other_sessions()

@@ -1,0 +1,68 @@
+"""Looks at pages for everybody: with axe, wide and on a telephone, light and dark."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Error, Page
+
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+MAX_HTML_BYTES = 300_000
+EVERY_RULE: dict[str, Any] = {"resultTypes": ["violations"]}
+ONLY_CONTRAST = EVERY_RULE | {"runOnly": ["color-contrast"]}
+ALL_BUT_CONTRAST = EVERY_RULE | {"rules": {"color-contrast": {"enabled": False}}}
+"""For a telephone: colours do not depend on the width, and are most of the work."""
+VIOLATIONS = """options => axe.run(document, options).then(({ violations }) => violations.map(
+  ({ id, help, nodes }) => {
+    const where = nodes.slice(0, 3).map(({ html }) => html.slice(0, 160));
+    return `${id} (${help}): ${where.join("; ")}`;
+  }))"""
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+FITS_MS = 2_000
+"""For figures, which are drawn anew after the width has changed."""
+
+
+@cache
+def axe_script() -> str:
+    return Axe().axe_script
+
+
+class Inspector:
+    """Looks at the page as it stands and writes down what is wrong with it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.set_viewport_size(WIDE)
+
+    def open(self, address: str) -> None:
+        response = self.page.goto(address)
+        size = len(response.body())
+        if size >= MAX_HTML_BYTES:
+            self.problems.append(f"{address}: {size} bytes of HTML")
+
+    def inspect(self, name: str) -> None:
+        """Wide and light at the end, as before."""
+        self._axe(f"{name}, wide")
+        self._fits(f"{name}, wide")
+        self.page.emulate_media(color_scheme="dark")
+        self._axe(f"{name}, dark", ONLY_CONTRAST)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size(NARROW)
+        self._fits(f"{name}, narrow")
+        self._axe(f"{name}, narrow", ALL_BUT_CONTRAST)
+        self.page.set_viewport_size(WIDE)
+
+    def _axe(self, name: str, options: dict[str, Any] = EVERY_RULE) -> None:
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(axe_script())
+        self.problems += [f"{name}: {found}" for found in self.page.evaluate(VIOLATIONS, options)]
+
+    def _fits(self, name: str) -> None:
+        try:
+            self.page.wait_for_function(FITS, timeout=FITS_MS)
+        except Error:
+            self.problems.append(f"{name}: wider than the window")
