@@ -47,8 +47,8 @@ check-fast: setup-test ## format, lint, types, import rules, migrations
 check: check-fast ## check-fast, then every test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
 
-test: check ## check, then on PostgreSQL every test with a database, in Chromium those that write at once
-	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not browser"
+test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
+	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models)"
 
 format: setup-test ## format the code and the templates
 	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)
