@@ -67,8 +67,15 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submits]")) event.target.form?.requestSubmit();
 });
 
-// A live part is not swapped while something is being sent from within it, or the answer would find no place.
+// A live part is not swapped while something is being sent from within it, or the answer would find no place;
+// nor when what it said of open forms is out of date, or what is typed into one opened since would be gone.
+const isOutOfDate = ({ elt, formData }) =>
+  String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const isLive = detail.requestConfig.verb === "get";
-  if (isLive && detail.target.querySelector("form[hx-post].htmx-request")) detail.shouldSwap = false;
+  const { requestConfig: asked, target } = detail;
+  if (asked.verb !== "get") return;
+  if (target.querySelector("form[hx-post].htmx-request")) detail.shouldSwap = false;
+  if (!asked.elt.matches("[data-live]") || !isOutOfDate(asked)) return;
+  detail.shouldSwap = false;
+  htmx.trigger(asked.elt, "again");
 });

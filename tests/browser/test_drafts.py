@@ -73,6 +73,25 @@ def test_accept_edit_and_reject_one_by_one(drafts, page, places):
     assert places.bank.items.filter(draft=edited).get().revision.text == "Which sugars build anthocyanins?"
 
 
+def test_a_row_opened_while_the_list_is_fetched_stays_open(drafts, page):
+    """What the list was asked for is out of date when the answer comes: it is asked for again instead."""
+    row, answers = of(page, drafts[0]), []
+
+    def open_meanwhile(route):
+        if not answers:
+            row.get_by_text("Edit").first.click()
+            row.get_by_role("textbox").fill("Which sugars build anthocyanins?")
+        answers.append(route.request.url)
+        route.continue_()
+
+    page.route("**/drafts/?*", open_meanwhile)
+    with page.expect_response(f"**/drafts/?*editing={drafts[0].pk}*"):
+        page.evaluate("htmx.trigger('#drafts-live > span', 'again')")
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    expect(row.get_by_role("textbox")).to_have_value("Which sugars build anthocyanins?")
+    assert [f"editing={drafts[0].pk}" in address for address in answers] == [False, True]
+
+
 def test_words_that_are_asked_already_are_refused_beside_the_field(drafts, page, places):
     row = of(page, drafts[0])
     row.get_by_text("Edit").first.click()
