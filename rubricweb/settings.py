@@ -19,7 +19,7 @@ DATA_DIR = rubric.path("DATA_DIR", BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 SECRET_KEY = rubric.str("SECRET_KEY", "insecure, for development only") if DEBUG else rubric.str("SECRET_KEY")
 ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if DEBUG else [])
-CSRF_TRUSTED_ORIGINS = rubric.list("CSRF_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS: list[str] = rubric.list("CSRF_TRUSTED_ORIGINS", [])
 BEHIND_PROXY = rubric.bool("BEHIND_PROXY", False)
 
 INSTALLED_APPS = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
 
@@ -27,9 +28,8 @@ class KeyField(forms.CharField):
 class KeysForm(forms.Form):
     """A key for each action; empty turns its key off."""
 
-    def __init__(self, rows: tuple[KeyRow, ...], *args: Any, **kwargs: Any) -> None:  # Any: as Form has them
-        initial = {row.action.name: row.shown for row in rows}
-        super().__init__(*args, initial=initial, auto_id="key-%s", **kwargs)
+    def __init__(self, rows: tuple[KeyRow, ...], sent: QueryDict | None = None) -> None:
+        super().__init__(sent, initial={row.action.name: row.shown for row in rows}, auto_id="key-%s")
         for row in rows:
             self.fields[row.action.name] = KeyField(label=row.action.label, required=False, max_length=30)
 

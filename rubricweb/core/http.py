@@ -20,6 +20,10 @@ class HtmxRequest(HttpRequest):
     htmx: HtmxDetails
     user: User  # LoginRequiredMiddleware lets nobody else in
 
+    if TYPE_CHECKING:
+
+        async def auser(self) -> User: ...
+
 
 def _vary(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["HX-Request"])

@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Collection
 
 
 def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Collection:
-    collection = Collection.objects.filter(slug=slug).first()
+    collection: Collection | None = Collection.objects.filter(slug=slug).first()
     if collection is None:
         raise Http404("No such collection.")
     roles.require(user, collection, needed)

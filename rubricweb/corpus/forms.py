@@ -13,6 +13,7 @@ from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import asked_prompts, named, own_prompts, unextracted
@@ -114,8 +115,7 @@ def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None)
     initial["grader_prompts"] = [named(prompt) for prompt in asked_prompts(collection)]
     form = SettingsForm(sent, initial=initial)
     form.own = tuple(own_prompts(collection))
-    offered: Any = form.fields["grader_prompts"]  # Any: the stubs know it as a Field only
-    offered.choices = _prompts(form.own)
+    offer_choices(form, "grader_prompts", _prompts(form.own))
     return form
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Collection
 
 
 @require_safe
-async def collection_events(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpResponse:
     """Names of what changed in the collection, as server-sent events, for its members."""
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
