@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from django import forms
 
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
 from rubricweb.banks.errors import UnfitAnswerKey
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
+from rubricweb.core.forms import offer_choices
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -95,9 +96,9 @@ class MergeForm(forms.Form):
 
     def __init__(self, sent: QueryDict | None, items: list[Item]) -> None:
         super().__init__(sent, auto_id="merge-%s")
+        choices = [("", "choose…"), *((str(item.pk), f"{item} ({item.kind})") for item in items)]
         for name in ("keep", "duplicate"):
-            field: Any = self.fields[name]  # Any: the stubs know it as a Field only
-            field.choices = [("", "choose…"), *((str(item.pk), f"{item} ({item.kind})") for item in items)]
+            offer_choices(self, name, choices)
 
 
 class MoveForm(forms.Form):
@@ -142,10 +143,9 @@ def new_item_form(
     )
     form = NewItemForm(sent, initial=same, auto_id="new-item-%s")
     subtopics = list(topic.subtopics.values_list("facet_id", "text"))
-    facet: Any = form.fields["facet_id"]  # Any: the stubs know it as a Field only
-    facet.choices = [("", "The whole topic"), *((pk, text or pk) for pk, text in subtopics)]
+    offer_choices(form, "facet_id", [("", "The whole topic"), *((pk, text or pk) for pk, text in subtopics)])
     if not subtopics:
-        facet.widget = forms.HiddenInput()
+        form.fields["facet_id"].widget = forms.HiddenInput()
     return focused(form) if after else form
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django import forms
 
@@ -11,6 +11,7 @@ from grading.types import ItemKind
 from rubricweb.banks.drafting.asking import Wanted
 from rubricweb.banks.drafting.models import KINDS
 from rubricweb.banks.forms import MAX_WORDING
+from rubricweb.core.forms import offer_choices
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -62,8 +63,7 @@ def drafting_form(
     if collection.grader_backend in able:
         initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
     form = DraftingForm(sent, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
-    facet: Any = form.fields["facet_id"]  # Any: the stubs know it as a Field only
-    facet.choices = [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")]
+    offer_choices(form, "facet_id", [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")])
     if not subtopics:
-        facet.widget = forms.HiddenInput()
+        form.fields["facet_id"].widget = forms.HiddenInput()
     return form

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.http import QueryDict
 
 from rubricweb.banks.ledger.selectors import Filters, authors
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.banks.versions import NAME_CHARS
+from rubricweb.core.forms import offer_choices
 
 AT_ONCE = {"data-submits": ""}
 
@@ -33,11 +32,9 @@ class LedgerForm(forms.Form):
 
     def __init__(self, address: QueryDict, bank: Bank) -> None:
         super().__init__(address, auto_id="ledger-%s")
-        people: Any = self.fields["by"]  # Any: the stubs know it as a Field only
-        people.choices = [("", "anybody"), *((person.pk, str(person)) for person in authors(bank))]
-        topics: Any = self.fields["topic"]
-        rows = bank.collection.topics.values_list("pk", "query_id")
-        topics.choices = [("", "all topics"), *rows]
+        offer_choices(self, "by", [("", "anybody"), *((person.pk, str(person)) for person in authors(bank))])
+        topics = bank.collection.topics.values_list("pk", "query_id")
+        offer_choices(self, "topic", [("", "all topics"), *topics])
         self.is_valid()
 
     @property
