@@ -12,6 +12,7 @@ from django.http import HttpRequest, QueryDict
 
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices
 from rubricweb.grades.scales import default_min_grade, scale_of
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
@@ -22,12 +23,14 @@ from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
 class AddressForm(forms.Form):
     """A form over the query part of the address; what that leaves out has its initial value."""
 
+    data: dict[str, str]
+
     def __init__(self, address: QueryDict) -> None:
         super().__init__()
         initial = {
             name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
         }
-        self.said = address.dict()
+        self.said = {name: str(value) for name, value in address.items()}
         self.data, self.is_bound = {**initial, **self.said}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
@@ -37,10 +40,26 @@ class AddressForm(forms.Form):
         return default if found in (None, "") else found
 
 
+AT_ONCE = {"data-submits": ""}
+"""Of a widget whose choice takes effect at once."""
+
+
 def _select(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:
     """A choice that takes effect at once."""
     return forms.ChoiceField(
-        label=label, choices=list(choices), required=False, widget=forms.Select(attrs={"data-submits": ""})
+        label=label, choices=list(choices), required=False, widget=forms.Select(attrs=AT_ONCE)
+    )
+
+
+def covered_from() -> forms.IntegerField:
+    """From which grade on a rating covers; GraderForm fits it to the scale of its grader."""
+    return forms.IntegerField(
+        label="Covered from grade",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        initial=MIN_GRADE,
+        widget=forms.NumberInput(attrs=AT_ONCE),
     )
 
 
@@ -76,7 +95,7 @@ class GraderForm(AddressForm):
         choices = rater_choices(raters)
         said = self.data.get("grader", "")
         chosen = chosen_rater(raters, said)
-        self.fields["grader"].choices = choices
+        offer_choices(self, "grader", choices)
         if not said or said in {str(config.pk) for config in chosen.configs}:
             self.data["grader"] = str(chosen.pk)
         self._fit_scale(chosen)
@@ -107,7 +126,7 @@ class TopicsForm(GraderForm):
     page = forms.IntegerField(min_value=1, required=False)
 
     def offer_banks(self, banks: list[Bank]) -> Bank:
-        self.fields["bank"].choices = [(str(bank.pk), bank.name) for bank in banks]
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
         by_pk = {str(bank.pk): bank for bank in banks}
         chosen = by_pk.get(self.data.get("bank", ""), banks[0])
         self.data.setdefault("bank", str(chosen.pk))
@@ -121,14 +140,7 @@ class GridForm(GraderForm):
     sort = _select("Sort passages by", [(name, label) for name, (label, _) in SORTS.items()])
     kind = _select("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
     items = _select("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
-    min_grade = forms.IntegerField(
-        label="Covered from grade",
-        min_value=1,
-        max_value=MAX_RATING,
-        required=False,
-        initial=MIN_GRADE,
-        widget=forms.NumberInput(attrs={"data-submits": ""}),
-    )
+    min_grade = covered_from()
     run = _select("Retrieved by", ())
     source = _select("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
     order = _select("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
@@ -144,11 +156,11 @@ class GridForm(GraderForm):
         self.hidden = frozenset(int(pk) for pk in address.getlist("hide") if pk.isdecimal())
 
     def offer_runs(self, run_tags: Iterable[str]) -> None:
-        self.fields["run"].choices = [("", "any run"), *((tag, tag) for tag in run_tags)]
+        offer_choices(self, "run", [("", "any run"), *((tag, tag) for tag in run_tags)])
 
     def offer_versions(self, bank: Bank) -> None:
         versions = [(str(one.number), f"version {one.number}: {one.name}") for one in bank.versions.all()]
-        self.fields["version"].choices = [("", "as it is"), *versions]
+        offer_choices(self, "version", [("", "as it is"), *versions])
 
     def query(self, at: tuple[int, int] | None = None) -> GridQuery:
         default = {name: getattr(_DEFAULT, name) for name in QUERIED} | {"min_grade": self.default_min_grade}

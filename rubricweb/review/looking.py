@@ -6,14 +6,12 @@ from collections.abc import Iterable
 
 from django import forms
 
-from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.review.evidence import Look, Source, default_source
-from rubricweb.review.forms import GraderForm
-from rubricweb.review.selectors.sheet import MIN_GRADE
+from rubricweb.review.forms import AT_ONCE, GraderForm, covered_from
 
-AT_ONCE = {"data-submits": ""}
 SOURCES = {Source.JUDGMENTS: "the judgments", Source.PEOPLE: "people's own ratings"}
 
 
@@ -21,14 +19,7 @@ class LookForm(GraderForm):
     """Which topic, and from where on a passage counts."""
 
     topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
-    min_grade = forms.IntegerField(
-        label="Covered from grade",
-        min_value=1,
-        max_value=MAX_RATING,
-        required=False,
-        initial=MIN_GRADE,
-        widget=forms.NumberInput(attrs=AT_ONCE),
-    )
+    min_grade = covered_from()
     source = forms.ChoiceField(
         label="Relevance by",
         required=False,
@@ -47,7 +38,7 @@ class LookForm(GraderForm):
     def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
         """The bank's topics, and the collection's own first relevant judgment."""
         choices = [("", "all topics"), *((str(topic.pk), _named(topic)) for topic in topics)]
-        self.fields["topic"].choices = choices
+        offer_choices(self, "topic", choices)
         self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
         self.data.setdefault("source", str(default_source(bank.collection)))
         self.bank = bank

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from django import forms
-from django.http import QueryDict
 
 from grading.types import MAX_RATING, MIN_RATING
-from rubricweb.corpus.models import Collection
 from rubricweb.review.adjudication.selectors import Query
-from rubricweb.review.forms import AddressForm
-from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.filters import CampaignFilter
 
 
-class ConflictsForm(AddressForm):
+class ConflictsForm(CampaignFilter):
     """The filters of the list; they stay in the address of each case."""
 
-    campaign = forms.ChoiceField(label="Campaign", required=False)
     distance = forms.TypedChoiceField(
         label="Ratings differ by more than",
         coerce=int,
@@ -31,19 +27,8 @@ class ConflictsForm(AddressForm):
         required=False,
     )
     state = forms.ChoiceField(label="State", choices=[("", "open"), ("decided", "decided")], required=False)
-    names = forms.ChoiceField(label="Assessors", choices=[("", "pseudonyms"), ("1", "names")], required=False)
 
-    def __init__(self, address: QueryDict, collection: Collection) -> None:
-        super().__init__(address)
-        self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
-        choices = [("", "any"), *((pk, campaign.name) for pk, campaign in self.campaigns.items())]
-        self.fields["campaign"].choices = choices
-        for field in self.fields.values():
-            field.widget.attrs["data-submits"] = ""
-
-    @property
-    def chosen(self) -> Campaign | None:
-        return self.campaigns.get(self.value("campaign", ""))
+    field_order = ("campaign", "distance", "min_grade", "state", "names")
 
     @property
     def query(self) -> Query:
@@ -52,7 +37,7 @@ class ConflictsForm(AddressForm):
             distance=int(self.value("distance", 1)),
             min_grade=int(self.value("min_grade", 4)),
             is_decided=self.value("state", "") == "decided",
-            shows_names=self.value("names", "") == "1",
+            shows_names=self.shows_names,
         )
 
 

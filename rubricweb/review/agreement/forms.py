@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from django import forms
-from django.http import QueryDict
 
-from rubricweb.corpus.models import Collection
 from rubricweb.review.agreement.sayings import Which
 from rubricweb.review.forms import GraderForm
-from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.filters import CampaignFilter
 
 
-class AgreementForm(GraderForm):
-    campaign = forms.ChoiceField(label="Campaign", required=False)
+class AgreementForm(CampaignFilter, GraderForm):
     which = forms.ChoiceField(
         label="Ratings",
         choices=[
@@ -22,24 +19,10 @@ class AgreementForm(GraderForm):
         required=False,
         initial=str(Which.LATEST),
     )
-    names = forms.ChoiceField(label="Assessors", choices=[("", "pseudonyms"), ("1", "names")], required=False)
 
-    def __init__(self, address: QueryDict, collection: Collection) -> None:
-        super().__init__(address)
-        self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
-        choices = [("", "any work"), *((pk, campaign.name) for pk, campaign in self.campaigns.items())]
-        self.fields["campaign"].choices = choices
-        for field in self.fields.values():
-            field.widget.attrs["data-submits"] = ""
-
-    @property
-    def chosen(self) -> Campaign | None:
-        return self.campaigns.get(self.value("campaign", ""))
+    field_order = ("grader", "campaign", "which", "names")
+    all_campaigns = "any work"
 
     @property
     def counted(self) -> Which:
         return Which(self.value("which", Which.LATEST))
-
-    @property
-    def shows_names(self) -> bool:
-        return bool(self.value("names", ""))

@@ -8,14 +8,14 @@ from typing import Any
 from django import forms
 
 from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.forms import SayingForm
-from rubricweb.review.forms import GraderForm
+from rubricweb.review.forms import AT_ONCE, GraderForm, covered_from
 from rubricweb.review.selectors.sheet import MIN_GRADE
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
-AT_ONCE = {"data-submits": ""}
 ORDERS = (
     (MIXED, "worst first, every fourth at random"),
     (WORST, "worst first"),
@@ -35,19 +35,12 @@ class CheckForm(GraderForm):
         required=False,
         widget=forms.Select(attrs=AT_ONCE),
     )
-    min_grade = forms.IntegerField(
-        label="Covered from grade",
-        min_value=1,
-        max_value=MAX_RATING,
-        required=False,
-        initial=MIN_GRADE,
-        widget=forms.NumberInput(attrs=AT_ONCE),
-    )
+    min_grade = covered_from()
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
 
     def offer_topics(self, topics: Iterable[Topic]) -> None:
         named = [(str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics]
-        self.fields["topic"].choices = [("", "the first with unchecked cells"), *named]
+        offer_choices(self, "topic", [("", "the first with unchecked cells"), *named])
 
     def query(self) -> CheckQuery:
         at = tuple(int(pk) for pk in self.value("at", "").split("-") if pk)
@@ -85,6 +78,5 @@ class VerdictForm(SayingForm):
     @property
     def at(self) -> tuple[int, int, int] | None:
         """The cell, as CheckQuery names it."""
-        said = self.cleaned_data
-        named = (said.get("topic"), said.get("passage"), said.get("item"))
-        return named if None not in named else None
+        topic, passage, item = (self.cleaned_data.get(name) for name in ("topic", "passage", "item"))
+        return None if topic is None or passage is None or item is None else (topic, passage, item)
