@@ -103,10 +103,8 @@ def _next(request: HtmxRequest, collection: Collection, place: Place) -> Place |
 def _go(request: HtmxRequest, collection: Collection, to: Place | None) -> HttpResponse:
     if to is None:
         address = reverse("review:adjudication", args=[collection.slug])
-        response = redirect(f"{address}?{request.GET.urlencode()}")
-        if request.htmx:
-            return HttpResponse(headers={"HX-Redirect": response.url})
-        return response
+        leave = redirect(f"{address}?{request.GET.urlencode()}")
+        return HttpResponse(headers={"HX-Redirect": leave.url}) if request.htmx else leave
     address = reverse("review:case", args=[collection.slug, to.revision, to.passage])
     if not request.htmx:
         return redirect(f"{address}?{request.GET.urlencode()}")

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.review.bulk.plans import Selection
 
@@ -37,7 +38,7 @@ class BulkForm(forms.Form):
         able = [role for role in Role if role.includes(roles.TO_ASSESS)]
         members = Membership.objects.filter(collection=collection, role__in=able)
         people = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
-        self.fields["person"].queryset = people
+        offer_rows(self, "person", people)
 
     @property
     def uid_said(self) -> UUID:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from django import forms
 from django.db.models import TextChoices
 
 from rubricweb.accounts.models import User
+from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Topic
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.selectors import State, Who
@@ -16,6 +17,7 @@ from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.forms import AddressForm
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import QueryDict
 
 MAX_TEXT = 5_000
@@ -52,8 +54,7 @@ class NewFlagForm(forms.Form):
         first = kind if kind in subject.kinds else Kind.COMMENT
         initial = {"kind": first, "uid": uuid4()}
         super().__init__(sent, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
-        chosen: Any = self.fields["kind"]  # Any: the stubs know it as a Field only
-        chosen.choices = [(kind.value, kind.label) for kind in subject.kinds]
+        offer_choices(self, "kind", [(kind.value, kind.label) for kind in subject.kinds])
         self.subject = subject
 
     @property
@@ -81,10 +82,9 @@ class AssignForm(forms.Form):
     seen = forms.IntegerField(min_value=1)
     uid = forms.UUIDField()
 
-    def __init__(self, sent: QueryDict, members: Any) -> None:  # Any: a queryset of users
+    def __init__(self, sent: QueryDict, members: QuerySet[User]) -> None:
         super().__init__(sent)
-        assignee: Any = self.fields["assignee"]  # Any: the stubs know it as a Field only
-        assignee.queryset = members
+        offer_rows(self, "assignee", members)
 
 
 class InboxForm(AddressForm):
@@ -98,7 +98,6 @@ class InboxForm(AddressForm):
 
     def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
         super().__init__(address)
-        topic: Any = self.fields["topic"]  # Any: the stubs know it as a Field only
-        topic.choices = [("", "any"), *((str(one.pk), str(one)[:80]) for one in topics)]
+        offer_choices(self, "topic", [("", "any"), *((str(one.pk), str(one)[:80]) for one in topics)])
         for name in ("state", "who", "kind", "topic"):
             self.fields[name].widget.attrs["data-submits"] = ""

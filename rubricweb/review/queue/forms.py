@@ -13,6 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.forms import rater_choices
 from rubricweb.review.queue.actions import Plan
@@ -41,7 +42,7 @@ class RateForm(forms.Form):
 
     def __init__(self, sent: QueryDict, meanings: Meanings) -> None:
         super().__init__(sent)
-        self.fields["rating"].choices = meanings
+        offer_choices(self, "rating", meanings)
 
 
 class SkipForm(forms.Form):
@@ -104,7 +105,7 @@ class CampaignForm(forms.Form):
     )
     mode = forms.ChoiceField(label="What assessors see", choices=Campaign.Mode.choices)
     people = forms.ModelMultipleChoiceField(
-        None,
+        User.objects.none(),
         label="Who rates",
         required=False,
         help_text="None chosen means everybody.",
@@ -115,13 +116,12 @@ class CampaignForm(forms.Form):
         super().__init__(sent, auto_id="campaign-%s")
         self.banks = {str(bank.pk): bank for bank in banks}
         self.raters: dict[str, list[Rater]] = {pk: list(raters(bank)) for pk, bank in self.banks.items()}
-        fields: dict[str, Any] = self.fields  # Any: the stubs know them as Fields only
-        fields["bank"].choices = [(pk, bank.name) for pk, bank in self.banks.items()]
+        offer_choices(self, "bank", [(pk, bank.name) for pk, bank in self.banks.items()])
         known = {str(rater.pk): rater for found in self.raters.values() for rater in found}
-        fields["grader"].choices = rater_choices(known.values())
-        fields["topics"].queryset = collection.topics.all()
-        fields["topics"].widget.attrs["size"] = 6
-        fields["people"].queryset = members_who_rate(collection)
+        offer_choices(self, "grader", rater_choices(known.values()))
+        offer_rows(self, "topics", collection.topics.all())
+        self.fields["topics"].widget.attrs["size"] = 6
+        offer_rows(self, "people", members_who_rate(collection))
 
     def clean(self) -> dict[str, Any]:
         said = super().clean() or {}

@@ -102,7 +102,7 @@ def retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 
 def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -> HttpResponse:
-    context = _closer(request, item) | shown
+    context = {**_closer(request, item), **shown}
     return form_response(request, "review/spurious/suspect.html", context, part="work", status=status)
 
 

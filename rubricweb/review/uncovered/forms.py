@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
 from django.http import QueryDict
@@ -12,6 +11,7 @@ from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.forms import Wording, new_item_form
 from rubricweb.banks.models import Item
 from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
+from rubricweb.core.forms import choice_field
 from rubricweb.corpus.models import Passage
 from rubricweb.review.uncovered.access import Desk
 
@@ -31,9 +31,9 @@ class SpansForm(forms.Form):
     )
 
     def __init__(
-        self, passage: Passage, *args: Any, **kwargs: Any
-    ) -> None:  # Any: as Django's form takes them
-        super().__init__(*args, auto_id="draft-%s", **kwargs)
+        self, passage: Passage, sent: QueryDict | None = None, *, initial: dict[str, object] | None = None
+    ) -> None:
+        super().__init__(sent, initial=initial, auto_id="draft-%s")
         self.passage = passage
 
     def clean_spans(self) -> Origin:
@@ -64,8 +64,7 @@ def draft_form(
 ) -> DraftItemForm:
     """Empty, as sent, or with `initial`; a topic without subtopics has no field for them."""
     form = DraftItemForm(desk.passage, sent, initial={"kind": "question", **(initial or {})})
-    offered: Any = new_item_form(desk.topic).fields["facet_id"]  # Any: the stubs know it as a Field only
-    facet: Any = form.fields["facet_id"]
+    offered, facet = choice_field(new_item_form(desk.topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
     return form
 

@@ -16,7 +16,7 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.review.looking import LookForm
 from rubricweb.review.selectors import raters
 from rubricweb.review.uncovered import access, selectors
@@ -66,7 +66,7 @@ def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
 def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """The items nearest to the spans as they stand. It writes nothing."""
     desk = access.desk_for(request.user, bank_id, topic_id, passage_id, needed=roles.TO_EDIT_BANK)
-    return _page(request, desk, draft_form(desk), part="nearest", **_near(desk, request.POST))
+    return _page(request, desk, draft_form(desk), part="nearest", more=_near(desk, request.POST))
 
 
 def _page(
@@ -76,10 +76,10 @@ def _page(
     *,
     part: str = "draft",
     status: int = 0,
-    **more: object,
+    more: Context | None = None,
 ) -> HttpResponse:
     item = named_item(desk, form["item"].value())
-    context = _place(desk) | _standing(request, desk) | {"form": form, "rewords": item} | more
+    context = _place(desk) | _standing(request, desk) | {"form": form, "rewords": item, **(more or {})}
     return form_response(request, "review/uncovered/passage.html", context, part=part, status=status)
 
 
@@ -101,11 +101,11 @@ def _place(desk: Desk) -> dict[str, object]:
     return place | {"section": "review", "tab": "uncovered"}
 
 
-def _near(desk: Desk, sent: QueryDict) -> dict[str, object]:
+def _near(desk: Desk, sent: QueryDict) -> Context:
     """What the spans quote, and the items nearest to them; or why they cannot be read."""
     form = SpansForm(desk.passage, sent)
     if not form.is_valid():
-        return {"problem": " ".join(form.errors["spans"])}
+        return {"problem": " ".join(map(str, form.errors["spans"]))}
     spans = form.cleaned_data["spans"].spans
     return {"spans": spans, "near": selectors.nearest_items(desk, spans)}
 
@@ -118,7 +118,7 @@ def _drafting(request: HtmxRequest, desk: Desk) -> HttpResponse:
     form = draft_form(desk, initial=rewording(item, sent.get("spans", "")) if item else kept)
     if item:
         form.fields["text"].widget.attrs["autofocus"] = True
-    return _page(request, desk, form, **_near(desk, sent))
+    return _page(request, desk, form, more=_near(desk, sent))
 
 
 def _commit(request: HtmxRequest, desk: Desk, form: DraftItemForm) -> HttpResponse:
@@ -128,7 +128,7 @@ def _commit(request: HtmxRequest, desk: Desk, form: DraftItemForm) -> HttpRespon
         mine, item = form.cleaned_data["text"], conflict.item
         again = draft_form(desk, initial=rewording(item, request.POST.get("spans", ""), mine=mine))
         both = {"theirs": last_change(item), "mine": mine, "item": item}
-        return _page(request, desk, again, status=409, **both)
+        return _page(request, desk, again, status=409, more=both)
     except BankError as refusal:
         form.add_error("text", str(refusal))
         return _page(request, desk, form)

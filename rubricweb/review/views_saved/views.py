@@ -25,7 +25,7 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
         view = actions.save_view(collection, **form.cleaned_data, by=request.user)
         messages.success(request, f"View \u201c{view.name}\u201d saved.")
     else:
-        messages.error(request, " ".join(error for errors in form.errors.values() for error in errors))
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     return _back(request, collection)
 
 
