@@ -36,8 +36,16 @@ def grade_row(
         return GradeRow(
             *cell, None, FAILED, reply, _kept(result.reason), error_class(result), context_chars=cut
         )
-    found = (result.rating, result.outcome.value, _kept(result.answer), reply)
-    return GradeRow(*cell, *found, "", result.confidence, result.expectation, cut)
+    return GradeRow(
+        *cell,
+        rating=result.rating,
+        outcome=result.outcome.value,
+        answer=_kept(result.answer),
+        reply=reply,
+        confidence=result.confidence,
+        expectation=result.expectation,
+        context_chars=cut,
+    )
 
 
 def error_class(result: types.Grade | types.GradeFailure) -> str:

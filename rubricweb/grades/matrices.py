@@ -75,6 +75,6 @@ def _fill(topic: TopicPool, cells: Iterable[Cell], uids: dict[int, str]) -> Grad
     column_of = {pk: column for column, pk in enumerate(revisions)}
     ratings = np.full((len(topic.doc_ids), len(revisions)), MISSING, dtype=np.int8)
     for revision, passage, rating, outcome in pooled:
-        is_failed = outcome == Outcome.FAILED or rating is None
-        ratings[row_of[passage], column_of[revision]] = FAILED if is_failed else rating
+        kept = FAILED if rating is None or outcome == Outcome.FAILED else rating
+        ratings[row_of[passage], column_of[revision]] = kept
     return GradeMatrix(topic.query_id, topic.doc_ids, tuple(uids[pk] for pk in revisions), ratings)

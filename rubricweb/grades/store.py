@@ -139,7 +139,8 @@ def _insert(
             values = ", ".join(["%s"] * len(COLUMNS))
             statement = _statement(f"VALUES ({values})", on_conflict)
             cursor.executemany(statement, [(*same, *_values(grade)) for grade in grades])
-        return cursor.rowcount
+        written: int = cursor.rowcount
+    return written
 
 
 def _statement(rows: str, on_conflict: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -12,6 +11,7 @@ from django.core.validators import MaxValueValidator
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.grades.editor.impact import Draft
@@ -25,13 +25,15 @@ class FiguresForm(forms.Form):
 
     grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
     min_grade = forms.IntegerField(label="Covered from grade", min_value=1, required=False)
+
+    threshold: int | None
     """At most the highest rating of the graders' scales; None: each grader's own threshold."""
 
     def __init__(self, chosen: Mapping[str, str], rating: list[GraderConfig]) -> None:
         super().__init__({name: chosen.get(name, "") for name in self.base_fields}, auto_id="figures-%s")
         self.rating = rating
-        grader: Any = self.fields["grader"]  # Any: the stubs know it as a Field only
-        grader.choices = [("", "The collection's grader"), *((config.pk, str(config)) for config in rating)]
+        graders = [("", "The collection's grader"), *((config.pk, str(config)) for config in rating)]
+        offer_choices(self, "grader", graders)
         for field in self.fields.values():
             field.widget.attrs["data-submits"] = ""
         self._fit_scale(chosen.get("min_grade", ""))
@@ -45,7 +47,7 @@ class FiguresForm(forms.Form):
         field.widget.attrs["max"] = highest
         default = default_min_grade(shown[0]) if shown else Measure().min_grade
         self.data = {**self.data, "min_grade": said or default}
-        self.min_grade = self._chosen_min_grade() if said else None
+        self.threshold = self._chosen_min_grade() if said else None
         self.full_clean()
 
     def _chosen_min_grade(self) -> int | None:
@@ -62,7 +64,7 @@ class FiguresForm(forms.Form):
 
     def measure_by(self, config: GraderConfig) -> Measure:
         """The default board's, at the chosen threshold as far as the grader's scale reaches."""
-        return Measure(min_grade=within_scale(config, self.min_grade))
+        return Measure(min_grade=within_scale(config, self.threshold))
 
     def _readable(self, name: str) -> int | None:
         self.is_valid()

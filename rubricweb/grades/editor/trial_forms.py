@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
 from django.http import QueryDict
@@ -27,7 +26,7 @@ class TrialForm(forms.Form):
     def __init__(self, sent: QueryDict, items: list[Item]) -> None:
         super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
         self.items = items
-        listed: Any = self.fields  # Any: the stubs know the fields as a mapping only
+        listed = self.fields
         choices = [(str(item.pk), str(item)) for item in items]
         listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
         listed["solo"] = forms.ChoiceField(choices=[("", "none"), *choices], required=False)
@@ -71,7 +70,10 @@ class TrialForm(forms.Form):
 
 
 def _standing(sent: Mapping[str, str], items: list[Item]) -> dict[str, object]:
-    weights = {f"weight-{item.pk}": item.weight for item in items}
-    seen = {f"seen-{item.pk}": item.version for item in items}
-    measure = sent.get("measure", "")
-    return {"measure": measure, "on": [str(item.pk) for item in items], "solo": ""} | weights | seen
+    return {
+        "measure": sent.get("measure", ""),
+        "on": [str(item.pk) for item in items],
+        "solo": "",
+        **{f"weight-{item.pk}": item.weight for item in items},
+        **{f"seen-{item.pk}": item.version for item in items},
+    }

@@ -55,11 +55,11 @@ class CheckedGrades(TopicGrades):
 
     def drawn_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
         """Shape (passages, items): of the cells that people saw to, those that were drawn at random."""
-        return (self.drawn.columns(uids).ratings == 1) & self.checked_in(uids)
+        return np.asarray((self.drawn.columns(uids).ratings == 1) & self.checked_in(uids))
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
         """Shape (passages, items): which cells of these items a person has seen to."""
-        return self.checked.columns(uids).ratings == 1
+        return np.asarray(self.checked.columns(uids).ratings == 1)
 
 
 _cache: StampedCache[Key, HumanGrades] = StampedCache(CACHED_TOPICS)
@@ -127,11 +127,11 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
 
 def decided(said: Iterable[HumanGrade]) -> int | None:
     """One rating of what people say of a cell now, in the order in which they said it; None without any."""
-    rated = [row for row in said if row.rating is not None]
-    decisions = [row.rating for row in rated if row.how == HumanGrade.How.ADJUDICATED]
+    rated = [(row.how, row.rating) for row in said if row.rating is not None]
+    decisions = [rating for how, rating in rated if how == HumanGrade.How.ADJUDICATED]
     if decisions:
         return decisions[-1]
-    ratings = sorted(row.rating for row in rated)
+    ratings = sorted(rating for _, rating in rated)
     return ratings[(len(ratings) - 1) // 2] if ratings else None
 
 

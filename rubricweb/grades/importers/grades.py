@@ -110,7 +110,10 @@ def _values(config: GraderConfig, topic: Topic) -> dict[Cell, Value]:
 
 
 def _insert(config: GraderConfig, topic: Topic, cells: Cells) -> None:
-    rows = (GradeRow(topic.pk, *cell, *value) for cell, value in cells.items())
+    rows = (
+        GradeRow(topic.pk, revision, passage, rating, outcome, answer, reply)
+        for (revision, passage), (rating, outcome, answer, reply) in cells.items()
+    )
     store.save_grades(config, rows)
 
 

@@ -12,6 +12,7 @@ from grading.errors import BadPrompt
 from grading.graders import registry
 from grading.prompts import ParseRule, Prompt, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.prompting.samples import MOST_PASSAGES, Sample
 
@@ -161,18 +162,15 @@ class TrialForm(forms.Form):
 
 
 def trial_form(
-    collection: Collection, sent: Mapping[str, Any] | None = None, initial: Mapping[str, Any] | None = None
+    collection: Collection, sent: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
 ) -> TrialForm:
     """By default of the collection's own model; of none where its grader asks in its own way only."""
     able = [backend for backend in registry.known_backends() if backend.asks_any]
     own = {"backend": collection.grader_backend, "llm": collection.grader_llm}
     default = own if any(backend.name == collection.grader_backend for backend in able) else {}
     form = TrialForm(sent, initial=initial or default)
-    choices: Any = form.fields["backend"]  # Any: the stubs know it as a Field only
-    choices.choices = [
-        ("", "no model: only show the prompt"),
-        *((backend.name, backend.label) for backend in able),
-    ]
+    choices = [("", "no model: only show the prompt"), *((backend.name, backend.label) for backend in able)]
+    offer_choices(form, "backend", choices)
     return form
 
 

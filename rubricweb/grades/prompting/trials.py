@@ -50,14 +50,19 @@ class Said:
     @classmethod
     def of(cls, result: types.Grade | types.GradeFailure) -> Said:
         trace = result.trace
-        asked = (trace.prompt, trace.reply) if trace else ("", "")
-        cut = trace.context_chars if trace else None
+        prompt, reply, cut = (trace.prompt, trace.reply, trace.context_chars) if trace else ("", "", None)
+        asked = (result.passage_id, prompt, reply)
         if isinstance(result, types.GradeFailure):
-            return cls(
-                result.passage_id, *asked, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None
-            )
-        found = (result.rating, result.outcome.value, result.answer)
-        return cls(result.passage_id, *asked, *found, "", cut, result.confidence)
+            return cls(*asked, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
+        return cls(
+            *asked,
+            rating=result.rating,
+            outcome=result.outcome.value,
+            answer=result.answer,
+            reason="",
+            context_chars=cut,
+            confidence=result.confidence,
+        )
 
 
 @transaction.atomic

@@ -38,7 +38,7 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
     figures = _figures(request, bank.collection)
     opened = {int(pk) for pk in request.GET.getlist("open") if pk.isdecimal()}
-    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.min_grade, opened=opened)
+    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
     context = _place(bank, topic) | _around(request, bank, topic, figures)
     context |= {"sheet": sheet, "figures": figures, "can_edit": _can_edit(request, bank.collection)}
     return page_or_part(request, "banks/topic.html", context, part="items")
@@ -89,7 +89,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """The row of one item, to close what was open in it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank.collection)
-    shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.min_grade)
+    shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
     row = banks.item_row(item)
     figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
     context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}

@@ -109,7 +109,12 @@ def _board(desk: Desk) -> dict[str, object]:
     form, config = desk.form, desk.config
     form.is_valid()
     settings = form.settings
-    shown = {"figures": desk.figures, "form": form, "config": config, "rows": _rows(form, settings)}
+    shown: dict[str, object] = {
+        "figures": desk.figures,
+        "form": form,
+        "config": config,
+        "rows": _rows(form, settings),
+    }
     if config is None:
         return shown
     measure = Measure(form.measure_name, min_grade=desk.figures.measure_by(config).min_grade)
