@@ -99,7 +99,7 @@ def board_spec_of(options: Options) -> BoardSpec:
 
 
 def collection_named(slug: str) -> Collection:
-    collection = Collection.objects.filter(slug=slug).first()
+    collection: Collection | None = Collection.objects.filter(slug=slug).first()
     if collection is None:
         known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True)) or "none"
         raise BoardError("collection", f"no collection {slug}; there are {known}")

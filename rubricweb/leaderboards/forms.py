@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from django import forms
 from django.core.validators import MaxValueValidator
@@ -13,6 +14,7 @@ from grading.measures.paired_tests import PairedTest
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
@@ -22,6 +24,12 @@ from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards import choices, columns
 from rubricweb.leaderboards.boards import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
+
+if TYPE_CHECKING:
+    GraderChoice = forms.ModelChoiceField[GraderConfig]
+    VersionChoice = forms.ModelChoiceField[BankVersion]
+else:
+    GraderChoice = VersionChoice = forms.ModelChoiceField
 
 KINDS = (("", "all that it grades"), (ItemKind.QUESTION, "questions"), (ItemKind.NUGGET, "nuggets"))
 MODES = (
@@ -44,12 +52,12 @@ UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
-class GraderField(forms.ModelChoiceField):
+class GraderField(GraderChoice):
     def label_from_instance(self, config: GraderConfig) -> str:
         return choices.grader_name(config)
 
 
-class VersionField(forms.ModelChoiceField):
+class VersionField(VersionChoice):
     def label_from_instance(self, version: BankVersion) -> str:
         return f"{version.bank.name} {version.number}: {version.name}"
 
@@ -67,19 +75,18 @@ class LabelForm(forms.Form):
 
     spec: BoardSpec
 
-    def __init__(self, sent: Mapping[str, str], *, collection: Collection, auto_id: str = "id_%s") -> None:
+    def __init__(self, sent: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s") -> None:
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
         self.graders = [row.config for row in choices.scored_graders(collection)]
         said = {name: sent[name] for name in sent if sent[name]}
         super().__init__({**_defaults(collection, self.graders, said), **said}, auto_id=auto_id)
-        self.fields["grader"].queryset = GraderConfig.objects.filter(
-            pk__in=[config.pk for config in self.graders]
-        )
+        ids = [config.pk for config in self.graders]
+        offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
         self._fit_scale(self.data["grader"])
-        self.fields["bank"].queryset = collection.banks.all()
+        offer_rows(self, "bank", collection.banks.all())
         versions = BankVersion.objects.filter(bank__collection=collection)
-        self.fields["version"].queryset = versions.select_related("bank")
+        offer_rows(self, "version", versions.select_related("bank"))
 
     def _fit_scale(self, named: object) -> None:
         """A threshold beyond the grader's scale would count nothing."""
@@ -176,7 +183,7 @@ class BoardForm(LabelForm):
 
 
 def _defaults(
-    collection: Collection, graders: list[GraderConfig], sent: Mapping[str, str]
+    collection: Collection, graders: list[GraderConfig], sent: Mapping[str, object]
 ) -> dict[str, object]:
     picked = next((config for config in graders if str(config.pk) == sent.get("grader")), None)
     config = picked or (graders[0] if graders else None)

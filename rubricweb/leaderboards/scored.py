@@ -64,7 +64,8 @@ def scored(spec: BoardSpec) -> Scored:
 def only(asked: Asked, kept: Container[str]) -> Asked:
     """What is asked of a topic, without the items that are not kept."""
     places = [place for place, uid in enumerate(asked.uids) if uid in kept]
-    uids, weights, facets = (
-        tuple(values[place] for place in places) for values in (asked.uids, asked.weights, asked.facets)
+    return Asked(
+        uids=tuple(asked.uids[place] for place in places),
+        weights=tuple(asked.weights[place] for place in places),
+        facets=tuple(asked.facets[place] for place in places),
     )
-    return Asked(uids, weights, facets)

@@ -7,6 +7,7 @@ from django.http import QueryDict
 
 from grading.types import MAX_RATING, Purpose
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import banks_graded_by
@@ -37,8 +38,8 @@ class AgreementForm(forms.Form):
         said = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
         super().__init__({**self._defaults(), **said})
         ids = [config.pk for config in self.graders]
-        self.fields["grader"].queryset = GraderConfig.objects.filter(pk__in=ids)
-        self.fields["bank"].queryset = collection.banks.all()
+        offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
+        offer_rows(self, "bank", collection.banks.all())
 
     def clean(self) -> None:
         if not self.errors:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from django import forms
 from django.http import QueryDict
 
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.errors import BoardError
@@ -35,12 +34,10 @@ class FigureForm(BehindForm):
         given |= {name: sent[name] for name in sent}
         references = reference_choices(collection)
         given["reference"] = sent.getlist("reference") or [name for name, _ in references]
-        super().__init__(_said(given), collection=collection)
-        self.fields["reference"].choices = references
-        self.fields["run"].choices = [
-            ("", "the best"),
-            *((run.run_tag, run.run_tag) for run in collection.runs.all()),
-        ]
+        super().__init__(given, collection=collection)
+        offer_choices(self, "reference", references)
+        tags = [run.run_tag for run in collection.runs.all()]
+        offer_choices(self, "run", [("", "the best"), *((tag, tag) for tag in tags)])
 
     def clean_against(self) -> str:
         return self._measure(self.cleaned_data["against"] or "ndcg_cut_10")
@@ -56,8 +53,3 @@ class FigureForm(BehindForm):
             return choices.measure_named(name)
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
-
-
-def _said(given: Mapping[str, object]) -> dict[str, str]:
-    # The board's form takes an address; a list passes through to the field of several choices.
-    return {name: value for name, value in given.items() if value}  # type: ignore[misc]

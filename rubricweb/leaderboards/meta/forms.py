@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
@@ -9,6 +11,7 @@ from django.http import QueryDict
 from grading.measures.rank_correlation import Coefficient
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.models import GraderConfig
@@ -19,13 +22,18 @@ from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import Wanted
 from rubricweb.leaderboards.meta.sheets import NAMES
 
+if TYPE_CHECKING:
+    GradersChoice = forms.ModelMultipleChoiceField[GraderConfig]
+else:
+    GradersChoice = forms.ModelMultipleChoiceField
+
 MEASURES = "rubric_cover ndcg_cut_10 map recip_rank"
 MIN_GRADES = ("3", "4", "5")
 MAX_MEASURES = 12
 UPLOAD_BYTES = 2_000_000
 
 
-class GradersField(forms.ModelMultipleChoiceField):
+class GradersField(GradersChoice):
     def label_from_instance(self, config: GraderConfig) -> str:
         return choices.grader_name(config)
 
@@ -65,10 +73,10 @@ class MetaForm(forms.Form):
         self.graders = [row.config for row in choices.scored_graders(collection)]
         self.references = reference_choices(collection)
         super().__init__({**self._defaults(), **_said(sent)})
-        self.fields["reference"].choices = self.references
+        offer_choices(self, "reference", self.references)
         ids = [config.pk for config in self.graders]
-        self.fields["grader"].queryset = GraderConfig.objects.filter(pk__in=ids)
-        self.fields["bank"].queryset = collection.banks.all()
+        offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
+        offer_rows(self, "bank", collection.banks.all())
 
     def clean_measure(self) -> tuple[str, ...]:
         names = dict.fromkeys(self.cleaned_data["measure"].replace(",", " ").split())
@@ -131,8 +139,8 @@ class OfficialForm(forms.Form):
         "Tied runs may share a rank."
     )
 
-    def clean_file(self) -> UploadedFile:
-        file: UploadedFile = self.cleaned_data["file"]
+    def clean_file(self) -> UploadedFile[bytes]:
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > UPLOAD_BYTES:
             raise forms.ValidationError(f"More than {UPLOAD_BYTES // 1_000_000} MB: is this a leaderboard?")
         return file

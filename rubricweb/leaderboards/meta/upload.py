@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import UploadedFile
 
 
 @contextmanager
-def stored(file: UploadedFile) -> Iterator[Path]:
+def stored(file: UploadedFile[bytes]) -> Iterator[Path]:
     """The file under its own name, for as long as the block runs."""
     with TemporaryDirectory(prefix="rubricweb-") as folder:
         path = Path(folder) / (Path(file.name or "").name or "leaderboard")
