@@ -29,6 +29,15 @@ def difficulty(answers: Floats) -> Floats:
     return _divided(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
 
 
+def covered_shares(ratings: Ratings, *, min_grade: int = 4) -> Floats:
+    """Shape (items,): of the rated passages the share that covers each item; `difficulty` in whole ratings.
+
+    >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
+    [0.5, nan]
+    """
+    return _divided((ratings >= min_grade).sum(axis=0), (ratings >= MIN_RATING).sum(axis=0))
+
+
 def discrimination(answers: Floats, rests: Floats) -> Floats:
     """Shape (items,): Pearson's r of each item with `rests`, the score of each case without that item.
 
@@ -169,7 +178,7 @@ def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
     return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
 
 
-def _divided(numbers: Floats, by: NDArray[np.int64] | Floats) -> Floats:
+def _divided(numbers: Floats | NDArray[np.int64], by: NDArray[np.int64] | Floats) -> Floats:
     """NaN where `by` is 0, or so near to it that only rounding is left."""
     out: Floats = np.full(np.broadcast_shapes(numbers.shape, by.shape), np.nan)
     np.divide(numbers, by, out=out, where=np.asarray(by) > 1e-15)
@@ -260,8 +269,17 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: int
     >>> uncovered_passages(np.array([[3], [-1], [4], [0]], dtype=np.int8), relevance)
     Uncovered(uncovered=(0,), ungraded=(1,))
     """
-    highest = ratings.max(axis=1, initial=np.iinfo(np.int8).min)
-    is_graded = highest >= MIN_RATING
-    below = np.flatnonzero(relevance.relevant & is_graded & (highest < min_grade))
-    ungraded = np.flatnonzero(relevance.relevant & ~is_graded)
+    below = np.flatnonzero(is_uncovered(ratings, relevance, min_grade=min_grade))
+    ungraded = np.flatnonzero(is_ungraded(ratings, relevance))
     return Uncovered(tuple(below.tolist()), tuple(ungraded.tolist()))
+
+
+def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> Mask:
+    """Shape (passages,): relevant and graded, and the highest rating is below the minimum grade."""
+    is_graded = (ratings >= MIN_RATING).any(axis=1)
+    return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))
+
+
+def is_ungraded(ratings: Ratings, relevance: Relevance) -> Mask:
+    """Shape (passages,): relevant, without any rating."""
+    return np.asarray(relevance.relevant & ~(ratings >= MIN_RATING).any(axis=1))

@@ -21,7 +21,6 @@ UNJUDGED = np.iinfo(np.int16).min
 CACHED_TOPICS = 8_000
 
 Mask = NDArray[np.bool_]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,17 @@ class Sheet:
         return np.asarray((self.judged != UNJUDGED) & ~self.relevant)
 
     @cached_property
+    def relevance(self) -> diagnostics.Relevance:
+        return diagnostics.Relevance(self.relevant, self.not_relevant)
+
+    @cached_property
     def uncovered(self) -> Mask:
         """Judged relevant and graded, yet no item reaches the minimum grade."""
-        return np.asarray(self.relevant & (self.labels != MISSING) & (self.labels < self.min_grade))
+        return diagnostics.is_uncovered(self.ratings, self.relevance, min_grade=self.min_grade)
 
     @cached_property
     def ungraded_relevant(self) -> Mask:
-        return np.asarray(self.relevant & (self.labels == MISSING))
+        return diagnostics.is_ungraded(self.ratings, self.relevance)
 
     @cached_property
     def disagree(self) -> Mask:
@@ -93,12 +96,12 @@ class Sheet:
     @cached_property
     def covered_shares(self) -> NDArray[np.float64]:
         """By item: covering / rated passages; NaN where none is rated."""
-        return _shares(self.covers.sum(axis=0), self.rated.sum(axis=0))
+        return diagnostics.covered_shares(self.ratings, min_grade=self.min_grade)
 
     @cached_property
     def spurious_rates(self) -> NDArray[np.float64]:
         """By item: the same among passages judged not relevant."""
-        return _shares(self.covers[self.not_relevant].sum(axis=0), self.rated[self.not_relevant].sum(axis=0))
+        return diagnostics.covered_shares(self.ratings[self.not_relevant], min_grade=self.min_grade)
 
     @cached_property
     def discriminations(self) -> NDArray[np.float64]:
@@ -127,10 +130,6 @@ class TopicFacts:
     nobody: int
     spurious: int
     unknown: int
-
-
-def _shares(counts: Counts, wholes: Counts) -> NDArray[np.float64]:
-    return np.asarray(np.divide(counts, wholes, out=np.full(counts.shape, np.nan), where=wholes > 0))
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

@@ -12,6 +12,7 @@ from grading.measures.diagnostics import (
     advantage,
     as_answers,
     contributed_alone,
+    covered_shares,
     difficulty,
     discrimination,
     redundant_pairs,
@@ -150,6 +151,11 @@ def test_spurious_and_uncovered_are_what_plain_loops_count(ratings, data, min_gr
         assert found.n_graded == sum(
             j in (0, 1) and ratings[r, found.item] >= 0 for r, j in enumerate(judged)
         )
+    shares = [one.share for one in spurious_items(ratings, relevance, min_grade=min_grade)]
+    by_item = covered_shares(ratings[relevance.not_relevant], min_grade=min_grade).tolist()
+    assert by_item == pytest.approx([NAN if share is None else share for share in shares], nan_ok=True)
+    answers = as_answers(ratings, min_grade)
+    np.testing.assert_array_equal(covered_shares(ratings, min_grade=min_grade), difficulty(answers))
     left = uncovered_passages(ratings, relevance, min_grade=min_grade)
     for row, judgment in enumerate(judged):
         known = [rating for rating in ratings[row] if rating >= 0]
