@@ -116,15 +116,15 @@ def test_templates_are_short():
 
 
 def loaded(template: Path) -> set[Path]:
-    """Our own files that a page of this template loads, with those of base.html and what modules import."""
+    """Our own files that a page of this template loads, with those of its parents and what modules import."""
     text = template.read_text(encoding="utf-8")
     names = set(re.findall(r"static '((?:css|js)/[^']+)'", text))
     found = {ROOT / "static" / name for name in names}
     for module in [path for path in found if path.suffix == ".js"]:
         imported = re.findall(r'import (?:.+ from )?"\./([^"]+)"', module.read_text(encoding="utf-8"))
         found |= {module.parent / name for name in imported}
-    if '{% extends "base.html" %}' in text:
-        found |= loaded(ROOT / "templates" / "base.html")
+    for parent in re.findall(r'{% extends "([^"]+)" %}', text):
+        found |= loaded(ROOT / "templates" / parent)
     return found
 
 
