@@ -24,7 +24,8 @@ from unittest import mock
 if TYPE_CHECKING:
     from django.test import Client
 
-    from rubricweb.banks.models import Bank
+    from rubricweb.banks.models import Bank, ItemRevision
+    from rubricweb.corpus.models import Passage, Topic
     from rubricweb.corpus.pools import CollectionPool
     from rubricweb.grades.matrices import TopicGrades
     from rubricweb.grades.models import GraderConfig
@@ -81,27 +82,38 @@ def load(folder: Path | None) -> Bank:
 
 def made() -> Bank:
     """One topic of 1,000 passages and 30 questions, all graded; people rated a tenth of the cells."""
-    import numpy as np
     from django.core.management import call_command
 
-    from grading.formats.ids import item_id
-    from rubricweb.accounts.models import User
-    from rubricweb.banks.models import Bank, Item, ItemRevision
-    from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled
-    from rubricweb.grades.configs import config_for
-    from rubricweb.grades.models import HumanGrade, HumanStamp
-    from rubricweb.grades.store import GradeRow, save_grades
+    from rubricweb.banks.models import Bank
+    from rubricweb.corpus.models import Collection
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", verbosity=0, interactive=False)
     collection = Collection.objects.create(slug="bench", name="Bench", min_relevant=2)
     topic = collection.topics.create(query_id="t1", text="why do leaves turn red", position=0)
+    bank = Bank.objects.create(collection=collection, name="imported")
+    passages, revisions = judged_pool(topic), questions(bank, topic)
+    grade_cells(topic, passages, revisions)
+    rate_cells(topic, passages, revisions)
+    return bank
+
+
+def judged_pool(topic: Topic) -> list[Passage]:
+    from rubricweb.corpus.models import Judgment, Passage, Pooled
+
     names = [f"msmarco_passage_{number:02}_{number * 7919:09}" for number in range(PASSAGES)]
-    rows = [Passage(collection=collection, doc_id=name, text=f"Leaves {name} turn red.") for name in names]
-    passages = Passage.objects.bulk_create(rows)
+    passages = Passage.objects.bulk_create(
+        Passage(collection=topic.collection, doc_id=name, text=f"Leaves {name} turn red.") for name in names
+    )
     Pooled.objects.bulk_create(Pooled(topic=topic, passage=p, position=n) for n, p in enumerate(passages))
     Judgment.objects.bulk_create(Judgment(topic=topic, doc_id=p.doc_id, relevance=p.pk % 4) for p in passages)
-    bank = Bank.objects.create(collection=collection, name="imported")
+    return passages
+
+
+def questions(bank: Bank, topic: Topic) -> list[ItemRevision]:
+    from grading.formats.ids import item_id
+    from rubricweb.banks.models import Item, ItemRevision
+
     texts = [
         f"Which pigment makes the leaves of tree {number} turn red in autumn?" for number in range(ITEMS)
     ]
@@ -110,24 +122,36 @@ def made() -> Bank:
     ]
     for position, revision in enumerate(revisions):
         Item.objects.create(bank=bank, topic=topic, kind="question", revision=revision, position=position)
+    return revisions
+
+
+def grade_cells(topic: Topic, passages: list[Passage], revisions: list[ItemRevision]) -> None:
+    import numpy as np
+
+    from rubricweb.grades.configs import config_for
+    from rubricweb.grades.store import GradeRow, save_grades
+
     ratings = np.random.default_rng(1).integers(0, 6, (PASSAGES, ITEMS))
-    cells = [(n, m) for n in range(PASSAGES) for m in range(ITEMS)]
-    grades = (
-        GradeRow(
-            topic.pk, revisions[m].pk, passages[n].pk, int(ratings[n, m]), "numeric", confidence=n % 10 / 10
-        )
-        for n, m in cells
+    rows = (
+        GradeRow(topic.pk, revision.pk, passage.pk, int(ratings[n, m]), "numeric", confidence=n % 10 / 10)
+        for n, passage in enumerate(passages)
+        for m, revision in enumerate(revisions)
     )
-    save_grades(config_for("lexical", "lexical", "LexicalBaseline"), grades)
+    save_grades(config_for("lexical", "lexical", "LexicalBaseline"), rows)
+
+
+def rate_cells(topic: Topic, passages: list[Passage], revisions: list[ItemRevision]) -> None:
+    """Every tenth cell, by one person."""
+    from rubricweb.accounts.models import User
+    from rubricweb.grades.models import HumanGrade, HumanStamp
+
     ana = User.objects.create_superuser("ana")
+    cells = [(passage, revision) for passage in passages for revision in revisions]
     HumanGrade.objects.bulk_create(
-        HumanGrade(
-            topic=topic, revision=revisions[m], passage=passages[n], by=ana, number=1, rating=4, how="grid"
-        )
-        for n, m in cells[::10]
+        HumanGrade(topic=topic, revision=revision, passage=passage, by=ana, number=1, rating=4, how="grid")
+        for passage, revision in cells[::10]
     )
     HumanStamp.objects.create(topic=topic)
-    return bank
 
 
 def measure(bank: Bank) -> None:
