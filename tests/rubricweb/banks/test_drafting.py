@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -19,49 +18,12 @@ from rubricweb.banks.errors import AlreadyAsked
 from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
-from tests.factories import BankFactory, TopicFactory
+from tests.factories import TopicFactory
 from tests.rubricweb.grades.workers import wait_until, workers
 
 PIGMENT = "Which pigment makes leaves red?"
 REPLY = f'{{"questions": ["{PIGMENT}", "When does chlorophyll break down?", "Does frost dull colours?"]}}'
 QUESTIONS = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
-
-
-class Scripted:
-    """Says one reply after the other, the last one for ever; an error is raised."""
-
-    def __init__(self, *replies: str | Exception) -> None:
-        self.replies = list(replies)
-        self.asked: list[str] = []
-
-    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        self.asked.append(messages[-1][1])
-        said = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        if isinstance(said, Exception):
-            raise said
-        return said
-
-
-@pytest.fixture
-def topic(collection):
-    return TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
-
-
-@pytest.fixture
-def says(monkeypatch):
-    """`says(*replies)`: what the model will say to the job."""
-
-    def script(*replies: str | Exception) -> Scripted:
-        llm = Scripted(*replies)
-        monkeypatch.setattr(jobs, "text_model", lambda backend, name, connection: llm)
-        return llm
-
-    return script
 
 
 @pytest.fixture

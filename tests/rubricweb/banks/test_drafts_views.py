@@ -19,16 +19,6 @@ TRAIT = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def topic(collection):
-    return TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
-
-
-@pytest.fixture
 def asked(bank, topic, owner):
     return actions.request_drafts(bank, topic, Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=owner)
 

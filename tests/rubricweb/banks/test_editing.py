@@ -8,19 +8,9 @@ from rubricweb.banks import actions, selectors
 from rubricweb.banks.errors import AlreadyAsked, Conflict, WrongText
 from rubricweb.banks.models import Item
 from rubricweb.core.models import AuditEntry
-from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory, TopicFactory
+from tests.factories import ItemFactory, ItemRevisionFactory
 
 WORDS = "Which pigment makes leaves red?"
-
-
-@pytest.fixture
-def topic(collection):
-    return TopicFactory(collection=collection, query_id="q1")
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
 
 
 def texts(bank, topic, kind="question"):

@@ -12,8 +12,6 @@ from rubricweb.banks.drafting.asking import Wanted
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.core.models import AuditEntry
-from tests.factories import BankFactory, TopicFactory
-from tests.rubricweb.banks.test_drafting import Scripted
 
 pytestmark = pytest.mark.django_db
 
@@ -22,29 +20,9 @@ HTMX = {"HTTP_HX_REQUEST": "true"}
 
 
 @pytest.fixture
-def topic(collection):
-    return TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
-
-
-@pytest.fixture
 def nuggets(bank, topic):
     texts = ("red pigment", "short days", "maple syrup")
     return [add_item(bank, topic, kind=ItemKind.NUGGET, text=text, by=None) for text in texts]
-
-
-@pytest.fixture
-def says(monkeypatch):
-    def script(*replies: str | Exception) -> Scripted:
-        llm = Scripted(*replies)
-        monkeypatch.setattr(jobs, "text_model", lambda backend, name, connection: llm)
-        return llm
-
-    return script
 
 
 @pytest.fixture

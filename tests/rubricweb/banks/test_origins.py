@@ -7,14 +7,9 @@ from rubricweb.banks import actions
 from rubricweb.banks.errors import AlreadyAsked, Conflict, UnfitMerge, UnfitSpan
 from rubricweb.banks.models import ItemSource
 from rubricweb.banks.origins import quoted
-from tests.factories import BankFactory, ItemFactory, PassageFactory, TopicFactory
+from tests.factories import ItemFactory, PassageFactory, TopicFactory
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
 
 
 @pytest.fixture

@@ -8,20 +8,10 @@ from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.corpus.models import Subtopic
-from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory, TopicFactory
+from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 WORDS = "Which pigment makes leaves red?"
-
-
-@pytest.fixture
-def topic(collection):
-    return TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
-
-
-@pytest.fixture
-def bank(collection):
-    return BankFactory(collection=collection)
 
 
 @pytest.fixture
