@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import factory
 
 from grading.formats.ids import item_id
@@ -181,6 +183,36 @@ def grade(
     row = Grade(config=config, topic=item.topic, revision=item.revision, passage=passage, rating=rating)
     row.outcome = outcome
     save_grades(config, [row])
+
+
+def pooled(topic: Topic, passages: int) -> list[Passage]:
+    """The topic's pool: d0, d1 and so on."""
+    found = [PassageFactory(collection=topic.collection, doc_id=f"d{n}") for n in range(passages)]
+    for passage in found:
+        PooledFactory(topic=topic, passage=passage)
+    return found
+
+
+def ranked(topic: Topic, tops: Mapping[str, Sequence[str]]) -> list[Run]:
+    """New runs by their tags, with what they rank first for the topic."""
+    return [
+        RankingFactory(
+            run=RunFactory(collection=topic.collection, run_tag=tag), topic=topic, doc_ids=list(doc_ids)
+        ).run
+        for tag, doc_ids in tops.items()
+    ]
+
+
+def graded(
+    bank: Bank, topic: Topic, passages: Sequence[Passage], ratings: Mapping[str, Sequence[int]]
+) -> list[Item]:
+    """Questions with the lexical baseline's rating of each passage."""
+    items = []
+    for text, row in ratings.items():
+        items.append(ItemFactory(bank=bank, topic=topic, text=text))
+        for passage, rating in zip(passages, row, strict=True):
+            grade(lexical_config(), items[-1], passage, rating)
+    return items
 
 
 def gradable(collection: Collection, *, topics: int = 2, passages: int = 5, items: int = 3) -> Bank:

@@ -11,17 +11,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Subtopic
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
-from tests.factories import (
-    BankFactory,
-    ItemFactory,
-    PassageFactory,
-    PooledFactory,
-    RankingFactory,
-    RunFactory,
-    TopicFactory,
-    grade,
-    lexical_config,
-)
+from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, lexical_config, pooled, ranked
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 WORDS = "Which pigment makes leaves red?"
@@ -33,13 +23,9 @@ def topic(collection):
 
 
 @pytest.fixture
-def passages(collection, topic):
-    found = [PassageFactory(collection=collection, doc_id=f"d{n}") for n in range(4)]
-    for passage in found:
-        PooledFactory(topic=topic, passage=passage)
-    for tag, doc_ids in {"bm25": ["d0", "d1"], "tfidf": ["d2"]}.items():
-        RankingFactory(run=RunFactory(collection=collection, run_tag=tag), topic=topic, doc_ids=doc_ids)
-    return found
+def passages(topic):
+    ranked(topic, {"bm25": ["d0", "d1"], "tfidf": ["d2"]})
+    return pooled(topic, 4)
 
 
 @pytest.fixture

@@ -20,10 +20,12 @@ from tests.factories import (
     PassageFactory,
     PooledFactory,
     RankingFactory,
-    RunFactory,
     TopicFactory,
     grade,
+    graded,
     lexical_config,
+    pooled,
+    ranked,
 )
 
 NEW = "Does frost make leaves red?"
@@ -36,21 +38,14 @@ def topic(collection):
 
 
 @pytest.fixture
-def passages(collection, topic):
-    found = [PassageFactory(collection=collection, doc_id=f"d{n}") for n in range(4)]
-    for passage in found:
-        PooledFactory(topic=topic, passage=passage)
-    return found
+def passages(topic):
+    return pooled(topic, 4)
 
 
 @pytest.fixture
-def runs(collection, topic, passages):
+def runs(topic, passages):
     """ahead: d0 d1; behind: d2; apart: d3."""
-    tops = {"ahead": ["d0", "d1"], "apart": ["d3"], "behind": ["d2"]}
-    return [
-        RankingFactory(run=RunFactory(collection=collection, run_tag=tag), topic=topic, doc_ids=doc_ids).run
-        for tag, doc_ids in tops.items()
-    ]
+    return ranked(topic, {"ahead": ["d0", "d1"], "apart": ["d3"], "behind": ["d2"]})
 
 
 @pytest.fixture
@@ -61,13 +56,7 @@ def bank(collection):
 @pytest.fixture
 def items(bank, topic, passages, runs):
     """Two questions that `ahead` covers, the others none: 1, 0 and 0."""
-    found = [ItemFactory(bank=bank, topic=topic, text=text) for text in ("Which pigment?", "Which tree?")]
-    config = lexical_config()
-    ratings = ((5, 0, 1, 2), (1, 4, 0, 3))
-    for item, row in zip(found, ratings, strict=True):
-        for passage, rating in zip(passages, row, strict=True):
-            grade(config, item, passage, rating)
-    return found
+    return graded(bank, topic, passages, {"Which pigment?": (5, 0, 1, 2), "Which tree?": (1, 4, 0, 3)})
 
 
 def draft(bank, topic, text=NEW, **more):

@@ -15,21 +15,11 @@ from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.grades.editor.trial import Setting, trial
 from rubricweb.grades.scoring import WEIGHTED_COVER, Measure
-from tests.factories import (
-    BankFactory,
-    ItemFactory,
-    PassageFactory,
-    PooledFactory,
-    RankingFactory,
-    RunFactory,
-    TopicFactory,
-    grade,
-    lexical_config,
-)
+from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 
 HTMX = {"HX-Request": "true"}
 OFF = Setting(is_on=False, weight=1.0)
-RATINGS = ((5, 0, 0, 1), (0, 4, 0, 1), (0, 0, 5, 1))
+RATINGS = {"Question 1?": (5, 0, 0, 1), "Question 2?": (0, 4, 0, 1), "Question 3?": (0, 0, 5, 1)}
 RUNS = {"ahead": ["d0", "d1"], "behind": ["d2", "d1"], "apart": ["d3"]}
 
 
@@ -44,17 +34,9 @@ def topic(collection):
 
 
 @pytest.fixture
-def items(collection, bank, topic):
-    passages = [PassageFactory(collection=collection, doc_id=f"d{n}") for n in range(4)]
-    for passage in passages:
-        PooledFactory(topic=topic, passage=passage)
-    for tag, doc_ids in RUNS.items():
-        RankingFactory(run=RunFactory(collection=collection, run_tag=tag), topic=topic, doc_ids=doc_ids)
-    found = [ItemFactory(bank=bank, topic=topic, text=f"Question {n}?") for n in (1, 2, 3)]
-    for item, row in zip(found, RATINGS, strict=True):
-        for passage, rating in zip(passages, row, strict=True):
-            grade(lexical_config(), item, passage, rating)
-    return found
+def items(bank, topic):
+    ranked(topic, RUNS)
+    return graded(bank, topic, pooled(topic, 4), RATINGS)
 
 
 def board(bank, topic, settings, measure=None) -> dict[str, tuple[int, float]]:

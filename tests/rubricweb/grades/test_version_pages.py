@@ -6,17 +6,7 @@ from rubricweb.banks import actions
 from rubricweb.banks.versions import bank_stamp, name_version
 from rubricweb.grades.editor.version_boards import board_diff
 from rubricweb.grades.scoring import Measure
-from tests.factories import (
-    BankFactory,
-    ItemFactory,
-    PassageFactory,
-    PooledFactory,
-    RankingFactory,
-    RunFactory,
-    TopicFactory,
-    grade,
-    lexical_config,
-)
+from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 
 HTMX = {"HX-Request": "true"}
 
@@ -26,15 +16,8 @@ def bank(collection):
     """Two questions: d0 answers the first (5), d1 the second (4); `ahead` has d0, `behind` d1."""
     bank = BankFactory(collection=collection)
     topic = TopicFactory(collection=collection, query_id="q1")
-    passages = [PassageFactory(collection=collection, doc_id=f"d{n}") for n in range(2)]
-    for passage in passages:
-        PooledFactory(topic=topic, passage=passage)
-    for tag, doc_ids in {"ahead": ["d0", "d1"], "behind": ["d1"]}.items():
-        RankingFactory(run=RunFactory(collection=collection, run_tag=tag), topic=topic, doc_ids=doc_ids)
-    for text, ratings in {"Which pigment?": (5, 0), "Which tree?": (0, 4)}.items():
-        item = ItemFactory(bank=bank, topic=topic, text=text)
-        for passage, rating in zip(passages, ratings, strict=True):
-            grade(lexical_config(), item, passage, rating)
+    ranked(topic, {"ahead": ["d0", "d1"], "behind": ["d1"]})
+    graded(bank, topic, pooled(topic, 2), {"Which pigment?": (5, 0), "Which tree?": (0, 4)})
     return bank
 
 
