@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.browser.inspector import WIDE
 
@@ -42,7 +46,7 @@ def test_digits_rate_and_z_undoes(grid):
     digit, another = other_digit(grid, first), other_digit(grid, second)
     grid.keyboard.press(digit)
     expect(first.locator("b")).to_have_text(digit)
-    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    expect(grid.locator("#outbox")).to_contain_text("Saved ")
     expect(first).to_be_focused()
     expect(first).to_have_attribute("data-marks", "overridden")
     grid.keyboard.press("ArrowDown")
@@ -95,14 +99,14 @@ def test_two_windows_in_conflict(grid, cut, places):
     other = opened(grid.context.new_page(), places)
     digit = other_digit(grid, cell(grid, 1, 1))
     grid.keyboard.press(digit)
-    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    expect(grid.locator("#outbox")).to_contain_text("Saved ")
     other.keyboard.press("5")
-    expect(other.locator("#saved")).to_contain_text("Not saved.")
-    expect(other.locator("#saved")).to_contain_text(f"There you said {digit}")
+    expect(other.locator("#refused")).to_contain_text("Not saved.")
+    expect(other.locator("#refused")).to_contain_text(f"There you said {digit}")
     expect(cell(other, 1, 1).locator("b")).to_have_text(digit)
     assert events() == [(int(digit), False)]
     other.get_by_role("button", name="Say 5 nonetheless").click()
-    expect(other.locator("#saved")).to_contain_text("Saved ")
+    expect(other.locator("#outbox")).to_contain_text("Saved ")
     assert [rating for rating, _ in events()] == [int(digit), 5]
 
 
@@ -119,6 +123,119 @@ def test_a_lost_network_is_shown_and_made_up_for(grid, cut):
     expect(grid.locator("#unsaved")).to_be_hidden()
     expect(cell(grid, 2, 1)).to_have_attribute("data-seen", "1")
     assert [rating for rating, _ in events()] == [4, 1]
+
+
+NOT_SENT = "**/cells/*/*/{rate,undo}/**"
+
+
+def again(grid: Page, places) -> Page:
+    """The page closed, as a crash or a reload would, and opened anew in the same browser."""
+    page = grid.context.new_page()
+    grid.close()
+    return opened(page, places)
+
+
+def said_elsewhere(places, link: Locator, rating: int, seen: int = 0) -> None:
+    """The assessor rates the cell in another window."""
+    passage, item = map(int, link.get_attribute("id")[1:].split("-"))
+    cell = Cell.of(places.bank.items.get(pk=item), places.collection.passages.get(pk=passage))
+    rate_cell(cell, rating=rating, by=User.objects.get(username="assessor"), seen=seen)
+
+
+def test_unsent_ratings_outlive_the_page(grid, cut, places):
+    grid.context.route(NOT_SENT, lambda route: route.abort())
+    grid.keyboard.press("4")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("1")
+    status = grid.get_by_role("status").filter(has_text="2 unsent")
+    expect(status).to_have_text("Offline, 2 unsent")
+    page = again(grid, places)
+    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
+    for row, digit in ((1, "4"), (2, "1")):
+        expect(cell(page, row, 1).locator("b")).to_have_text(digit)
+        expect(cell(page, row, 1)).to_have_accessible_name(re.compile(f"unsent: you say {digit}$"))
+    assert events() == []
+    page.context.unroute(NOT_SENT)
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    expect(cell(page, 2, 1)).to_have_attribute("data-seen", "1")
+    expect(page.locator("[data-unsent]")).to_have_count(0)
+    assert [rating for rating, _ in events()] == [4, 1]
+
+
+def test_a_lost_answer_is_no_second_rating(grid, cut, places):
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    grid.context.route(NOT_SENT, lose)
+    grid.keyboard.press("4")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    grid.context.unroute(NOT_SENT)
+    page = again(grid, places)
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    expect(page.locator("#refused")).to_be_empty()
+    assert events() == [(4, False)]
+
+
+def test_a_late_conflict_waits_for_a_decision(grid, cut, places):
+    grid.context.route(NOT_SENT, lambda route: route.abort())
+    for digits in ("54", "2", "3"):
+        for digit in digits:
+            grid.keyboard.press(digit)
+        grid.keyboard.press("ArrowDown")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 4 unsent")
+    said_elsewhere(places, cell(grid, 1, 1), 1)
+    said_elsewhere(places, cell(grid, 3, 1), 0)
+    grid.context.unroute(NOT_SENT)
+    page = again(grid, places)
+    refused = page.locator("#refused [data-refused]")
+    expect(refused).to_have_count(2)
+    page = again(page, places)
+    refused = page.locator("#refused [data-refused]")
+    expect(refused).to_have_count(2)
+    expect(refused.filter(has_text="Your 4 of")).to_contain_text("There you said 1")
+    expect(page.locator("#outbox")).to_have_text("2 unsent")
+    expect(cell(page, 1, 1).locator("b")).to_have_text("1")
+    assert [rating for rating, _ in events()] == [1, 0, 2]
+    page.get_by_role("button", name="Say 4 nonetheless").click()
+    expect(refused).to_have_count(1)
+    expect(cell(page, 1, 1)).to_have_attribute("data-seen", "2")
+    expect(cell(page, 1, 1)).to_be_focused()
+    page.get_by_role("button", name="Drop my 3").click()
+    expect(refused).to_have_count(0)
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    assert [rating for rating, _ in events()] == [1, 0, 2, 4]
+
+
+def test_another_account_of_the_browser_sends_nothing(grid, cut, people, places):
+    set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
+    grid.context.route(NOT_SENT, lambda route: route.abort())
+    grid.keyboard.press("4")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    grid.context.unroute(NOT_SENT)
+    mine, theirs = grid.context.cookies(), people.sign_in("viewer").context.cookies()
+    grid.context.clear_cookies()
+    grid.context.add_cookies(theirs)
+    page = again(grid, places)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("2")
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    expect(page.locator("[data-unsent]")).to_have_count(0)
+    assert list(HumanGrade.objects.values_list("by__username", "rating")) == [("viewer", 2)]
+    page.context.clear_cookies()
+    page.context.add_cookies(mine)
+    page = again(page, places)
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    assert HumanGrade.objects.filter(by__username="assessor").get().rating == 4
+
+
+def test_what_the_server_does_not_take_can_be_dropped(grid, cut):
+    grid.route(NOT_SENT, lambda route: route.fulfill(status=404))
+    grid.keyboard.press("4")
+    expect(grid.locator("#refused")).to_contain_text("does not take a rating (404)")
+    grid.get_by_role("button", name="Drop it").click()
+    expect(grid.locator("#refused")).to_be_empty()
+    expect(grid.locator("#outbox")).to_be_hidden()
 
 
 def test_the_panel_rates_too(grid):
@@ -144,7 +261,7 @@ def test_a_viewer_rates_nothing(people, places):
 
 def test_filters_are_in_the_address_and_views_are_kept(grid, places):
     grid.keyboard.press("4")
-    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    expect(grid.locator("#outbox")).to_contain_text("Saved ")
     grid.get_by_label("Passages", exact=True).select_option("mine")
     expect(grid).to_have_url(re.compile("show=mine"))
     expect(grid.locator("#grid tbody tr")).to_have_count(1)
@@ -190,7 +307,7 @@ def test_accessible(inspector_of, places):
     page.keyboard.press("Escape")
     cell(page, 1, 1).focus()
     page.keyboard.press("2")
-    expect(page.locator("#saved")).to_contain_text("Saved ")
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
     expect(page.locator("#missing")).to_contain_text("No grade is missing")
     inspector.inspect("rated grid")
     cell(page, 1, 1).click()
