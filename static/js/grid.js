@@ -32,9 +32,9 @@ function enhance() {
   grid.dataset.ready = "";
   grid.querySelectorAll("a").forEach((link) => (link.tabIndex = -1));
   stop(cellAt(...place));
-  mark(grid);
   for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
   unsent().forEach(paint);
+  mark(grid);
   byId(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
   held = "";
 }
@@ -121,7 +121,7 @@ async function answered(entry, response) {
     before.replaceWith(now);
     if (hadFocus) now.focus({ preventScroll: true });
   }
-  if (response.ok) byId("saved").textContent = now?.ariaLabel;
+  if (response.ok) byId("saved").textContent = `Saved${now ? `: ${now.ariaLabel}` : "."}`;
   else refuse(entry, made.content.querySelector("[data-refused]"));
   unsent().filter((one) => one.cell === entry.cell).forEach(paint);
   if (chosen !== entry.cell || !now) return;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Locator, Page, Route, expect
 
 from rubricweb.accounts.actions import set_role
@@ -205,6 +206,34 @@ def test_a_late_conflict_waits_for_a_decision(grid, cut, places):
     expect(refused).to_have_count(0)
     expect(page.locator("#outbox")).to_contain_text("Saved ")
     assert [rating for rating, _ in events()] == [1, 0, 2, 4]
+
+
+def test_any_grid_of_the_bank_sends_and_no_other(grid, cut, places):
+    grid.context.route(NOT_SENT, lambda route: route.abort())
+    grid.keyboard.press("4")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    said_elsewhere(places, cell(grid, 1, 1), 1)
+    grid.context.unroute(NOT_SENT)
+    page = grid.context.new_page()
+    grid.close()
+    other = places.collection.banks.create(name="Another")
+    page.goto(reverse("review:grid", args=[other.pk, places.topic.pk]))
+    page.locator("#grid[data-ready]").wait_for()
+    expect(page.locator("#outbox")).to_be_hidden()
+    topic = places.collection.topics.get(query_id="t2")
+    page.goto(reverse("review:grid", args=[places.bank.pk, topic.pk]))
+    expect(page.locator("#refused")).to_contain_text("There you said 1")
+    page.get_by_role("button", name="Say 4 nonetheless").click()
+    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    assert [rating for rating, _ in events()] == [1, 4]
+
+
+def test_another_window_shows_what_this_one_could_not_send(grid, cut, places):
+    grid.context.route(NOT_SENT, lambda route: route.abort())
+    other = opened(grid.context.new_page(), places)
+    grid.keyboard.press("4")
+    expect(cell(other, 1, 1).locator("b")).to_have_text("4")
+    expect(other.locator("#outbox")).to_contain_text("1 unsent")
 
 
 def test_another_account_of_the_browser_sends_nothing(grid, cut, people, places):
