@@ -76,20 +76,20 @@ def tie_changes(
 def means_without(table: Scores, topic: int, without: Scores) -> Scores:
     """Shape (items, runs): the board's means without each item of one topic.
 
-    `table` has shape (runs, topics), and `without` (items, runs) the scores of that topic without each item;
-    a row of NaN there says that no item is left, so that the topic leaves the mean. Topics of NaN do not
-    count.
+    `table` has shape (runs, topics), and `without` (items, runs) the scores of that topic without each item.
+    What is NaN does not count for that run: a row of NaN in `without` says that no item is left, so that the
+    topic leaves the mean.
 
     >>> table = np.array([[1.0, 0.5], [0.0, 0.5]])
     >>> means_without(table, 0, np.array([[0.5, 0.0], [np.nan, np.nan]])).tolist()
     [[0.5, 0.25], [0.5, 0.5]]
     """
-    counted = np.asarray(~np.isnan(table).any(axis=0), dtype=np.bool_)
-    counted[topic] = False
-    others, n_others = table[:, counted].sum(axis=1), int(counted.sum())
-    is_left = np.asarray(~np.isnan(without).any(axis=1), dtype=np.bool_)
-    totals = others + np.where(is_left[:, np.newaxis], without, 0.0)
-    n_topics = n_others + is_left[:, np.newaxis]
+    counted = ~np.isnan(table)
+    counted[:, topic] = False
+    others, n_others = np.where(counted, table, 0.0).sum(axis=1), counted.sum(axis=1)
+    is_left = ~np.isnan(without)
+    totals = others + np.where(is_left, without, 0.0)
+    n_topics = n_others + is_left
     found: Scores = np.full(totals.shape, np.nan)
     np.divide(totals, n_topics, out=found, where=n_topics > 0)
     return found
@@ -105,8 +105,8 @@ class Influence:
     """Pairs of runs in the other order."""
     largest_move: int
     """Places that the run which moves most rises or falls."""
-    mean_change: float
-    """Of the runs' scores; above 0 where the item is harder than the others."""
+    mean_change: float | None
+    """Of the runs' scores; above 0 where the item is harder than the others. None where none is left."""
 
 
 def influences(board: Scores, without: Scores) -> list[Influence]:
@@ -121,10 +121,17 @@ def influences(board: Scores, without: Scores) -> list[Influence]:
             tau=kendall(board, changed).value,
             n_swapped=len(swapped_pairs(board, changed)),
             largest_move=int(np.abs(ranks(changed) - places).max(initial=0)),
-            mean_change=float((changed - board).mean()) if len(board) else 0.0,
+            mean_change=_mean_change(board, changed),
         )
         for changed in without
     ]
+
+
+def _mean_change(board: Scores, changed: Scores) -> float | None:
+    """Over the runs that have a score on both."""
+    change = changed - board
+    known = change[~np.isnan(change)]
+    return float(known.mean()) if len(known) else None
 
 
 @dataclass(frozen=True, slots=True)

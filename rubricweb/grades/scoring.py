@@ -142,6 +142,11 @@ def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
     """Shape (runs,). NaN where the topic has no items or, for trec_eval's measures, no labels."""
+    return fresh_scores(grades, uids, measure, weights)
+
+
+def fresh_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
+    """The same, not kept: for grades that are only supposed."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
     if measure.is_trec and ranked_labels.is_known(measure.name):

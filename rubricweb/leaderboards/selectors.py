@@ -96,7 +96,7 @@ class _Beside:
     """What stands beside the score of each run."""
 
     def __init__(self, base: Basis, k: int, sure: Certainty | None, people: Verified) -> None:
-        self.judged, self.current = _judged(base, k), current_shares(base, k)
+        self.judged, self.current = judged_shares(base, k), current_shares(base, k)
         self.sure, self.people = sure, people
         columns = [score_column(base, column).means() for column in base.spec.columns]
         self.others = np.array(columns).T if columns else np.zeros((len(base.pool.run_tags), 0))
@@ -140,7 +140,7 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ..
     return tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag)))
 
 
-def _judged(base: Basis, k: int) -> NDArray[np.float64]:
+def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
     """Shape (runs,): graded / ranked passages of the first k, over the topics with items; NaN without any."""
     totals = np.zeros((2, len(base.pool.run_tags)))
     for topic in base.pool.topics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +13,21 @@ from grading.types import Purpose
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import ratings_by
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, judgment_table, topic_scores
+from rubricweb.grades.scoring import (
+    Measure,
+    Scores,
+    ScoreTable,
+    Uids,
+    Weights,
+    judgment_table,
+    topic_scores,
+)
 from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.boards import BoardSpec, Column
 from rubricweb.leaderboards.items import NOTHING, Asked, asked_items
 
 Grades = Mapping[int, TopicGrades]
+Scorer = Callable[[TopicGrades, Uids, Measure, Weights], Scores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,16 @@ def basis(spec: BoardSpec) -> Basis:
     return Basis(spec, pool, ratings_by(spec.source, spec.config, pool), asked)
 
 
-def score_units(base: Basis, measure: Measure, grades: Grades | None = None) -> ScoreTable:
+def score_units(
+    base: Basis, measure: Measure, grades: Grades | None = None, *, scorer: Scorer = topic_scores
+) -> ScoreTable:
     """Shape (runs, units). NaN where nothing is asked, and where a topic that a run lacks is left out."""
     ratings = base.grades if grades is None else grades
     units = base.units()
-    columns = [_scores(ratings[topic.topic_id], asked, measure, base.spec) for topic, asked in units]
+    columns = [
+        unit_scores(ratings[topic.topic_id], asked, replace(base.spec, measure=measure), scorer)
+        for topic, asked in units
+    ]
     return _table(base, (topic for topic, _ in units), columns)
 
 
@@ -81,12 +95,18 @@ def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
     return np.array([[bool(ids) for ids in topic.ranked] for topic in units], dtype=np.bool_).T
 
 
-def _scores(grades: TopicGrades, asked: Asked, measure: Measure, spec: BoardSpec) -> Scores:
-    if not spec.by_subtopic or spec.topic or len(set(asked.facets)) < 2:
-        return topic_scores(grades, asked.uids, measure, asked.weights)
-    parts = asked.subtopics().values()
-    each = [topic_scores(grades, part.uids, measure, part.weights) for part in parts]
+def unit_scores(grades: TopicGrades, asked: Asked, spec: BoardSpec, scorer: Scorer = topic_scores) -> Scores:
+    """Shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may lack the topic."""
+    each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(asked, spec)]
+    if len(each) == 1:
+        return each[0]
     return mean_and_stderr(np.column_stack(each)).mean
+
+
+def parts(asked: Asked, spec: BoardSpec) -> list[Asked]:
+    """What the score of a topic is the mean over: its subtopics where the board asks for them."""
+    is_whole = not spec.by_subtopic or spec.topic or len(set(asked.facets)) < 2
+    return [asked] if is_whole else list(asked.subtopics().values())
 
 
 def _table(base: Basis, units: Iterable[TopicPool], columns: list[Scores]) -> ScoreTable:

@@ -9,7 +9,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.errors import BoardError
-from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
+from rubricweb.leaderboards.influence.forms import ALL_TOPICS, SHOWN, BehindForm
 from rubricweb.leaderboards.meta.references import reference_choices
 
 FURTHER = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}
@@ -19,6 +19,7 @@ MAX_OTHERS = 5
 class FigureForm(BehindForm):
     """A form that passes holds the `spec` and what else the figure needs."""
 
+    unfit = {**ALL_TOPICS, "definition": "the Workbench's definition: scores are as in the papers"}
     against = forms.CharField(
         max_length=60, required=False, label="Against", widget=forms.TextInput({"list": "measures"})
     )

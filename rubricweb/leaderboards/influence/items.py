@@ -14,12 +14,21 @@ from grading.measures.diagnostics import (
     redundant_pairs,
     rest_means,
 )
-from grading.measures.influence import Dependent, Influence, dependents, influences, means_without
+from grading.measures.influence import (
+    TIED_DECIMALS,
+    Dependent,
+    Influence,
+    dependents,
+    influences,
+    means_without,
+)
 from grading.measures.rubric_cover import covered_items
 from rubricweb.banks.models import ItemRevision
-from rubricweb.grades.scoring import topic_labels, topic_scores
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.scoring import passage_labels
 from rubricweb.leaderboards.items import NOTHING, Asked
 from rubricweb.leaderboards.scored import Scored, only
+from rubricweb.leaderboards.tables import answered, parts, unit_scores
 
 Floats = NDArray[np.float64]
 
@@ -73,28 +82,29 @@ class Influences:
 
 def item_influences(made: Scored, *, topic_id: int | None = None) -> Influences:
     """Of all items, or of one topic's."""
-    board = made.means
     rows: list[ItemRow] = []
     boards: list[Floats] = []
     for place, (topic, asked) in enumerate(made.base.units()):
         if not asked.uids or (topic_id is not None and topic.topic_id != topic_id):
             continue
-        without = np.round(means_without(made.table.scores, place, _scores_without(made, place, asked)), 12)
+        scores = _scores_without(made, topic, asked, made.table.scores[:, place])
+        without = np.round(means_without(made.table.scores, place, scores), TIED_DECIMALS)
         boards.append(without)
-        rows += _rows(made, place, without)
+        rows += _rows(made, topic, asked, without)
     if not rows:
         return Influences([], [])
-    found = dependents(board, np.concatenate(boards))
+    found = dependents(made.means, np.concatenate(boards))
     return Influences(rows, [_dependent(made, rows, one) for one in found])
 
 
 def pairs(made: Scored) -> list[PairRow]:
-    """Redundant pairs of all topics, most alike first."""
+    """Redundant pairs of all topics, across subtopics too; most alike first."""
     found = []
-    for topic, asked in made.base.units():
-        ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
+    for topic in made.base.pool.topics:
+        uids = made.base.items.get(topic.topic_id, ())
+        ratings = made.base.grades[topic.topic_id].matrix.columns(uids).ratings
         for pair in redundant_pairs(ratings, min_grade=made.spec.measure.min_grade):
-            first, second = asked.uids[pair.first], asked.uids[pair.second]
+            first, second = uids[pair.first], uids[pair.second]
             found.append(
                 PairRow(
                     topic.topic_id, topic.query_id, first, second, pair.overlap, pair.n_both, pair.n_either
@@ -103,31 +113,37 @@ def pairs(made: Scored) -> list[PairRow]:
     return sorted(found, key=lambda pair: (-pair.overlap, -pair.n_both))
 
 
-def _scores_without(made: Scored, place: int, asked: Asked) -> Floats:
-    """Shape (items, runs): the topic's scores without each item; NaN where no item is left."""
-    topic, _ = made.base.units()[place]
-    grades, measure = made.base.grades[topic.topic_id], made.spec.measure
-    whole, known = made.table.scores[:, place], dict[str, int]()
-    if measure.is_trec:
-        known = topic_labels(grades, asked.uids, measure)
+def _scores_without(made: Scored, topic: TopicPool, asked: Asked, whole: Floats) -> Floats:
+    """Shape (items, runs): the unit's scores without each item; NaN where no item is left."""
+    grades, spec = made.base.grades[topic.topic_id], made.spec
+    is_labelled = spec.measure.is_trec and len(parts(asked, spec)) == 1
+    known = passage_labels(grades, asked.uids, spec.measure) if is_labelled else None
     found = []
     for uid in asked.uids:
         rest = only(asked, [other for other in asked.uids if other != uid])
         if not rest.uids:
             found.append(np.full(len(whole), np.nan))
-        elif measure.is_trec and topic_labels(grades, rest.uids, measure) == known:
+        elif known is not None and np.array_equal(passage_labels(grades, rest.uids, spec.measure), known):
             found.append(whole)  # no label hangs on this item
         else:
-            found.append(topic_scores(grades, rest.uids, measure, rest.weights))
-    return np.array(found)
+            found.append(unit_scores(grades, rest, spec))
+    scores = np.array(found)
+    return np.where(_counts(made, topic), scores, np.nan)
 
 
-def _rows(made: Scored, place: int, without: Floats) -> list[ItemRow]:
-    topic, asked = made.base.units()[place]
+def _counts(made: Scored, topic: TopicPool) -> NDArray[np.bool_]:
+    """Shape (runs,): whether the topic counts for the run."""
+    if made.spec.skips_missing:
+        return np.asarray(answered([topic])[:, 0])
+    return np.ones(len(made.run_tags), dtype=np.bool_)
+
+
+def _rows(made: Scored, topic: TopicPool, asked: Asked, without: Floats) -> list[ItemRow]:
     measure = made.spec.measure
     ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
     by_run = covered_items(ratings, topic.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade)
-    runs, passages = by_run.astype(np.float64), as_answers(ratings, measure.min_grade)
+    runs = np.where(_counts(made, topic)[:, np.newaxis], by_run.astype(np.float64), np.nan)
+    passages = as_answers(ratings, measure.min_grade)
     easy_runs, easy_passages = difficulty(runs), difficulty(passages)
     tells_runs = discrimination(runs, without.T)
     tells_passages = discrimination(passages, rest_means(passages))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import trec_eval
 from grading.measures.diagnostics import Advantage, advantage, contributed_alone
 from grading.measures.influence import ranks
 from grading.types import MISSING
-from rubricweb.banks.models import Item, ItemChange
-from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.scoring import item_scores, judged_counts, topic_labels
-from rubricweb.leaderboards.items import Asked
+from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.scoring import Measure, Uids, Weights, fresh_scores, topic_scores
 from rubricweb.leaderboards.scored import Scored
+from rubricweb.leaderboards.selectors import judged_shares
+from rubricweb.leaderboards.tables import score_units
 
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)
@@ -68,16 +68,7 @@ class OriginRow:
 
 def holes(made: Scored) -> list[HolesRow]:
     """By rank: ungraded passages among the first of each run."""
-    shares = []
-    for k in HOLE_DEPTHS:
-        totals = np.zeros((2, len(made.run_tags)))
-        for topic, asked in made.base.units():
-            if asked.uids:
-                totals += judged_counts(made.base.grades[topic.topic_id], asked.uids, k)
-        graded, ranked = totals
-        share: Floats = np.full(len(ranked), np.nan)
-        np.divide(ranked - graded, ranked, out=share, where=ranked > 0)
-        shares.append(share)
+    shares = [1 - judged_shares(made.base, k) for k in HOLE_DEPTHS]
     outside = _outside(made, max(HOLE_DEPTHS))
     places, means = ranks(made.means), made.means
     rows = [
@@ -97,16 +88,16 @@ def teams_left_out(made: Scored, families: Mapping[str, Sequence[str]], *, depth
     for number, name in enumerate(names):
         for tag in families[name]:
             team_of[place[tag]] = number
-    alone = [
-        contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
-        for topic, _ in made.base.units()
-    ]
+    alone = {
+        topic.topic_id: contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
+        for topic in made.base.pool.topics
+    }
     before, means = ranks(made.means), made.means
     rows = []
     for number, name in enumerate(names):
-        found = [one[number] for one in alone]
+        found = {topic_id: one[number] for topic_id, one in alone.items()}
         without = _means_with_holes(made, found)
-        after, n_alone = ranks(without), int(sum(one.sum() for one in found))
+        after, n_alone = ranks(without), int(sum(one.sum() for one in found.values()))
         for tag in families[name]:
             run = place[tag]
             scores = float(means[run]), float(without[run])
@@ -116,25 +107,31 @@ def teams_left_out(made: Scored, families: Mapping[str, Sequence[str]], *, depth
 
 def origins(made: Scored) -> dict[str, dict[int, tuple[str, ...]]]:
     """Origin (a model's name, imported, people) -> by topic id, the uids of the board's items."""
-    bank = made.spec.bank
-    if bank is None:
+    if made.spec.bank is None:
         return {}
-    imported = set(
-        ItemChange.objects.filter(item__bank=bank, verb=ItemChange.Verb.IMPORTED).values_list(
-            "item_id", flat=True
-        )
-    )
-    rows = Item.objects.filter(bank=bank).order_by("pk")
-    fields = rows.values_list("pk", "topic_id", "revision__uid", "draft__request__llm")
-    origin_of = {
-        (topic_id, uid): llm or (IMPORTED if pk in imported else PEOPLE) for pk, topic_id, uid, llm in fields
-    }
+    origin_of = _origin_of(made.spec.bank, made.spec.version)
     found: dict[str, dict[int, tuple[str, ...]]] = {}
     for topic, asked in made.base.units():
         for uid in asked.uids:
             of_topic = found.setdefault(origin_of.get((topic.topic_id, uid), PEOPLE), {})
             of_topic[topic.topic_id] = (*of_topic.get(topic.topic_id, ()), uid)
     return found
+
+
+def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str], str]:
+    """(Topic, uid) -> origin, of the wordings that the bank has, or had as of the version."""
+    imports = ItemChange.objects.filter(item__bank=bank, verb=ItemChange.Verb.IMPORTED)
+    imported = set(imports.values_list("item_id", flat=True))
+    fields = ("topic_id", "draft__request__llm")
+    if version is None:
+        found = Item.objects.filter(bank=bank).values_list("pk", "revision__uid", *fields)
+    else:
+        of_item = [f"item__{name}" for name in fields]
+        found = version.entries.values_list("item_id", "revision__uid", *of_item)
+    return {
+        (topic_id, uid): llm or (IMPORTED if pk in imported else PEOPLE)
+        for pk, uid, topic_id, llm in found.order_by("pk")
+    }
 
 
 def circularity(made: Scored, families: Mapping[str, Sequence[str]]) -> list[OriginRow]:
@@ -156,35 +153,31 @@ def circularity(made: Scored, families: Mapping[str, Sequence[str]]) -> list[Ori
     return sorted(rows, key=lambda row: -(row.found.value or 0))
 
 
-def _means_with_holes(made: Scored, alone: Sequence[NDArray[np.bool_]]) -> Floats:
+def _means_with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Floats:
     """Shape (runs,): the board if these passages of each topic had no grade."""
-    columns = [
-        _scores_with_holes(made, topic, asked, hole)
-        if asked.uids and hole.any()
-        else made.table.scores[:, place]
-        for place, ((topic, asked), hole) in enumerate(zip(made.base.units(), alone, strict=True))
-    ]
-    scores = np.column_stack(columns)
-    counted = ~np.isnan(scores).any(axis=0)
-    return np.round(scores[:, counted].mean(axis=1), 12) if counted.any() else made.means
+    base, given = made.base, made.base.grades
+    supposed = {
+        topic_id: _with_hole(given[topic_id], hole) if hole.any() else given[topic_id]
+        for topic_id, hole in alone.items()
+    }
+
+    def scorer(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights) -> Floats:
+        is_given = grades is given[grades.pool.topic_id]
+        return (topic_scores if is_given else fresh_scores)(grades, uids, measure, weights)
+
+    return replace(made, table=score_units(base, made.spec.measure, supposed, scorer=scorer)).means
 
 
-def _scores_with_holes(made: Scored, topic: TopicPool, asked: Asked, hole: NDArray[np.bool_]) -> Floats:
-    grades, measure = made.base.grades[topic.topic_id], made.spec.measure
-    if measure.is_trec:
-        lost = {doc_id for doc_id, is_lost in zip(topic.doc_ids, hole, strict=True) if is_lost}
-        labels = topic_labels(grades, asked.uids, measure)
-        kept = {doc_id: label for doc_id, label in labels.items() if doc_id not in lost}
-        return trec_eval.topic_scores(kept, topic.scored, measure.name, level=measure.level)
-    ratings = grades.matrix.columns(asked.uids).ratings.copy()
+def _with_hole(grades: TopicGrades, hole: NDArray[np.bool_]) -> TopicGrades:
+    ratings = grades.matrix.ratings.copy()
     ratings[hole] = MISSING
-    return item_scores(topic, ratings, measure, asked.weights)
+    return TopicGrades(grades.pool, replace(grades.matrix, ratings=ratings))
 
 
 def _outside(made: Scored, k: int) -> list[int]:
     counts = np.zeros(len(made.run_tags), dtype=np.int64)
-    for topic, asked in made.base.units():
-        if asked.uids:
+    for topic in made.base.pool.topics:
+        if made.base.items.get(topic.topic_id):
             counts += [sum(doc_id not in topic.row_of for doc_id in (ids or ())[:k]) for ids in topic.ranked]
     return [int(count) for count in counts]
 

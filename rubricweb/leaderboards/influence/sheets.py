@@ -145,8 +145,10 @@ def origins(rows: Sequence[OriginRow]) -> Sheet:
     return Sheet("Who wrote the items", columns, tuple(lines), 1, (said,))
 
 
-def signed(value: float) -> str:
-    """Four decimals with their sign; 0 has none."""
+def signed(value: float | None) -> str:
+    """Four decimals with their sign; 0 has none, and what is undefined is a dash."""
+    if value is None:
+        return "\N{EN DASH}"
     return f"{value:+.4f}" if round(value, 4) else "0.0000"
 
 

@@ -34,6 +34,8 @@ class MovedForm(BehindForm):
     """A form that passes holds `spec`, the board after, and `before`."""
 
     shown = (*SHOWN, "version", "source")
+    further = ("units", "topic", "facet", "missing", "definition")
+    """Both boards have these alike."""
     was_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
     was_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")
     was_measure = forms.CharField(

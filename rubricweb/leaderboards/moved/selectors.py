@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grading.measures.explanation import Cause, ItemChange, Side, item_changes
 from grading.measures.influence import ranks
-from grading.types import MISSING
+from grading.types import MIN_RATING, MISSING, GradeMatrix
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, topic_labels
+from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, Measure, topic_labels
 from rubricweb.leaderboards.items import NOTHING, Asked
 from rubricweb.leaderboards.scored import Scored
+from rubricweb.leaderboards.tables import parts
 
 REWORDED = "reworded"
 Words = dict[int | None, str]
@@ -90,10 +90,11 @@ def explained(before: Scored, after: Scored, run_tag: str) -> list[Explained]:
 
 def _by_items(before: Scored, after: Scored, run: int) -> list[Explained]:
     item_of = _items(after.spec.bank) | _items(before.spec.bank)
-    texts = _texts(before, after)
+    ours, theirs = _sides(before, run), _sides(after, run)
+    texts = _texts(after)
     found = []
     for topic in after.base.pool.topics:
-        sides = _side(before, topic, run), _side(after, topic, run)
+        sides = ours[topic.topic_id], theirs[topic.topic_id]
         rows = [
             Explained(
                 topic.topic_id,
@@ -132,29 +133,55 @@ def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
     return list(found.values())
 
 
-def _side(made: Scored, topic: TopicPool, run: int) -> Side:
-    """The run's first passages against the topic's items; nothing is asked of a topic that does not count."""
-    place = next(n for n, one in enumerate(made.base.pool.topics) if one.topic_id == topic.topic_id)
-    asked = made.base.asked.get(topic.topic_id, NOTHING)
-    doc_ids = (topic.ranked[run] or ())[: made.spec.measure.depth]
-    if not asked.uids or np.isnan(made.table.scores[run, place]):
-        return Side((), doc_ids, np.zeros((len(doc_ids), 0), dtype=np.bool_), np.zeros(0))
-    ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
-    reached = np.concatenate(
-        [ratings >= made.spec.measure.min_grade, np.zeros((1, len(asked.uids)), np.bool_)]
-    )
-    rows = topic.ranked_rows[run, : len(doc_ids)]
-    n_topics = int((~np.isnan(made.table.scores[run])).sum())
-    return Side(asked.uids, doc_ids, reached[rows], _shares(made, asked, reached) / n_topics)
+def _sides(made: Scored, run: int) -> dict[int, Side]:
+    """By topic id: the run's first passages against the items that count for it."""
+    depth, min_grade = made.spec.measure.depth, made.spec.measure.min_grade
+    worth = _worth_of_items(made, run)
+    found = {}
+    for topic in made.base.pool.topics:
+        of_topic = worth.get(topic.topic_id, {})
+        doc_ids, uids = (topic.ranked[run] or ())[:depth], tuple(of_topic)
+        ratings = made.base.grades[topic.topic_id].matrix.columns(uids).ratings
+        reached = np.concatenate([ratings >= min_grade, np.zeros((1, len(uids)), np.bool_)])
+        rows = topic.ranked_rows[run, : len(doc_ids)]
+        found[topic.topic_id] = Side(uids, doc_ids, reached[rows], np.array([*of_topic.values()]))
+    return found
 
 
-def _shares(made: Scored, asked: Asked, reached: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Shape (items,): what covering each adds to the topic's score."""
-    if made.spec.measure.name == WEIGHTED_COVER:
-        weights = np.array([weight for _, weight in asked.weights], dtype=np.float64)
-        return np.asarray(weights / weights[weights > 0].sum())
-    whole = reached.any(axis=0).sum() if made.spec.measure.name == NORMALISED_COVER else len(asked.uids)
-    return np.full(len(asked.uids), 1.0 / float(whole))
+def _worth_of_items(made: Scored, run: int) -> dict[int, dict[str, float]]:
+    """By topic id and uid: what covering the item adds to the run's score."""
+    counted = ~np.isnan(made.table.scores[run])
+    found: dict[int, dict[str, float]] = {}
+    for place, (topic, asked) in enumerate(made.base.units()):
+        if not counted[place]:
+            continue
+        of_topic = found.setdefault(topic.topic_id, {})
+        for uid, share in _worth(made, topic, asked).items():
+            of_topic[uid] = of_topic.get(uid, 0.0) + share / int(counted.sum())
+    return found
+
+
+def _worth(made: Scored, topic: TopicPool, asked: Asked) -> dict[str, float]:
+    """By uid: what covering the item adds to the score of the topic, or of the subtopic that is averaged."""
+    measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
+    averaged = [Asked(matrix.item_ids)] if measure.is_workbench else parts(asked, made.spec)
+    found = [shares for part in averaged if (shares := _shares(measure, part, matrix))]
+    return {uid: share / len(found) for shares in found for uid, share in shares.items()}
+
+
+def _shares(measure: Measure, asked: Asked, matrix: GradeMatrix) -> dict[str, float]:
+    """By uid: what covering each adds; nothing where the score is 0 / 0."""
+    uids, ratings = asked.uids, matrix.columns(asked.uids).ratings
+    if measure.name == WEIGHTED_COVER:
+        weights = [weight for _, weight in asked.weights]
+        whole = sum(weight for weight in weights if weight > 0)
+        return {uid: weight / whole for uid, weight in zip(uids, weights, strict=True)} if whole else {}
+    n_items = len(uids)
+    if measure.name == NORMALISED_COVER:
+        n_items = int((ratings >= measure.min_grade).any(axis=0).sum())
+    elif measure.is_workbench:
+        n_items = int((ratings >= MIN_RATING).any(axis=0).sum())
+    return dict.fromkeys(uids, 1 / n_items) if n_items else {}
 
 
 def _cells(before: Scored, after: Scored, topic: TopicPool, change: ItemChange) -> tuple[CellChange, ...]:
@@ -185,8 +212,11 @@ def _parts(made: Scored, run: int) -> dict[int, float]:
     """By topic id: what the topic adds to the run's mean."""
     scores = made.table.scores[run]
     n_topics = int((~np.isnan(scores)).sum())
-    pairs = zip(made.table.topic_ids, scores.tolist(), strict=True)
-    return {topic_id: score / n_topics for topic_id, score in pairs if not np.isnan(score)}
+    found: dict[int, float] = {}
+    for topic_id, score in zip(made.table.topic_ids, scores.tolist(), strict=True):
+        if not np.isnan(score):  # a board of one topic may have several subtopics of it
+            found[topic_id] = found.get(topic_id, 0.0) + score / n_topics
+    return found
 
 
 def _label_changes(before: Scored, after: Scored, topic: TopicPool, run: int) -> tuple[CellChange, ...]:
@@ -220,11 +250,10 @@ def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
     return {(topic_id, uid): item_id for topic_id, uid, item_id in (*named, *changed, *present)}
 
 
-def _texts(*boards: Scored) -> dict[tuple[int, str], str]:
-    uids = {uid for made in boards for asked in made.base.asked.values() for uid in asked.uids}
-    topics = [topic.topic_id for topic in boards[0].base.pool.topics]
+def _texts(made: Scored) -> dict[tuple[int, str], str]:
+    topics = [topic.topic_id for topic in made.base.pool.topics]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
-    return {(topic_id, uid): text or uid for topic_id, uid, text in rows if uid in uids}
+    return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
 
 
 def _defined(value: float) -> float | None:

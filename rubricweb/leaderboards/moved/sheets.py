@@ -24,7 +24,7 @@ def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:
             Cell(_moved(row.rose), Mark.TIED if row.rose else Mark.NONE),
             Cell(number(row.before)),
             Cell(number(row.after)),
-            Cell("\N{EN DASH}" if row.difference is None else signed(row.difference)),
+            Cell(signed(row.difference)),
         )
         for row in rows
     ]

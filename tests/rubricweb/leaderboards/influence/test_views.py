@@ -69,3 +69,35 @@ def test_few_queries(made, viewer, client_of, django_assert_max_num_queries):
     client.get(PAGE)
     with django_assert_max_num_queries(30):
         client.get(PAGE)
+
+
+def test_options_of_the_board_apply(rich, viewer, client_of):
+    """By people alone only d1, d3 and e1 are rated: of `both`, d2 and e2 are holes."""
+    client = client_of(viewer)
+    by_people = text(client.get(PAGE, {"view": "holes", "source": "humans"}))
+    assert "both 3 0.000 0.667 0.667 0.667 0 lacks 3 0.000 1.000" in by_people
+    page = client.get(PAGE, {"units": "subtopics", "missing": "skip", "topic": "t1"})
+    assert "do not apply here" not in text(page)
+    assert "<details open>" in page.content.decode()
+    assert "Why does bread rise?" not in text(page), "only topic t1"
+    assert "<details open>" not in client.get(PAGE).content.decode()
+
+
+def test_options_that_cannot_apply_are_said(rich, viewer, client_of):
+    client = client_of(viewer)
+    asked = {"definition": "workbench", "columns": "P_20", "topic": "t1", "missing": "skip"}
+    by_items = text(client.get(PAGE, asked))
+    assert "no item can be left out: scores are as in the papers" in by_items
+    assert "its further columns" in by_items
+    assert "counts 0" not in by_items.partition("do not apply here")[2].partition("Items")[0]
+    teams = text(client.get(PAGE, asked | {"view": "teams"}))
+    assert "as in the papers" not in teams.partition("do not apply here")[2].partition("Teams")[0]
+    origins = text(client.get(PAGE, asked | {"view": "origins"}))
+    assert "all topics are compared here" in origins
+    assert "leaving out topics that a run lacks" in origins
+
+
+def test_a_board_of_one_item_has_nothing_left_without_it(made, viewer, client_of):
+    said = text(client_of(viewer).get(PAGE, {"topic": "t2"}))
+    assert "Why does bread rise? t2" in said
+    assert "nan" not in said

@@ -70,3 +70,14 @@ def test_few_queries(made, viewer, client_of, django_assert_max_num_queries):
     client.get(PAGE, {"was_min_grade": "5"})
     with django_assert_max_num_queries(45):
         client.get(PAGE, {"was_min_grade": "5"})
+
+
+def test_options_of_both_boards(rich, viewer, client_of):
+    """`lacks` covers two of three of subtopic a, none of b; from grade 5 on one; t2 is not its mean's."""
+    asked = {"was_min_grade": "5", "run": "lacks", "missing": "skip", "units": "subtopics"}
+    page = client_of(viewer).get(PAGE, asked)
+    assert "Of both: subtopics, one topic" in text(page)
+    assert "Why lacks differs: rank 3 to 3, score 0.1667 to 0.3333" in text(page)
+    assert "When does chlorophyll break down? t1 gained +0.1667" in text(page)
+    assert "do not apply here" not in text(page)
+    assert "its further columns" in text(client_of(viewer).get(PAGE, asked | {"columns": "P_20"}))
