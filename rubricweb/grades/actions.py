@@ -18,8 +18,9 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
 from rubricweb.grades.engine.again import can_ask
-from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start, missing_cells
+from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start
 from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine.stages import by_job, lock_extractions, stages
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.querysets import GradeQuerySet
@@ -41,18 +42,26 @@ def start_grading(
 ) -> list[GradingJob]:
     """A job for each config with cells that are missing and in no live job; none if nothing is.
 
-    `configs` are the collection's own by default. Who starts holds the collection's row, so that of two
-    people who press at once the second finds nothing left.
+    What verifies answers that are not extracted yet has a job of its own, which waits for the job that
+    extracts them; that is started too where it lacks. `configs` are the collection's own by default. Who
+    starts holds the collection's row, so that of two people who press at once the second finds nothing left.
     """
     chosen = active_configs(collection) if configs is None else list(configs)
     within = None if topics is None else list(topics)
-    find = partial(missing_cells, collection, chosen, topics=within, items=items)
+    find = partial(stages, collection, chosen, topics=within, items=items)
     find()  # loads the matrices before the lock
     with transaction.atomic():
         _lock(collection)
         if any(ItemKind.DIRECT in kinds_of(config) for config in chosen):
             _make_direct_wordings(collection)
-        return _start_what_is_left(collection, find(), by, is_retry=False)
+        lock_extractions(collection, chosen)
+        found = find()
+        started = [_start(collection, one, by) for one in found.at_once if one.gaps]
+        return started + [
+            _start(collection, part, by, after=job)
+            for one in found.later
+            for job, part in by_job(collection, one)
+        ]
 
 
 def retry_failed(
@@ -172,7 +181,15 @@ def _start_what_is_left(
     return [_start(collection, one, by, is_retry=is_retry) for one in left if one.gaps]
 
 
-def _start(collection: Collection, missing: Missing, by: User | None, *, is_retry: bool) -> GradingJob:
+def _start(
+    collection: Collection,
+    missing: Missing,
+    by: User | None,
+    *,
+    is_retry: bool = False,
+    after: GradingJob | None = None,
+) -> GradingJob:
+    """The job waits for the end of `after`, whose row is locked, if there is one."""
     is_awaited = by is not None and missing.cells <= CELLS_TO_WAIT_FOR
     job = GradingJob.objects.create(
         collection=collection,
@@ -181,11 +198,14 @@ def _start(collection: Collection, missing: Missing, by: User | None, *, is_retr
         total=missing.cells,
         by=by,
         is_retry=is_retry,
+        after=after,
+        state=GradingJob.State.WAITING if after else GradingJob.State.QUEUED,
         priority=GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT,
     )
     rows = _chunk_rows(job, missing)
     JobChunk.objects.bulk_create(rows, batch_size=CHUNKS_A_QUERY)
-    dispatch.enqueue([(row.pk, 0) for row in rows], job.priority)
+    if after is None:
+        dispatch.enqueue([(row.pk, 0) for row in rows], job.priority)
     audit.record("grading started", job, by=by, detail=job.scope)
     events.publish_on_commit(collection.channel, "progress")
     logger.info("started job %s: %d cells in %d chunks", job.pk, job.total, len(rows))

@@ -41,6 +41,13 @@ def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
     return next(prompt for prompt in (*among, *published) if extracts_for(verifying, prompt))
 
 
+def config_asking(backend: str, llm: str, prompt: Prompt, among: Iterable[Prompt] = ()) -> GraderConfig:
+    """What asks this prompt; if it verifies answers, the config that extracts them is made with it."""
+    if prompt.needs_answer:
+        config_of(spec_for(backend, llm, _extraction(prompt, among)))
+    return config_of(spec_for(backend, llm, prompt, among))
+
+
 def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
     """The config of grades that came in a file; nobody can run it, and its prompt may be unknown to us."""
     spec = GraderSpec(IMPORTED, llm, prompt_class, {})
@@ -68,7 +75,7 @@ def active_configs(collection: Collection) -> list[GraderConfig]:
     """What Re-grade runs in this collection: one config for each prompt that it asks."""
     asked = asked_prompts(collection)
     backend, llm = collection.grader_backend, collection.grader_llm
-    return [config_of(spec_for(backend, llm, prompt, asked)) for prompt in asked]
+    return [config_asking(backend, llm, prompt, asked) for prompt in asked]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

@@ -50,6 +50,7 @@ class GradingJob(models.Model):
     """One click on Re-grade: exactly the cells that were missing then, cut into chunks."""
 
     class State(models.TextChoices):
+        WAITING = "waiting"
         QUEUED = "queued"
         RUNNING = "running"
         PAUSED = "paused"
@@ -74,12 +75,14 @@ class GradingJob(models.Model):
     """In words, for people: "5 items of 2 topics"."""
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
     priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
+    after = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="followers")
+    """The job that extracts the answers which this one verifies: until it has ended, this one waits."""
     is_retry = models.BooleanField(default=False)
     """Its cells have failed grades, which new ones replace."""
     is_again = models.BooleanField(default=False)
     """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
     total = models.PositiveIntegerField()
-    """Cells to grade; how many are done is counted from the chunks."""
+    """Cells to grade, while it waits for answers at most; how many are done is counted from the chunks."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     error = models.TextField(blank=True)
     pause_reason = models.TextField(blank=True)
@@ -92,6 +95,11 @@ class GradingJob(models.Model):
 
     class Meta:
         ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                condition=~Q(state="waiting") | Q(after__isnull=False), name="waiting_job_has_one_to_wait_for"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"job {self.pk}: {self.scope}"
@@ -99,6 +107,10 @@ class GradingJob(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.state in self.ENDED
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state == self.State.WAITING
 
     @property
     def is_paused(self) -> bool:

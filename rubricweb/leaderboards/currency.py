@@ -40,7 +40,7 @@ def _topics_at_work(base: Basis) -> set[int]:
     chunks = JobChunk.objects.filter(
         job__collection=base.spec.collection,
         job__config=base.spec.config,
-        job__state__in=(*GradingJob.WORKED_ON, GradingJob.State.PAUSED),
+        job__state__in=(*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING),
         state__in=JobChunk.LIVE,
     )
     return set(chunks.values_list("topic_id", flat=True))

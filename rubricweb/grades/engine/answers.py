@@ -60,6 +60,11 @@ def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, 
     return cells
 
 
+def source_of(config: GraderConfig) -> GraderConfig | None:
+    """The config that extracts what `config` verifies."""
+    return GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
+
+
 def _extracted(config: GraderConfig) -> GradeQuerySet:
     source = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, ""))
     return Grade.objects.filter(config__in=source, outcome=Outcome.EXTRACTED)

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from rubricweb.core.leases import MAX_ATTEMPTS
-from rubricweb.grades.engine import dispatch
+from rubricweb.grades.engine import dispatch, followers
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.models import GradingJob, JobChunk
 
@@ -131,6 +131,8 @@ def finish_if_done(job: GradingJob) -> None:
     job.save(update_fields=["state", "ended_at", "pause_reason"])
     logger.info("job %s ended: %s", job.pk, job.state)
     transaction.on_commit(lambda: dispatch.announce_end(job))
+    for follower in followers.let_go(job):
+        finish_if_done(follower)
 
 
 def _note(job: GradingJob, error: str) -> None:

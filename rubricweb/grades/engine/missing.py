@@ -77,12 +77,16 @@ class Missing:
     """Topics with at least one missing cell."""
     wordless_pks: frozenset[int]
     """Revisions that cannot be graded, because only their id is known and not their text."""
-    unextracted: int = 0
-    """Cells that cannot be graded yet, because no answer was extracted that could be verified."""
+    unanswered: tuple[TopicGap, ...] = ()
+    """The cells that cannot be graded yet, because no answer was extracted that could be verified."""
 
     @property
     def wordless(self) -> int:
         return len(self.wordless_pks)
+
+    @property
+    def unextracted(self) -> int:
+        return sum(gap.cells for gap in self.unanswered)
 
     @property
     def cells(self) -> int:
@@ -190,28 +194,30 @@ def _missing(
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
     look = _in_matrices if config.purpose in RATED else _in_rows
     masks = look(config, part, worded, value)
-    masks, unextracted = _with_answers(config, part, worded, masks)
-    gaps = [
+    unread = _unread(config, part, worded)
+    gaps = _gaps(part, worded, [mask & ~absent for mask, absent in zip(masks, unread, strict=True)])
+    unanswered = _gaps(part, worded, [mask & absent for mask, absent in zip(masks, unread, strict=True)])
+    return Missing(config, gaps, wordless, unanswered)
+
+
+def _gaps(pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mask]) -> tuple[TopicGap, ...]:
+    """Of the topics with at least one such cell."""
+    pairs = [(topic, mask) for topic, mask in zip(pool.topics, masks, strict=True) if mask.any()]
+    return tuple(
         TopicGap(
-            topic.topic_id, tuple(one.revision_pk for one in worded[topic.topic_id]), topic.passage_pks, mask
+            topic.topic_id, tuple(o.revision_pk for o in wanted[topic.topic_id]), topic.passage_pks, mask
         )
-        for topic, mask in zip(part.topics, masks, strict=True)
-    ]
-    return Missing(config, tuple(gap for gap in gaps if gap.mask.any()), wordless, unextracted)
-
-
-def _with_answers(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mask]
-) -> tuple[list[Mask], int]:
-    """Without the cells that have no answer to verify yet, and how many these are."""
-    if not reads_answers(config):
-        return masks, 0
-    answered = answered_cells(config, (topic.topic_id for topic in pool.topics))
-    absent = [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
-    pairs = list(zip(masks, absent, strict=True))
-    return [mask & ~unread for mask, unread in pairs], sum(
-        int((mask & unread).sum()) for mask, unread in pairs
+        for topic, mask in pairs
     )
+
+
+def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+    """True where the config verifies an answer and there is none yet."""
+    topics = pool.topics
+    if not reads_answers(config):
+        return [np.zeros((len(t.passage_pks), len(wanted[t.topic_id])), dtype=np.bool_) for t in topics]
+    answered = answered_cells(config, (topic.topic_id for topic in topics))
+    return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in topics]
 
 
 RATED = (Purpose.RATE, Purpose.DIRECT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import redis
@@ -13,9 +14,10 @@ from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.missing import failed_cells, left_to_start, missing_cells
+from rubricweb.grades.engine.missing import Missing, failed_cells, left_to_start
 from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.progress import JobRow
+from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig
 
 START_A_WORKER = "python manage.py worker"
@@ -87,8 +89,10 @@ class Gap:
     failed: int
     """Cells with a failed grade that no live job retries."""
     wordless: int
-    unextracted: int
-    """Cells that wait until an answer is extracted that could be verified."""
+    later: int
+    """Of the cells: those whose answer is extracted before they can be verified; at most so many."""
+    stuck: int
+    """Cells that cannot be verified, because the extraction of their answer failed."""
     live: tuple[JobRow, ...]
     workers: Workers | None
     """Told while a job waits for one, or could be started."""
@@ -110,22 +114,29 @@ def workers() -> Workers:
 def gap(collection: Collection, scope: Scope) -> Gap:
     """Of the collection's own graders."""
     configs = active_configs(collection)
-    found = missing_cells(collection, configs, topics=scope.topics, items=scope.items)
-    left = left_to_start(collection, found)
+    found = stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
-    each = tuple(ConfigGap(one.config, one.cells) for one in left if one.cells)
+    each = _by_config(found.all)
     live = tuple(progress.live_rows(collection))
     living = workers() if live or each else None
     return Gap(
         cells=sum(one.cells for one in each),
         by_config=each if len(each) > 1 else (),
-        price=price(collection, left, workers=len(living.rows)) if each and living else None,
+        price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
         failed=sum(one.cells for one in left_to_start(collection, failed)),
-        wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found))),
-        unextracted=sum(one.unextracted for one in found),
+        wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
+        later=sum(one.cells for one in found.later),
+        stuck=found.stuck,
         live=live,
         workers=living,
     )
+
+
+def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
+    cells: dict[GraderConfig, int] = defaultdict(int)
+    for one in missing:
+        cells[one.config] += one.cells
+    return tuple(ConfigGap(config, count) for config, count in cells.items() if count)
 
 
 def _worker_row(beat: WorkerBeat) -> WorkerRow:

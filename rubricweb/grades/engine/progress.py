@@ -118,7 +118,7 @@ def _rows(jobs: Iterable[GradingJob]) -> list[JobRow]:
 
 def _row(job: GradingJob, counts: tuple[int, int, int], speeds: list[Range]) -> JobRow:
     done, failed, working = counts
-    if job.has_ended or job.is_paused:
+    if job.has_ended or job.is_paused or job.is_waiting:
         return JobRow(job, done, failed, working, _whole_rate(job, done), None)
     speed = _speed(speeds) or measured_rate(job.config)
     rate = speed * max(1, working) if speed else None

@@ -96,6 +96,7 @@ SAYS = {
     GradingJob.State.CANCELLED: "Job {} is cancelled. Its grades are kept.",
     GradingJob.State.RUNNING: "Job {} goes on.",
     GradingJob.State.QUEUED: "Job {} goes on.",
+    GradingJob.State.WAITING: "Job {} waits for answers: it begins by itself, or can be cancelled.",
 }
 
 

@@ -44,10 +44,18 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     scope = _scope(collection, request.POST)
     started = actions.start_grading(collection, by=request.user, topics=scope.topics, items=scope.items)
     if started:
-        messages.success(request, f"Grading {sum(job.total for job in started):,} cells.")
+        messages.success(request, _started_words(started))
     else:
         messages.info(request, "Nothing to start: no grade is missing that is not being made already.")
     return after(request, collection)
+
+
+def _started_words(started: list[GradingJob]) -> str:
+    now, later = (sum(job.total for job in started if job.is_waiting is waits) for waits in (False, True))
+    if not later:
+        return f"Grading {now:,} cells."
+    first = f"Grading {now:,} cells; at" if now else "At"
+    return f"{first} most {later:,} more are verified when their answers are extracted."
 
 
 @require_POST

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from grading.graders import GraderSpec, registry
-from grading.types import Grade, Outcome, Pair
+from grading.types import Grade, Outcome, Pair, Purpose
 
 BATCH = 4
 BATCH_SECONDS = 0.02
@@ -23,6 +23,7 @@ BACKEND = registry.Backend(
     ("LexicalBaseline",),
     True,
     "counted",
+    asks_any=True,
 )
 
 
@@ -43,7 +44,16 @@ class CountingGrader:
                 calls.write(lines)
             time.sleep(BATCH_SECONDS)
             for pair in batch:
-                yield Grade(pair.item.item_id, pair.passage.passage_id, 4, Outcome.NUMERIC)
+                yield self._grade(pair)
+
+    def _grade(self, pair: Pair) -> Grade:
+        """Answers are right, ratings high."""
+        cell = (pair.item.item_id, pair.passage.passage_id)
+        if self.spec.prompt.purpose is Purpose.EXTRACT:
+            return Grade(*cell, None, Outcome.EXTRACTED, "anthocyanin")
+        if self.spec.prompt.needs_answer:
+            return Grade(*cell, 1, Outcome.NUMERIC, pair.answer or "")
+        return Grade(*cell, 4, Outcome.NUMERIC)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from rubricweb.banks.actions import set_answer_keys
 from rubricweb.core import queue
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.prompts import save_prompt
@@ -44,6 +45,22 @@ def test_it_starts_a_job_and_says_that_no_worker_lives(bank):
 def test_it_is_quiet_about_living_workers(bank):
     queue.beat(WorkerBeat("attic-7", time.time(), "idle", ""))
     assert "worker" not in run()[1]
+
+
+VERIFYING = ("--llm", "tiny", "--prompt-class", "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2")
+
+
+def test_one_command_extracts_and_then_verifies(bank):
+    set_answer_keys(item := bank.items.first(), texts=["red"], seen=item.version, by=None)
+    priced = run(*VERIFYING, "--dry-run")[1]
+    assert "10 cells to grade; nothing was started." in priced
+    assert "Of them 5 verify answers that are extracted first: at most so many." in priced
+    err = run(*VERIFYING)[1]
+    extraction, verification = GradingJob.objects.order_by("pk")
+    assert f"Started job {extraction.pk}: 5 cells, 1 item of 1 topic." in err
+    waits = f"at most 5 cells, 1 item of 1 topic; it waits for the answers of job {extraction.pk}."
+    assert f"Started job {verification.pk}: {waits}" in err
+    assert "No job was started" in run(*VERIFYING)[1]
 
 
 def test_json_goes_to_standard_output(bank):

@@ -17,10 +17,11 @@ from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import asked_prompts, named, own_prompts
 from rubricweb.grades import actions
-from rubricweb.grades.configs import config_of, spec_for
+from rubricweb.grades.configs import config_asking
 from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 
 POLL_SECONDS = 0.5
@@ -79,13 +80,18 @@ class Command(BaseCommand):
         if not jobs:
             self._say(f"No job was started: no grade is {what} that is not being made already.")
         for job in jobs:
-            self._say(f"Started job {job.pk}: {job.total:,} cells, {job.scope}.")
+            up_to = "at most " if job.is_waiting else ""
+            waits = f"; it waits for the answers of job {job.after_id}" if job.is_waiting else ""
+            self._say(f"Started job {job.pk}: {up_to}{job.total:,} cells, {job.scope}{waits}.")
+        if jobs:
             self._warn_without_worker()
 
     def _say_price(self, collection: Collection, scope: Scope, *, is_json: bool) -> None:
-        left = left_to_start(collection, missing_cells(collection, **scope))
-        found = price(collection, left, workers=len(monitor.workers().rows))
+        sought = stages(collection, **scope)
+        found = price(collection, sought.all, workers=len(monitor.workers().rows))
         self._say(f"{found.cells:,} cells to grade; nothing was started.")
+        if later := sum(one.cells for one in sought.later):
+            self._say(f"Of them {later:,} verify answers that are extracted first: at most so many.")
         if found.tokens is not None:
             self._say(f"About {found.tokens:,} input tokens, estimated from the characters.")
         if found.dollars is not None:
@@ -166,7 +172,7 @@ def _config(collection: Collection, backend: str | None, llm: str, name_of_promp
         asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
         if name_of_prompt not in asked:
             raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
-        return config_of(spec_for(name, llm, asked[name_of_prompt], asked_prompts(collection)))
+        return config_asking(name, llm, asked[name_of_prompt], asked_prompts(collection))
     except GradingError as error:
         raise CommandError(str(error)) from error
 
