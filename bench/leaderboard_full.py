@@ -23,7 +23,15 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rubricweb.corpus.models import Collection
+    from rubricweb.leaderboards.boards import BoardSpec
+
+    ItemsByTopic = Mapping[int, tuple[str, ...]]
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
@@ -99,58 +107,75 @@ def up() -> None:
 
 def ours(times: int) -> dict[str, Any]:
     up()
-    from django.db import transaction
+    from rubricweb.corpus.models import Collection
+    from rubricweb.leaderboards import selectors
 
+    collection = Collection.objects.get()
+    spec = board_spec(collection)
+    found: dict[str, Any] = cold(spec)
+    found["warm"] = statistics.median(seconds(lambda: selectors.board(spec)) for _ in range(REPEATS))
+    items = dict(selectors.items_of(spec))
+    topics = list(items)[:REPEATS]
+    found["what_if"] = statistics.median(
+        seconds(lambda at=at: retired_only(spec, items, at)) for at in topics
+    )
+    found["retired"] = statistics.median(after_retiring(spec) for _ in range(REPEATS))
+    return found | {"memory": peak_memory(), "size": size_of(collection, sum(map(len, items.values())))}
+
+
+def board_spec(collection: Collection) -> BoardSpec:
+    from rubricweb.leaderboards import columns
+    from rubricweb.leaderboards.arguments import spec_of
+
+    names = {"slug": collection.slug, "prompt_class": "LexicalBaseline", "llm": "lexical", "backend": ""}
+    options = {**names, "bank": "", "kind": "", "min_grade": 4, "mode": "max", "min_answers": 1}
+    return columns.with_columns(spec_of(options, measure="rubric_cover"), ",".join(columns.RAG24))
+
+
+def cold(spec: BoardSpec) -> dict[str, float]:
+    """The first board of this process, and how much of it is reading."""
+    from rubricweb.corpus.pools import collection_pool
+    from rubricweb.grades.matrices import matrices
+    from rubricweb.leaderboards import selectors
+
+    started = time.process_time()
+    reading = seconds(lambda: matrices(spec.config, collection_pool(spec.collection)))
+    whole = reading + seconds(lambda: selectors.board(spec))
+    return {"reading": reading, "cold": whole, "processor": time.process_time() - started}
+
+
+def retired_only(spec: BoardSpec, items: ItemsByTopic, topic: int) -> None:
+    """The ranks without the topic's first item; nothing is written."""
     from grading.measures.influence import ranks
-    from rubricweb.banks.actions import retire_item
-    from rubricweb.corpus.models import Collection, Passage
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
     from rubricweb.grades.scoring import score_table
-    from rubricweb.leaderboards import columns, selectors
-    from rubricweb.leaderboards.arguments import spec_of
 
-    collection = Collection.objects.get()
-    names = {"slug": collection.slug, "prompt_class": "LexicalBaseline", "llm": "lexical", "backend": ""}
-    options = {**names, "bank": "", "kind": "", "min_grade": 4, "mode": "max", "min_answers": 1}
-    spec = columns.with_columns(spec_of(options, measure="rubric_cover"), ",".join(columns.RAG24))
-    started = time.process_time()
-    reading = seconds(lambda: matrices(spec.config, collection_pool(collection)))
-    cold = reading + seconds(lambda: selectors.board(spec))
-    processor = time.process_time() - started
-    warm = [seconds(lambda: selectors.board(spec)) for _ in range(REPEATS)]
-    items = dict(selectors.items_of(spec))
-    topics = list(items)
+    pool = collection_pool(spec.collection)
+    changed = {**items, topic: items[topic][1:]}
+    ranks(score_table(pool, matrices(spec.config, pool), changed, spec.measure).means())
 
-    def what_if(number: int) -> None:
-        pool = collection_pool(collection)
-        changed = {**items, topics[number]: items[topics[number]][1:]}
-        ranks(score_table(pool, matrices(spec.config, pool), changed, spec.measure).means())
 
-    class Undo(Exception):
-        pass
+def after_retiring(spec: BoardSpec) -> float:
+    """The board after some item was retired, which is taken back."""
+    from django.db import transaction
 
-    def after_retiring() -> float:
-        try:
-            with transaction.atomic():
-                item = spec.bank.items.active().order_by("?").first()
-                retire_item(item, seen=item.version, by=None)
-                found = seconds(lambda: selectors.board(spec))
-                raise Undo
-        except Undo:
-            return found
+    from rubricweb.banks.actions import retire_item
+    from rubricweb.leaderboards import selectors
 
-    return {
-        "reading": reading,
-        "cold": cold,
-        "processor": processor,
-        "warm": statistics.median(warm),
-        "what_if": statistics.median(seconds(lambda n=n: what_if(n)) for n in range(REPEATS)),
-        "retired": statistics.median(after_retiring() for _ in range(REPEATS)),
-        "memory": peak_memory(),
-        "size": f"{collection.runs.count()} runs, {collection.topics.count()} topics, "
-        f"{Passage.objects.count():,} passages, {sum(map(len, items.values())):,} items",
-    }
+    with transaction.atomic():
+        item = spec.bank.items.active().order_by("?").first()
+        retire_item(item, seen=item.version, by=None)
+        found = seconds(lambda: selectors.board(spec))
+        transaction.set_rollback(True)
+    return found
+
+
+def size_of(collection: Collection, items: int) -> str:
+    return (
+        f"{collection.runs.count()} runs, {collection.topics.count()} topics, "
+        f"{collection.passages.count():,} passages, {items:,} items"
+    )
 
 
 def plain(times: int) -> dict[str, float]:
