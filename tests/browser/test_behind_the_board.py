@@ -12,6 +12,7 @@ VIEWS = {
     "agreement": "agreement/",
     "items": "influence/",
     "teams": "influence/?view=teams",
+    "options": "influence/?definition=workbench&columns=P_20&units=subtopics",
     "moved": "moved/?was_min_grade=5",
     "figures": "figures/",
     "publish": "publish/",
