@@ -101,3 +101,18 @@ def test_a_board_of_one_item_has_nothing_left_without_it(made, viewer, client_of
     said = text(client_of(viewer).get(PAGE, {"topic": "t2"}))
     assert "Why does bread rise? t2" in said
     assert "nan" not in said
+
+
+@pytest.mark.parametrize("view", ["items", "runs", "pairs", "holes", "teams", "origins"])
+def test_every_view_under_every_option(rich, viewer, client_of, view):
+    client = client_of(viewer)
+    for options in (
+        {"source": "humans", "measure": "weighted_cover"},
+        {"units": "subtopics", "missing": "skip"},
+        {"units": "subtopics", "topic": "t1"},
+        {"topic": "t1", "facet": "a", "definition": "workbench"},
+        {"topic": "t3", "measure": "ndcg_cut_10"},
+    ):
+        response = client.get(PAGE, {"view": view, **options})
+        assert response.status_code == 200
+        assert "nan" not in text(response).split()
