@@ -98,7 +98,7 @@ REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
 RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 3600} for name in ("high", "default")}
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
-PRICES = rubric.json("PRICES", {})
+PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
 OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
 

@@ -34,9 +34,14 @@ def offer_choices(form: forms.BaseForm, name: str, choices: Choices) -> None:
     choice_field(form, name).choices = choices
 
 
-def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model]) -> None:
-    """Let the field `name` of this one form choose among `rows`."""
+def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]:
+    """The form's field of this name, which must be one of rows."""
     field = form.fields[name]
     if not isinstance(field, forms.ModelChoiceField):
         raise TypeError(f"{type(form).__name__}.{name} offers no rows")
-    field.queryset = rows
+    return field
+
+
+def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) -> None:
+    """Let the field `name` of this one form choose among `rows`."""
+    rows_field(form, name).queryset = rows

@@ -49,11 +49,11 @@ class Call:
         return breaker.words(self.grade.error_class) if self.is_failed else ""
 
 
-def failed_calls(job: GradingJob, page: object) -> Page[Call]:
+def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
     return _page(job, Grade.objects.filter(job=job, outcome=Outcome.FAILED), page)
 
 
-def latest_calls(job: GradingJob, page: object) -> Page[Call]:
+def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
     """The newest grades of the job, of the topics that it worked on last."""
     chunks = job.chunks.filter(done__gt=0).order_by("-number")
     topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
@@ -62,7 +62,7 @@ def latest_calls(job: GradingJob, page: object) -> Page[Call]:
     return _page(job, Grade.objects.filter(pk__in=latest), page)
 
 
-def _page(job: GradingJob, grades: GradeQuerySet, number: object) -> Page[Call]:
+def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Call]:
     related = grades.select_related("config", "topic", "revision", "passage").order_by("-pk")
     related = related.prefetch_related("revision__answer_keys")
     page = Paginator(related, CALLS_A_PAGE).get_page(number)

@@ -73,7 +73,7 @@ def _tokens(collection: Collection, missing: Missing) -> int:
         ItemRevision.objects.filter(topic__in=topics).annotate(n=Length("text")).values_list("pk", "n")
     )
     queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
-    chars = sum(
+    chars: int = sum(
         _chars(gap, passages, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
     )
     return round(chars / CHARS_A_TOKEN)

@@ -8,26 +8,20 @@ from django import forms
 from django.forms import BoundField
 
 from grading.types import MAX_RATING
-from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.forms import GraderField, VersionField
+from rubricweb.leaderboards.forms import GraderField
 from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
 
 WAS = "was_"
 SAME = "the same"
 NOW = "now"
 """A version in the address: the bank as it is now."""
-
-
-class WasVersionField(VersionField):
-    """As of a version, or as of now while the board after is of a version."""
-
-    def to_python(self, value: object) -> BankVersion | str | None:
-        return NOW if value == NOW else super().to_python(value)
 
 
 class MovedForm(BehindForm):
@@ -47,9 +41,7 @@ class MovedForm(BehindForm):
     was_cutoff = forms.IntegerField(
         min_value=1, max_value=choices.MAX_CUTOFF, required=False, label="Items: first k"
     )
-    was_version = WasVersionField(
-        BankVersion.objects.none(), required=False, empty_label=SAME, label="Version"
-    )
+    was_version = forms.ChoiceField(required=False, label="Version")
     was_source = forms.ChoiceField(
         choices=(
             ("", SAME),
@@ -66,10 +58,11 @@ class MovedForm(BehindForm):
     def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
         self.sent = {name: sent[name] for name in sent}
         super().__init__(sent, collection=collection)
-        for name in ("grader", "bank", "version"):
-            self.fields[f"{WAS}{name}"].queryset = self.fields[name].queryset
-        version = self.fields[f"{WAS}version"]
-        version.choices = [*version.choices, (NOW, "as of now")]
+        offer_rows(self, "was_grader", rows_field(self, "grader").queryset)
+        offer_rows(self, "was_bank", rows_field(self, "bank").queryset)
+        version = rows_field(self, "version")
+        versions = [(str(row.pk), version.label_from_instance(row)) for row in version.queryset or ()]
+        offer_choices(self, "was_version", [("", SAME), *versions, (NOW, "as of now")])
 
     def clean(self) -> None:
         super().clean()
