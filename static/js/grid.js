@@ -36,16 +36,13 @@ function enhance() {
   unsent().forEach(paint);
   mark(grid);
   byId(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
-  held = "";
 }
 
 // After a live swap: show which cell is open, and which grades are new.
 function mark(grid) {
   if (chosen) byId(chosen)?.setAttribute("aria-current", "true");
-  for (const link of grid.querySelectorAll("td a")) {
-    const before = grades.get(link.id);
-    if (before !== undefined && before !== link.textContent) link.dataset.isNew = "";
-  }
+  const isNew = ({ id, textContent }) => (grades.get(id) ?? textContent) !== textContent;
+  for (const link of grid.querySelectorAll("td a")) if (isNew(link)) link.dataset.isNew = "";
 }
 
 async function show(focused, address) {
@@ -78,6 +75,7 @@ function put({ cell, url, body }, seen) {
   before.filter((one) => one.isRefused).forEach((one) => forget(one.uid));
   const last = before.findLast((one) => !one.isRefused);
   add({ uid, cell, url, body: { ...body, uid, seen: last ? last.body.seen + 1 : Number(seen ?? 0) } });
+  if (body.rating) rated.push(cell);
   paint(unsent().at(-1));
   flush();
 }
@@ -130,21 +128,19 @@ async function answered(entry, response) {
 }
 
 function say(link, action) {
-  if (action !== "undo" && link) {
-    rated.push(link.id);
-    return rate(link, action.slice(-1));
-  }
-  const undone = action === "undo" && (byId(rated.pop()) ?? (link?.dataset.seen && link));
+  if (action !== "undo" && link) return rate(link, action.slice(-1));
+  const undone = action === "undo" && (byId(rated.pop()) ?? (link?.matches("[data-seen], [data-unsent]") && link));
   if (!undone) return;
   undone.focus();
   rate(undone, "");
 }
 
 // What was refused: say it nonetheless, now that the person has seen what stands, or let it go.
-function decide(entry, { decides, seen }) {
-  forget(entry.uid);
-  if (decides === "nonetheless") put(entry, seen);
-  (byId(entry.cell) ?? byId("grid").querySelector('[tabindex="0"]')).focus();
+function decide({ uid }, { decides, seen }) {
+  const entry = unsent().find((one) => one.uid === uid);
+  forget(uid);
+  if (entry && decides === "nonetheless") put(entry, seen);
+  (byId(entry?.cell) ?? byId("grid").querySelector('[tabindex="0"]')).focus();
 }
 
 document.addEventListener("keydown", (event) => {
@@ -164,12 +160,22 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   const decision = event.target.closest("[data-decides]");
-  if (decision) decide(unsent().find((entry) => entry.uid === decision.closest("[data-uid]").dataset.uid), decision.dataset);
+  if (decision) decide(decision.closest("[data-uid]").dataset, decision.dataset);
   const link = event.target.closest("#grid td a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   open(link);
 });
+
+// Ratings given in the panel leave like those given in the grid, with the wording that the panel shows.
+document.addEventListener("click", (event) => {
+  const said = event.target.closest("#panel .ratings button");
+  if (!said) return;
+  event.stopPropagation();
+  event.preventDefault();
+  const body = { part: "cell", rating: said.value, revision: said.form.elements.revision.value };
+  put({ cell: chosen, url: said.getAttribute("formaction") ?? said.form.action, body }, said.form.elements.seen.value);
+}, true);
 
 // A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered is the passage.
 document.addEventListener("key-action", async (event) => {

@@ -29,14 +29,10 @@ export function show() {
 
 export async function ask(url, options) {
   const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
-  try {
-    const response = await fetch(url, { ...options, headers, signal: AbortSignal.timeout(15_000) });
-    isOffline = false;
-    return response;
-  } catch {
-    isOffline = true;
-    page.lost();
-  }
+  const response = await fetch(url, { ...options, headers, signal: AbortSignal.timeout(15_000) }).catch(() => null);
+  isOffline = !response;
+  if (isOffline) page.lost();
+  return response;
 }
 
 export const leave = (url) => ((isLeaving = true), location.assign(url));
