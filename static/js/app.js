@@ -67,15 +67,14 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submits]")) event.target.form?.requestSubmit();
 });
 
-// A live part is not swapped while something is being sent from within it, or the answer would find no place;
-// nor when what it said of open forms is out of date, or what is typed into one opened since would be gone.
+// A live part is not swapped while something is being sent from within it, or the answer would find no place; nor when
+// it was replaced since it asked, or what it said of open forms is out of date: what is typed into one would be gone.
 const isOutOfDate = ({ elt, formData }) =>
   String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { requestConfig: asked, target } = detail;
-  if (asked.verb !== "get") return;
-  if (target.querySelector("form[hx-post].htmx-request")) detail.shouldSwap = false;
-  if (!asked.elt.matches("[data-live]") || !isOutOfDate(asked)) return;
-  detail.shouldSwap = false;
-  htmx.trigger(asked.elt, "again");
+  const isPast = asked.elt.matches("[data-live]") && (!target.isConnected || isOutOfDate(asked));
+  const isSending = asked.verb === "get" && target.querySelector("form[hx-post].htmx-request");
+  if (isPast || isSending) detail.shouldSwap = false;
+  if (isPast) htmx.trigger(asked.elt, "again");
 });

@@ -52,7 +52,7 @@ async function drain() {
   }
 }
 
-export const flush = () => (sending ??= drain().finally(() => ((sending = null), show())));
+export const flush = () => ((sending ??= drain().finally(() => ((sending = null), show()))), show(), sending);
 
 export function start(handlers) {
   page = handlers;
