@@ -1,8 +1,5 @@
 // The grid by keyboard: one stop for Tab, arrows inside, Enter opens the panel, Escape comes back to the cell,
-// digits rate. A rating shows at once and leaves through the outbox; what is refused waits until the person decides.
-import { add, drop, flush, start, unsent } from "./outbox.js";
-
-const byId = (id) => document.getElementById(id);
+// digits rate. A rating shows at once and is saved in the background, one after another, until it is saved.
 const gridOf = (node) => node?.closest?.("#grid");
 const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
 let place = [1, 1]; // row and column of the one cell in the tab order; row 0 holds the heads
@@ -10,172 +7,156 @@ let chosen = ""; // id of the cell whose panel is open
 let grades = new Map(); // what the cells said before a live swap
 let ticked = new Set(); // which heads were selected before it
 let held = ""; // id of the cell that had the focus before it
+let unsent = []; // ratings that the server has not taken yet
 const rated = []; // ids of the cells rated here, for undo
+let sending = null; // while they are on their way
 
 function stop(target) {
-  gridOf(target).querySelectorAll('[tabindex="0"]').forEach((other) => (other.tabIndex = -1));
+  const grid = gridOf(target);
+  grid.querySelectorAll('[tabindex="0"]').forEach((other) => (other.tabIndex = -1));
   target.tabIndex = 0;
   const cell = target.closest("td, th");
   place = [cell.parentElement.rowIndex, cell.cellIndex];
 }
 
-// Or the nearest, at the edges.
-function cellAt(row, column) {
-  const { rows } = byId("grid");
-  const cells = cellsOf(rows[Math.max(0, Math.min(row, rows.length - 1))]);
-  return cells[Math.max(0, Math.min(column, cells.length - 1))];
-}
-
 function enhance() {
-  const grid = byId("grid");
+  const grid = document.getElementById("grid");
   if (!grid || grid.dataset.ready) return;
   grid.dataset.ready = "";
   grid.querySelectorAll("a").forEach((link) => (link.tabIndex = -1));
-  stop(cellAt(...place));
-  for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
-  unsent().forEach(paint);
+  const row = grid.rows[Math.min(place[0], grid.rows.length - 1)];
+  stop(cellsOf(row)[Math.min(place[1], row.cells.length - 1)]);
   mark(grid);
-  byId(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
+  for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
+  unsent.forEach(paint);
+  document.getElementById(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
+  held = "";
 }
 
 // After a live swap: show which cell is open, and which grades are new.
 function mark(grid) {
-  if (chosen) byId(chosen)?.setAttribute("aria-current", "true");
-  const isNew = ({ id, textContent }) => (grades.get(id) ?? textContent) !== textContent;
-  for (const link of grid.querySelectorAll("td a")) if (isNew(link)) link.dataset.isNew = "";
+  if (chosen) document.getElementById(chosen)?.setAttribute("aria-current", "true");
+  for (const link of grid.querySelectorAll("td a")) {
+    const before = grades.get(link.id);
+    if (before !== undefined && before !== link.textContent) link.dataset.isNew = "";
+  }
+}
+
+function go(row, column) {
+  const grid = document.getElementById("grid");
+  const cells = cellsOf(grid.rows[Math.max(0, Math.min(row, grid.rows.length - 1))]);
+  const target = cells[Math.max(0, Math.min(column, cells.length - 1))];
+  stop(target);
+  target.focus();
 }
 
 async function show(focused, address) {
-  byId(chosen)?.removeAttribute("aria-current");
+  document.getElementById(chosen)?.removeAttribute("aria-current");
   chosen = focused.id;
   focused.setAttribute("aria-current", "true");
   stop(focused);
   await htmx.ajax("GET", address, { target: "#panel", swap: "innerHTML settle:0ms" });
-  byId("panel").scrollTop = 0;
+  document.getElementById("panel").scrollTop = 0;
 }
 
 async function open(link) {
   await show(link, link.href);
-  byId("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
+  document.getElementById("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
 }
 
-function paint({ cell, isRefused, body: { rating } }) {
-  const link = !isRefused && byId(cell);
-  if (!link) return;
-  (link.querySelector("b") ?? link.appendChild(document.createElement("b"))).textContent = rating || "…";
-  link.ariaLabel = `${link.ariaLabel.replace(/, unsent: .*/, "")}, unsent: ${rating ? `you say ${rating}` : "undo"}`;
-  link.dataset.unsent = "";
-}
-
-const isSame = (one, other) => one.cell === other.cell && one.body.revision === other.body.revision;
-
-function put({ cell, url, body }, seen) {
-  const uid = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const before = unsent().filter((one) => isSame(one, { cell, body }));
-  before.filter((one) => one.isRefused).forEach((one) => forget(one.uid));
-  const last = before.findLast((one) => !one.isRefused);
-  add({ uid, cell, url, body: { ...body, uid, seen: last ? last.body.seen + 1 : Number(seen ?? 0) } });
-  if (body.rating) rated.push(cell);
-  paint(unsent().at(-1));
-  flush();
+function paint({ id, rating }) {
+  const link = document.getElementById(id);
+  link?.querySelector("b")?.remove();
+  link?.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
+  link?.setAttribute("data-unsent", "");
 }
 
 function rate(link, rating) {
-  const { revision } = byId("grid").rows[0].cells[link.closest("td").cellIndex].dataset;
-  const url = `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}`;
-  put({ cell: link.id, url, body: { part: "cell", rating, revision } }, link.dataset.seen);
+  const { revision } = document.getElementById("grid").rows[0].cells[link.closest("td").cellIndex].dataset;
+  const waiting = unsent.filter((entry) => entry.id === link.id).length;
+  const uid = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const body = new URLSearchParams({ part: "cell", rating, revision, uid, seen: Number(link.dataset.seen ?? 0) + waiting });
+  unsent.push({ id: link.id, rating, body, path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
+  paint(unsent.at(-1));
+  sending ??= send().finally(() => (sending = null));
 }
 
-function forget(uid) {
-  drop(uid);
-  document.querySelector(`#refused [data-uid="${uid}"]`)?.remove();
+async function send() {
+  const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
+  const warning = document.getElementById("unsaved");
+  while (unsent.length) {
+    const { path, body } = unsent[0];
+    const answer = await fetch(path, { method: "POST", headers, body })
+      .then(async (found) => ({ status: found.status, isLost: found.headers.has("HX-Redirect"), html: await found.text() }))
+      .catch((error) => ({ status: error.message }));
+    const isAnswered = [200, 409, 422].includes(answer.status) && !answer.isLost;
+    if (isAnswered) settle(unsent.shift().id, answer.html);
+    warning.hidden = isAnswered;
+    if (isAnswered) continue;
+    warning.querySelector("[data-why]").textContent = answer.isLost ? "you are signed out: sign in in another window" : answer.status;
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
 }
 
-// It waits for the person's decision; but what they said later of the same cell takes its place, as if it came first.
-function refuse(entry, words) {
-  const later = unsent().filter((one) => isSame(one, entry) && one.uid !== entry.uid);
-  if (later.length) [entry, ...later].forEach(({ uid }) => drop(uid));
-  for (const one of later) add({ ...one, body: { ...one.body, seen: entry.body.seen } });
-  words.dataset.uid = entry.uid;
-  if (!later.length) byId("refused").append(words);
-}
-
-function lost(response) {
-  const why = response?.headers.has("HX-Redirect") ? "you are signed out: sign in, then load this page again" : response?.status;
-  byId("unsaved").hidden = false;
-  byId("why").textContent = why ?? "no connection";
-}
-
-// The cell as the server has it now.
-async function answered(entry, response) {
-  const made = byId("not-taken").cloneNode(true);
-  if ([200, 409, 422].includes(response.status)) made.innerHTML = await response.text();
-  made.content.querySelector("[data-why]")?.append(response.status);
-  byId("unsaved").hidden = true;
-  const [before, now] = [byId(entry.cell), made.content.querySelector("a[data-grade]")];
+// The cell and the line above the grid as the server has them now.
+function settle(id, html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  const [before, now] = [document.getElementById(id), made.content.querySelector("a")];
   if (before && now) {
     const hadFocus = before === document.activeElement;
     now.tabIndex = before.tabIndex;
     before.replaceWith(now);
     if (hadFocus) now.focus({ preventScroll: true });
+    unsent.filter((entry) => entry.id === id).forEach(paint);
   }
-  if (response.ok) byId("saved").textContent = `Saved${now ? `: ${now.ariaLabel}` : "."}`;
-  else refuse(entry, made.content.querySelector("[data-refused]"));
-  unsent().filter((one) => one.cell === entry.cell).forEach(paint);
-  if (chosen !== entry.cell || !now) return;
+  made.content.querySelectorAll("time:empty").forEach((time) => (time.textContent = new Date().toTimeString().slice(0, 8)));
+  document.getElementById("saved").replaceChildren(...made.content.querySelector("[data-saving]").childNodes);
+  if (chosen !== id || !now) return;
   now.setAttribute("aria-current", "true");
   htmx.ajax("GET", now.href, { target: "#panel", swap: "innerHTML settle:0ms" });
 }
 
 function say(link, action) {
-  if (action !== "undo" && link) return rate(link, action.slice(-1));
-  const undone = action === "undo" && (byId(rated.pop()) ?? (link?.matches("[data-seen], [data-unsent]") && link));
+  if (action !== "undo" && link) {
+    rated.push(link.id);
+    return rate(link, action.slice(-1));
+  }
+  const undone = action === "undo" && (document.getElementById(rated.pop()) ?? (link?.dataset.seen && link));
   if (!undone) return;
   undone.focus();
   rate(undone, "");
 }
 
-// What was refused: say it nonetheless, now that the person has seen what stands, or let it go.
-function decide({ uid }, { decides, seen }) {
-  const entry = unsent().find((one) => one.uid === uid);
-  forget(uid);
-  if (entry && decides === "nonetheless") put(entry, seen);
-  (byId(entry?.cell) ?? byId("grid").querySelector('[tabindex="0"]')).focus();
-}
-
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target.closest("#panel") && chosen) byId(chosen)?.focus();
+  if (event.key === "Escape" && event.target.closest("#panel") && chosen) document.getElementById(chosen)?.focus();
   const cell = gridOf(event.target) && event.target.closest("td, th");
   if (!cell || event.altKey || event.metaKey) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
+  const page = 10;
   const moves = {
-    ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
-    PageUp: [Math.max(1, row - 10), column], PageDown: [row + 10, column],
-    Home: event.ctrlKey ? [0, 0] : [row, 0], End: event.ctrlKey ? [Infinity, Infinity] : [row, Infinity],
+    ArrowUp: [row - 1, column],
+    ArrowDown: [row + 1, column],
+    ArrowLeft: [row, column - 1],
+    ArrowRight: [row, column + 1],
+    PageUp: [Math.max(1, row - page), column],
+    PageDown: [row + page, column],
+    Home: event.ctrlKey ? [0, 0] : [row, 0],
+    End: event.ctrlKey ? [Infinity, Infinity] : [row, Infinity],
   };
   if (event.key === " ") cell.querySelector(".tick input")?.click();
   if (event.key in moves || event.key === " ") event.preventDefault();
-  if (event.key in moves) cellAt(...moves[event.key]).focus();
+  if (event.key in moves) go(...moves[event.key]);
 });
 
 document.addEventListener("click", (event) => {
-  const decision = event.target.closest("[data-decides]");
-  if (decision) decide(decision.closest("[data-uid]").dataset, decision.dataset);
+  const again = event.target.closest("[data-rates]");
+  if (again) rate(document.getElementById(again.dataset.cell), again.dataset.rates);
   const link = event.target.closest("#grid td a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   open(link);
 });
-
-// Ratings given in the panel leave like those given in the grid, with the wording that the panel shows.
-document.addEventListener("click", (event) => {
-  const said = event.target.closest("#panel .ratings button");
-  if (!said) return;
-  event.stopPropagation();
-  event.preventDefault();
-  const body = { part: "cell", rating: said.value, revision: said.form.elements.revision.value };
-  put({ cell: chosen, url: said.getAttribute("formaction") ?? said.form.action, body }, said.form.elements.seen.value);
-}, true);
 
 // A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered is the passage.
 document.addEventListener("key-action", async (event) => {
@@ -203,7 +184,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   grades = new Map([...event.detail.target.querySelectorAll("td a")].map((link) => [link.id, link.textContent]));
 });
 document.addEventListener("htmx:afterSwap", enhance);
+window.addEventListener("beforeunload", (event) => unsent.length && event.preventDefault());
 enhance();
-if (byId("outbox")) start({ answered, lost, changed: () => unsent().forEach(paint) });
-const linked = gridOf(byId(location.hash.slice(1)));
-if (linked) open(byId(location.hash.slice(1)));
+const linked = gridOf(document.getElementById(location.hash.slice(1)));
+if (linked) open(document.getElementById(location.hash.slice(1)));

@@ -5,13 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.urls import reverse
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
-from rubricweb.accounts.actions import set_role
-from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
-from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.browser.inspector import WIDE
 
@@ -19,7 +14,7 @@ from tests.browser.inspector import WIDE
 @pytest.fixture
 def grid(people, places) -> Page:
     """An assessor's grid, the focus on the cell of the first passage and item."""
-    return opened(people.sign_in_routed("assessor", viewport=WIDE), places)
+    return opened(people.sign_in("assessor", viewport=WIDE), places)
 
 
 def opened(page: Page, places) -> Page:
@@ -47,7 +42,7 @@ def test_digits_rate_and_z_undoes(grid):
     digit, another = other_digit(grid, first), other_digit(grid, second)
     grid.keyboard.press(digit)
     expect(first.locator("b")).to_have_text(digit)
-    expect(grid.locator("#outbox")).to_contain_text("Saved ")
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
     expect(first).to_be_focused()
     expect(first).to_have_attribute("data-marks", "overridden")
     grid.keyboard.press("ArrowDown")
@@ -100,14 +95,14 @@ def test_two_windows_in_conflict(grid, cut, places):
     other = opened(grid.context.new_page(), places)
     digit = other_digit(grid, cell(grid, 1, 1))
     grid.keyboard.press(digit)
-    expect(grid.locator("#outbox")).to_contain_text("Saved ")
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
     other.keyboard.press("5")
-    expect(other.locator("#refused")).to_contain_text("Not saved.")
-    expect(other.locator("#refused")).to_contain_text(f"There you said {digit}")
+    expect(other.locator("#saved")).to_contain_text("Not saved.")
+    expect(other.locator("#saved")).to_contain_text(f"There you said {digit}")
     expect(cell(other, 1, 1).locator("b")).to_have_text(digit)
     assert events() == [(int(digit), False)]
     other.get_by_role("button", name="Say 5 nonetheless").click()
-    expect(other.locator("#outbox")).to_contain_text("Saved ")
+    expect(other.locator("#saved")).to_contain_text("Saved ")
     assert [rating for rating, _ in events()] == [int(digit), 5]
 
 
@@ -126,147 +121,6 @@ def test_a_lost_network_is_shown_and_made_up_for(grid, cut):
     assert [rating for rating, _ in events()] == [4, 1]
 
 
-NOT_SENT = "**/cells/*/*/{rate,undo}/**"
-
-
-def again(grid: Page, places) -> Page:
-    """The page closed, as a crash or a reload would, and opened anew in the same browser."""
-    page = grid.context.new_page()
-    grid.close()
-    return opened(page, places)
-
-
-def said_elsewhere(places, link: Locator, rating: int, seen: int = 0) -> None:
-    """The assessor rates the cell in another window."""
-    passage, item = map(int, link.get_attribute("id")[1:].split("-"))
-    cell = Cell.of(places.bank.items.get(pk=item), places.collection.passages.get(pk=passage))
-    rate_cell(cell, rating=rating, by=User.objects.get(username="assessor"), seen=seen)
-
-
-def test_unsent_ratings_outlive_the_page(grid, cut, places):
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    grid.keyboard.press("4")
-    grid.keyboard.press("ArrowDown")
-    grid.keyboard.press("1")
-    status = grid.get_by_role("status").filter(has_text="2 unsent")
-    expect(status).to_have_text("Offline, 2 unsent")
-    page = again(grid, places)
-    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
-    for row, digit in ((1, "4"), (2, "1")):
-        expect(cell(page, row, 1).locator("b")).to_have_text(digit)
-        expect(cell(page, row, 1)).to_have_accessible_name(re.compile(f"unsent: you say {digit}$"))
-    assert events() == []
-    page.context.unroute(NOT_SENT)
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    expect(cell(page, 2, 1)).to_have_attribute("data-seen", "1")
-    expect(page.locator("[data-unsent]")).to_have_count(0)
-    assert [rating for rating, _ in events()] == [4, 1]
-
-
-def test_a_lost_answer_is_no_second_rating(grid, cut, places):
-    def lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
-
-    grid.context.route(NOT_SENT, lose)
-    grid.keyboard.press("4")
-    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
-    grid.context.unroute(NOT_SENT)
-    page = again(grid, places)
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    expect(page.locator("#refused")).to_be_empty()
-    assert events() == [(4, False)]
-
-
-def test_a_late_conflict_waits_for_a_decision(grid, cut, places):
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    for digits in ("54", "2", "3"):
-        for digit in digits:
-            grid.keyboard.press(digit)
-        grid.keyboard.press("ArrowDown")
-    expect(grid.locator("#outbox")).to_have_text("Offline, 4 unsent")
-    said_elsewhere(places, cell(grid, 1, 1), 1)
-    said_elsewhere(places, cell(grid, 3, 1), 0)
-    page = again(grid, places)
-    page.context.unroute(NOT_SENT)
-    refused = page.locator("#refused [data-refused]")
-    expect(refused).to_have_count(2)
-    page = again(page, places)
-    refused = page.locator("#refused [data-refused]")
-    expect(refused).to_have_count(2)
-    expect(refused.filter(has_text="Your 4 of")).to_contain_text("There you said 1")
-    expect(page.locator("#outbox")).to_have_text("2 unsent")
-    expect(cell(page, 1, 1).locator("b")).to_have_text("1")
-    assert [rating for rating, _ in events()] == [1, 0, 2]
-    page.get_by_role("button", name="Say 4 nonetheless").click()
-    expect(refused).to_have_count(1)
-    expect(cell(page, 1, 1)).to_have_attribute("data-seen", "2")
-    expect(cell(page, 1, 1)).to_be_focused()
-    page.get_by_role("button", name="Drop my 3").click()
-    expect(refused).to_have_count(0)
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    assert [rating for rating, _ in events()] == [1, 0, 2, 4]
-
-
-def test_any_grid_of_the_bank_sends_and_no_other(grid, cut, places):
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    grid.keyboard.press("4")
-    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
-    said_elsewhere(places, cell(grid, 1, 1), 1)
-    page = grid.context.new_page()
-    grid.close()
-    page.context.unroute(NOT_SENT)
-    other = places.collection.banks.create(name="Another")
-    page.goto(reverse("review:grid", args=[other.pk, places.topic.pk]))
-    page.locator("#grid[data-ready]").wait_for()
-    expect(page.locator("#outbox")).to_be_hidden()
-    topic = places.collection.topics.get(query_id="t2")
-    page.goto(reverse("review:grid", args=[places.bank.pk, topic.pk]))
-    expect(page.locator("#refused")).to_contain_text("There you said 1")
-    page.get_by_role("button", name="Say 4 nonetheless").click()
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    assert [rating for rating, _ in events()] == [1, 4]
-
-
-def test_another_window_shows_what_this_one_could_not_send(grid, cut, places):
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    other = opened(grid.context.new_page(), places)
-    grid.keyboard.press("4")
-    expect(cell(other, 1, 1).locator("b")).to_have_text("4")
-    expect(other.locator("#outbox")).to_contain_text("1 unsent")
-
-
-def test_another_account_of_the_browser_sends_nothing(grid, cut, people, places):
-    set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    grid.keyboard.press("4")
-    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
-    mine, theirs = grid.context.cookies(), people.sign_in("viewer").context.cookies()
-    grid.context.clear_cookies()
-    grid.context.add_cookies(theirs)
-    page = again(grid, places)
-    page.context.unroute(NOT_SENT)
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("2")
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    expect(page.locator("[data-unsent]")).to_have_count(0)
-    assert list(HumanGrade.objects.values_list("by__username", "rating")) == [("viewer", 2)]
-    page.context.clear_cookies()
-    page.context.add_cookies(mine)
-    page = again(page, places)
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    assert HumanGrade.objects.filter(by__username="assessor").get().rating == 4
-
-
-def test_what_the_server_does_not_take_can_be_dropped(grid, cut):
-    grid.route(NOT_SENT, lambda route: route.fulfill(status=404))
-    grid.keyboard.press("4")
-    expect(grid.locator("#refused")).to_contain_text("does not take a rating (404)")
-    grid.get_by_role("button", name="Drop it").click()
-    expect(grid.locator("#refused")).to_be_empty()
-    expect(grid.locator("#outbox")).to_be_hidden()
-
-
 def test_the_panel_rates_too(grid):
     first = cell(grid, 1, 1)
     digit = other_digit(grid, first)
@@ -281,22 +135,6 @@ def test_the_panel_rates_too(grid):
     expect(first.locator("b")).to_have_count(0)
 
 
-def test_the_panel_rates_without_a_network(grid, cut, places):
-    grid.context.route(NOT_SENT, lambda route: route.abort())
-    grid.keyboard.press("Enter")
-    expect(grid.locator("#cell-title")).to_be_focused()
-    grid.keyboard.press("4")
-    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
-    expect(cell(grid, 1, 1).locator("b")).to_have_text("4")
-    page = again(grid, places)
-    page.keyboard.press("z")
-    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
-    expect(cell(page, 1, 1)).to_have_accessible_name(re.compile("unsent: undo$"))
-    page.context.unroute(NOT_SENT)
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
-    assert events() == [(4, False), (None, True)]
-
-
 def test_a_viewer_rates_nothing(people, places):
     page = opened(people.sign_in("viewer"), places)
     page.keyboard.press("4")
@@ -306,7 +144,7 @@ def test_a_viewer_rates_nothing(people, places):
 
 def test_filters_are_in_the_address_and_views_are_kept(grid, places):
     grid.keyboard.press("4")
-    expect(grid.locator("#outbox")).to_contain_text("Saved ")
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
     grid.get_by_label("Passages", exact=True).select_option("mine")
     expect(grid).to_have_url(re.compile("show=mine"))
     expect(grid.locator("#grid tbody tr")).to_have_count(1)
@@ -352,7 +190,7 @@ def test_accessible(inspector_of, places):
     page.keyboard.press("Escape")
     cell(page, 1, 1).focus()
     page.keyboard.press("2")
-    expect(page.locator("#outbox")).to_contain_text("Saved ")
+    expect(page.locator("#saved")).to_contain_text("Saved ")
     expect(page.locator("#missing")).to_contain_text("No grade is missing")
     inspector.inspect("rated grid")
     cell(page, 1, 1).click()

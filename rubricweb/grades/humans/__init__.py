@@ -3,7 +3,7 @@
 from rubricweb.grades.humans.actions import find_right, judge_grader, rate_cell, take_back_right, undo
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
-from rubricweb.grades.humans.sayings import Cell, Shown, latest, said_before, said_by
+from rubricweb.grades.humans.sayings import Cell, Shown, latest, said_by
 
 __all__ = [
     "Cell",
@@ -19,7 +19,6 @@ __all__ = [
     "latest",
     "rate_cell",
     "ratings_by",
-    "said_before",
     "said_by",
     "take_back_right",
     "undo",

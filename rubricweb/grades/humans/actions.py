@@ -13,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
-from rubricweb.grades.humans.sayings import Cell, Shown, said_before, said_by
+from rubricweb.grades.humans.sayings import Cell, Shown, said_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
 
 How = HumanGrade.How
@@ -130,7 +130,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
 
 @transaction.atomic
 def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
-    if sent := said_before(by, uid):
+    if uid is not None and (sent := HumanGrade.objects.filter(uid=uid, by=by).first()):
         return sent
     last = said_by(by, cell)
     if (last.number if last else 0) != seen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
@@ -36,11 +35,6 @@ def said_by(person: User, cell: Cell) -> HumanGrade | None:
     """What the person said last of the cell, be it that they took it back."""
     mine = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
     return mine.order_by("-number").first()
-
-
-def said_before(person: User, uid: UUID | None) -> HumanGrade | None:
-    """What was saved of this sending, if it came before: its answer may have been lost on the way."""
-    return HumanGrade.objects.filter(uid=uid, by=person).first() if uid is not None else None
 
 
 def latest(cell: Cell) -> list[HumanGrade]:

@@ -69,8 +69,6 @@ def _tried(
     said = dict(form.cleaned_data)
     sent = said.get("rating")
     try:
-        if before := humans.said_before(request.user, said["uid"]):
-            return _answer(request, place, Saving(sent, before))
         if said.pop("revision") != place[0].revision_id:
             raise Reworded
         return _answer(request, place, Saving(sent, say(Cell.of(*place), **said, by=request.user)))
@@ -95,7 +93,6 @@ def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
         query = form.query(at=(passage.pk, item.pk))
         found = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
         template, context = "review/_saved.html", {**address_kept(request), "saving": saving, "cell": found}
-        context |= {"item": item, "passage": passage}
     return render(request, template, context, status=STATUS[type(saving.refusal)])
 
 
