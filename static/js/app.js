@@ -76,5 +76,6 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const isPast = asked.elt.matches("[data-live]") && (!target.isConnected || isOutOfDate(asked));
   const isSending = asked.verb === "get" && target.querySelector("form[hx-post].htmx-request");
   if (isPast || isSending) detail.shouldSwap = false;
+  if (!target.isConnected) detail.target = document.getElementById(target.id) ?? target; // what took its place
   if (isPast) htmx.trigger(asked.elt, "again");
 });

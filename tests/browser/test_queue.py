@@ -74,6 +74,12 @@ def held(page: Page, waiting: list[Route]) -> Route:
     return waiting[0]
 
 
+def cut(page: Page) -> None:
+    """The connection, for this page too: it hears of it a little later."""
+    page.context.set_offline(True)
+    page.wait_for_function("!navigator.onLine")
+
+
 def hold(route: Route, waiting: list[Route]) -> None:
     """Keep the answer to a request back."""
     waiting.append(route)
@@ -122,7 +128,7 @@ def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of
     open_queue(page, campaign)
     page.keyboard.press("1")
     expect_saved(page)
-    page.context.set_offline(True)
+    cut(page)
     page.keyboard.press("2")
     expect_cell(page, campaign, 3)
     page.keyboard.press("3")
@@ -145,7 +151,7 @@ def test_unsent_ratings_survive_a_closed_page(people, campaign_of):
     campaign = campaign_of()
     page = people.sign_in("assessor")
     open_queue(page, campaign)
-    page.context.set_offline(True)
+    cut(page)
     page.keyboard.press("4")
     expect(page.locator("#outbox")).to_have_text("Offline, 1 unsent")
     other = page.context.new_page()
@@ -232,7 +238,7 @@ def test_blind_without_a_line_goes_on(people, campaign_of):
     campaign = campaign_of("blind")
     page = people.sign_in("assessor")
     open_queue(page, campaign)
-    page.context.set_offline(True)
+    cut(page)
     page.keyboard.press("1")
     expect_cell(page, campaign, 2)
     page.context.set_offline(False)
