@@ -13,29 +13,18 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item, revise_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.grades.store import remove_grades
 from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.scored import scored
+from tests.rubricweb.leaderboards.options import OPTIONS
 
 QUESTIONS = frozenset({ItemKind.QUESTION})
 MEASURES = ("rubric_cover", "weighted_cover", "normalised_cover", "nuggets_all", "alpha_ndcg", "P_2", "map")
-OPTIONS = {
-    "none": {},
-    "corrected": {"source": Source.CORRECTED},
-    "people": {"source": Source.HUMANS},
-    "skip": {"missing": Missing.SKIP},
-    "subtopics": {"by_subtopic": True},
-    "topic": {"topic": "t1"},
-    "subtopics of a topic": {"topic": "t1", "by_subtopic": True},
-    "subtopic": {"topic": "t1", "facet": "a"},
-    "several": {"source": Source.CORRECTED, "missing": Missing.SKIP, "by_subtopic": True},
-}
 
 
 def spec_of(made, name="rubric_cover", **options):

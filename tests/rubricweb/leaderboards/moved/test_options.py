@@ -10,9 +10,10 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
 from rubricweb.leaderboards.scored import scored
+from tests.rubricweb.leaderboards.options import OPTIONS
 
 QUESTIONS = frozenset({ItemKind.QUESTION})
 PAPERS, WORKBENCH, FROM_0 = Definition
@@ -22,17 +23,6 @@ MEASURES = [
     *((name, WORKBENCH) for name in ("rubric_cover", "normalised_cover", "P_2")),
     ("rubric_cover", FROM_0),
 ]
-OPTIONS = {
-    "none": {},
-    "corrected": {"source": Source.CORRECTED},
-    "people": {"source": Source.HUMANS},
-    "skip": {"missing": Missing.SKIP},
-    "subtopics": {"by_subtopic": True},
-    "topic": {"topic": "t1"},
-    "subtopics of a topic": {"topic": "t1", "by_subtopic": True},
-    "subtopic": {"topic": "t1", "facet": "a"},
-    "several": {"source": Source.CORRECTED, "missing": Missing.SKIP, "by_subtopic": True},
-}
 
 
 def spec_of(made, name, definition, **options):
