@@ -6,8 +6,9 @@ let place = [1, 1]; // row and column of the one cell in the tab order; row 0 ho
 let chosen = ""; // id of the cell whose panel is open
 let grades = new Map(); // what the cells said before a live swap
 let ticked = new Set(); // which heads were selected before it
-let held = ""; // id of the cell that had the focus before it
+let held = null; // id of the cell that had the focus before it, "" for one without
 let unsent = []; // ratings that the server has not taken yet
+let taken = 0; // how many it has taken: a grid that was asked for before the last one shows too little
 const rated = []; // ids of the cells rated here, for undo
 let sending = null; // while they are on their way
 
@@ -29,8 +30,9 @@ function enhance() {
   mark(grid);
   for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
   unsent.forEach(paint);
-  document.getElementById(held)?.focus({ preventScroll: true }); // at once, or the next key is lost
-  held = "";
+  const focused = document.getElementById(held) ?? grid.querySelector('[tabindex="0"]');
+  if (held !== null) focused.focus({ preventScroll: true }); // at once, or the next key is lost
+  held = null;
 }
 
 // After a live swap: show which cell is open, and which grades are new.
@@ -73,10 +75,11 @@ function paint({ id, rating }) {
 
 function rate(link, rating) {
   const { revision } = document.getElementById("grid").rows[0].cells[link.closest("td").cellIndex].dataset;
-  const waiting = unsent.filter((entry) => entry.id === link.id).length;
+  const before = unsent.findLast((entry) => entry.id === link.id);
+  const seen = before ? before.seen + 1 : Number(link.dataset.seen ?? 0);
   const uid = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const body = new URLSearchParams({ part: "cell", rating, revision, uid, seen: Number(link.dataset.seen ?? 0) + waiting });
-  unsent.push({ id: link.id, rating, body, path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
+  const body = new URLSearchParams({ part: "cell", rating, revision, uid, seen });
+  unsent.push({ id: link.id, rating, seen, body, path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
   paint(unsent.at(-1));
   sending ??= send().finally(() => (sending = null));
 }
@@ -102,6 +105,7 @@ async function send() {
 function settle(id, html) {
   const made = document.createElement("template");
   made.innerHTML = html;
+  taken += 1;
   const [before, now] = [document.getElementById(id), made.content.querySelector("a")];
   if (before && now) {
     const hadFocus = before === document.activeElement;
@@ -177,11 +181,17 @@ document.addEventListener("key-action", async (event) => {
 document.addEventListener("focusin", (event) => {
   if (gridOf(event.target) && event.target.closest("td, th")) stop(event.target);
 });
-document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target?.id !== "grid") return;
-  held = gridOf(document.activeElement) ? document.activeElement.id : "";
-  ticked = new Set([...event.detail.target.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value));
-  grades = new Map([...event.detail.target.querySelectorAll("td a")].map((link) => [link.id, link.textContent]));
+document.addEventListener("htmx:beforeRequest", ({ detail }) => (detail.xhr.taken = taken));
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { target, xhr } = detail;
+  if (target?.id !== "grid") return;
+  if (xhr.taken !== taken) {
+    detail.shouldSwap = false;
+    return htmx.trigger(detail.requestConfig.elt, "again");
+  }
+  held = gridOf(document.activeElement) ? document.activeElement.id : null;
+  ticked = new Set([...target.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value));
+  grades = new Map([...target.querySelectorAll("td a")].map((link) => [link.id, link.textContent]));
 });
 document.addEventListener("htmx:afterSwap", enhance);
 window.addEventListener("beforeunload", (event) => unsent.length && event.preventDefault());

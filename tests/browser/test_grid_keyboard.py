@@ -71,17 +71,32 @@ def test_enter_opens_the_panel_and_escape_comes_back(grid):
     expect_place(grid, 2, 2)
 
 
+def refresh(grid: Page, places) -> None:
+    """A grade arrives, and the grid shows it."""
+    grid.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
+    events.publish(places.collection.channel, "grades")
+    expect(grid.locator("#grid[data-old]")).to_have_count(0)
+    grid.locator("#grid[data-ready]").wait_for()
+
+
 def test_focus_survives_a_live_refresh(grid, places):
     press(grid, "ArrowDown ArrowRight Enter")
     expect(grid.locator("#cell-title")).to_be_focused()
     press(grid, "Escape")
-    for n in range(3):
-        mark = f"before {n}"
-        grid.locator("#grid").evaluate("(grid, mark) => (grid.dataset.mark = mark)", mark)
-        events.publish(places.collection.channel, "grades")
-        expect(grid.locator(f'#grid[data-mark="{mark}"]')).to_have_count(0)
-        grid.locator("#grid[data-ready]").wait_for()
+    for _ in range(3):
+        refresh(grid, places)
         expect_place(grid, 2, 2)
         expect(grid.locator("#grid a[aria-current]")).to_be_focused()
     press(grid, "ArrowDown")
     expect_place(grid, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "row", "column"), [("Control+Home", 0, 0), ("ArrowUp", 0, 1), ("ArrowLeft", 1, 0)]
+)
+def test_focus_on_a_head_survives_a_live_refresh(grid, places, keys, row, column):
+    press(grid, keys)
+    refresh(grid, places)
+    expect_place(grid, row, column)
+    press(grid, "ArrowDown")
+    expect_place(grid, row + 1, column)

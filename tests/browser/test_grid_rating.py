@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from rubricweb.grades.models import HumanGrade
 from tests.browser.inspector import WIDE
@@ -87,6 +87,32 @@ def cut(people):
     """A test that cuts the network: browsers complain of that, and of nothing else."""
     yield
     people.complaints[:] = [said for said in people.complaints if not re.search(r"ERR_FAILED|Event\]", said)]
+
+
+def test_a_grid_on_its_way_takes_no_rating_back(people, cut, places):
+    """It was rendered before the rating was saved: shown now it would put the next digit in conflict."""
+    page = people.sign_in_routed("assessor", viewport=WIDE)
+    page.route("**/events/**", lambda route: route.abort())  # or the rating's event asks for another grid
+    opened(page, places)
+    rendered = page.evaluate(
+        "fetch(location, { headers: { 'HX-Request': 'true' } }).then((found) => found.text())"
+    )
+    late: list[Route] = []
+    page.route("**/grid/", lambda route: late.append(route))  # noqa: PLW0108 - a built-in is not taken
+    with page.expect_request("**/grid/"):
+        page.evaluate("htmx.trigger('#grid-live [data-live]', 'again')")
+    page.keyboard.press("2")
+    first = cell(page, 1, 1)
+    expect(first).to_have_attribute("data-seen", "1")
+    page.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
+    with page.expect_request("**/grid/"):  # another one is asked for instead
+        late[0].fulfill(body=rendered)
+    expect(first).to_have_attribute("data-seen", "1")
+    late[1].continue_()
+    expect(page.locator("#grid[data-old]")).to_have_count(0)
+    page.keyboard.press("3")
+    expect(first).to_have_attribute("data-seen", "2")
+    assert [rating for rating, _ in events()] == [2, 3]
 
 
 def test_two_windows_in_conflict(grid, cut, places):
