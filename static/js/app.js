@@ -67,15 +67,24 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submits]")) event.target.form?.requestSubmit();
 });
 
+// An answer for a part that was replaced meanwhile goes to what took its place. Events on the old part reach nobody but
+// itself, and htmx would lose the rows that the answer means to preserve.
+function forward({ target, detail }) {
+  if (target.isConnected) return;
+  detail.target = document.getElementById(target.id) ?? document.body;
+  Object.assign(detail, { isLate: true, shouldSwap: detail.shouldSwap && detail.target !== document.body });
+  detail.target.dispatchEvent(new CustomEvent("htmx:beforeSwap", { bubbles: true, detail }));
+}
+document.addEventListener("htmx:beforeRequest", ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward));
+
 // A live part is not swapped while something is being sent from within it, or the answer would find no place; nor when
 // it was replaced since it asked, or what it said of open forms is out of date: what is typed into one would be gone.
 const isOutOfDate = ({ elt, formData }) =>
   String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const { requestConfig: asked, target } = detail;
-  const isPast = asked.elt.matches("[data-live]") && (!target.isConnected || isOutOfDate(asked));
+  const { requestConfig: asked, target, isLate } = detail;
+  const isPast = asked.elt.matches("[data-live]") && (isLate || isOutOfDate(asked));
   const isSending = asked.verb === "get" && target.querySelector("form[hx-post].htmx-request");
   if (isPast || isSending) detail.shouldSwap = false;
-  if (!target.isConnected) detail.target = document.getElementById(target.id) ?? target; // what took its place
   if (isPast) htmx.trigger(asked.elt, "again");
 });

@@ -92,6 +92,22 @@ def test_a_row_opened_while_the_list_is_fetched_stays_open(drafts, page):
     assert [f"editing={drafts[0].pk}" in address for address in answers] == [False, True]
 
 
+def test_an_open_row_survives_a_list_that_comes_after_a_newer_one(drafts, page):
+    """The list is replaced by the answer to a decision while it is being fetched."""
+    row, late = of(page, drafts[0]), []
+    page.route("**/drafts/?*", lambda route: route.continue_() if late else late.append(route))
+    row.get_by_text("Edit").first.click()
+    row.get_by_role("textbox").fill("Which sugars build anthocyanins?")
+    with page.expect_request("**/drafts/?*"):
+        page.evaluate("htmx.trigger('#drafts-live > span', 'again')")
+    page.locator(f"#draft-{drafts[2].pk}-reject").click()
+    expect(of(page, drafts[2])).to_have_count(0)
+    with page.expect_response("**/drafts/?*"):
+        late[0].continue_()
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    expect(row.get_by_role("textbox")).to_have_value("Which sugars build anthocyanins?")
+
+
 def test_words_that_are_asked_already_are_refused_beside_the_field(drafts, page, places):
     row = of(page, drafts[0])
     row.get_by_text("Edit").first.click()
