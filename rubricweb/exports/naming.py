@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rubricweb.grades.humans import Source
 from rubricweb.leaderboards import stating
 from rubricweb.leaderboards.boards import BoardSpec
 
@@ -11,11 +12,14 @@ UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 
 
 def qrels_name(spec: BoardSpec) -> str:
-    """`<collection>_<grader>_<bank>_<mode>.qrels`; the threshold and m where the labels depend on them."""
+    """`<collection>_<grader>_<bank>_<mode>.qrels`, and whatever else of `spec` is not as it usually is."""
     measure = spec.measure
     mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
-    return _joined(*_whose(spec), _version(spec), mode, by) + ".qrels"
+    source = "" if spec.source is Source.GRADER else str(spec.source)
+    units = "subtopics" if spec.by_subtopic else ""
+    definition = str(measure.definition) if measure.is_workbench else ""
+    return _joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from grading.types import Qrel
-from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.matrices import matrices
-from rubricweb.grades.scoring import topic_labels
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.scoring import Measure, counted_items, topic_labels
 from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.selectors import items_of
+from rubricweb.leaderboards.items import NOTHING, Asked
+from rubricweb.leaderboards.tables import basis
 
 FIRST_LINES = 12
 
@@ -35,13 +35,8 @@ class QrelsSummary:
 
 def qrels(spec: BoardSpec) -> Iterator[Qrel]:
     """Rubric-Qrels by topic and passage in the collection's order; passages without a grade are left out."""
-    pool = collection_pool(spec.collection)
-    items = items_of(spec)
-    grades = matrices(spec.config, pool)
-    for topic in pool.topics:
-        labels = topic_labels(grades[topic.topic_id], items.get(topic.topic_id, ()), spec.measure)
-        for doc_id, label in labels.items():
-            yield Qrel(topic.query_id, doc_id, label)
+    for _, found in _by_topic(spec):
+        yield from found
 
 
 def qrels_line(qrel: Qrel) -> str:
@@ -49,15 +44,33 @@ def qrels_line(qrel: Qrel) -> str:
 
 
 def qrels_summary(spec: BoardSpec) -> QrelsSummary:
-    found = list(qrels(spec))
-    pool = collection_pool(spec.collection)
-    topics = len({qrel.query_id for qrel in found})
+    by_topic = list(_by_topic(spec))
+    found = [qrel for _, labelled in by_topic for qrel in labelled]
+    topics = sum(bool(labelled) for _, labelled in by_topic)
+    passages = sum(len({qrel.doc_id for qrel in labelled}) for _, labelled in by_topic)
     by_label = Counter(qrel.relevance for qrel in found)
     return QrelsSummary(
         lines=len(found),
         topics=topics,
-        topics_without=len(pool.topics) - topics,
-        unlabelled=sum(len(topic.doc_ids) for topic in pool.topics) - len(found),
+        topics_without=len(by_topic) - topics,
+        unlabelled=sum(len(topic.doc_ids) for topic, _ in by_topic) - passages,
         by_label=tuple(sorted(by_label.items(), reverse=True)),
-        first=tuple(qrels_line(qrel) for qrel in islice(found, FIRST_LINES)),
+        first=tuple(qrels_line(qrel) for qrel in found[:FIRST_LINES]),
     )
+
+
+def _by_topic(spec: BoardSpec) -> Iterator[tuple[TopicPool, list[Qrel]]]:
+    """By subtopic the query id is `topic/subtopic`; items of no subtopic are under the topic's own id."""
+    base = basis(spec)
+    for topic in base.pool.topics:
+        asked = base.asked.get(topic.topic_id, NOTHING)
+        found: list[Qrel] = []
+        for facet, part in (asked.subtopics() if spec.by_subtopic else {"": asked}).items():
+            query_id = f"{topic.query_id}/{facet}" if facet else topic.query_id
+            labels = _labels(base.grades[topic.topic_id], part, spec.measure)
+            found += [Qrel(query_id, doc_id, label) for doc_id, label in labels.items()]
+        yield topic, found
+
+
+def _labels(grades: TopicGrades, asked: Asked, measure: Measure) -> dict[str, int]:
+    return topic_labels(grades, counted_items(grades, asked.uids, measure), measure)

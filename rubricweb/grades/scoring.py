@@ -148,7 +148,7 @@ def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Wei
 def fresh_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
     """The same, not kept: for grades that are only supposed."""
     if measure.is_workbench:
-        uids, weights = grades.matrix.item_ids, ()
+        uids, weights = counted_items(grades, uids, measure), ()
     if measure.is_trec and ranked_labels.is_known(measure.name):
         labels = passage_labels(grades, uids, measure)
         return _label_scores(grades.pool, labels, measure.name, measure.level)
@@ -176,6 +176,11 @@ def item_scores(pool: TopicPool, ratings: Ratings, measure: Measure, weights: We
     full, partial = measure.min_grade, measure.partial_grade
     supported = nuggets.support(ratings, ranked, cutoff=measure.depth, full=full, partial=partial)
     return nuggets.nugget_score(supported, weighed, NuggetScore(measure.name.removeprefix(NUGGETS)))
+
+
+def counted_items(grades: TopicGrades, uids: Uids, measure: Measure) -> Uids:
+    """The items that count: the Workbench takes what the grader rated, whatever is asked."""
+    return grades.matrix.item_ids if measure.is_workbench else uids
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -10,6 +10,7 @@ from typing import Any
 from grading.measures.paired_tests import PairedTest
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards import choices, columns
 from rubricweb.leaderboards.boards import BoardSpec, Missing
@@ -20,16 +21,7 @@ ANY_MEASURE = "ndcg_cut_10"
 
 
 def add_label_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("slug", help="the collection")
-    parser.add_argument("--prompt-class", required=True, metavar="C")
-    parser.add_argument("--llm", required=True, metavar="L")
-    parser.add_argument(
-        "--backend", default="", metavar="B", help="where llm and prompt class are not enough"
-    )
-    parser.add_argument(
-        "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"
-    )
-    parser.add_argument("--kind", default="", help="question or nugget; default: all that the grader grades")
+    _add_item_arguments(parser)
     parser.add_argument(
         "--min-grade",
         type=int,
@@ -44,6 +36,26 @@ def add_label_arguments(parser: ArgumentParser) -> None:
         metavar="M",
         help="the label is the best rating that M items reach (1)",
     )
+    parser.add_argument("--ratings", default="grader", help="by grader (default), corrected or humans")
+    parser.add_argument("--definition", default="papers", help="papers (default), workbench or workbench_0")
+
+
+def _add_item_arguments(parser: ArgumentParser) -> None:
+    """The grader and the items of whose grades something is made."""
+    parser.add_argument("slug", help="the collection")
+    parser.add_argument("--prompt-class", required=True, metavar="C")
+    parser.add_argument("--llm", required=True, metavar="L")
+    parser.add_argument(
+        "--backend", default="", metavar="B", help="where llm and prompt class are not enough"
+    )
+    parser.add_argument(
+        "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"
+    )
+    parser.add_argument("--bank-version", type=int, metavar="N", help="number of a version of the bank")
+    parser.add_argument("--kind", default="", help="question or nugget; default: all that the grader grades")
+    parser.add_argument(
+        "--by-subtopic", action="store_true", help="by subtopic; boards: their mean, then topics'"
+    )
 
 
 def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
@@ -54,10 +66,29 @@ def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
     )
     kinds = choices.kinds_chosen(config, options["kind"])
     bank = choices.bank_named(collection, config, options["bank"])
+    wanted = replace(_labelled(options, config), name=measure, cutoff=cutoff)
+    spec = BoardSpec(
+        collection,
+        config,
+        bank,
+        kinds,
+        choices.measure_chosen(config, wanted),
+        version=choices.version_numbered(bank, options["bank_version"]),
+        source=choices.one_of(Source, options["ratings"], "ratings"),
+        by_subtopic=options["by_subtopic"],
+    )
+    return choices.units_chosen(spec)
+
+
+def _labelled(options: Options, config: GraderConfig) -> Measure:
+    """The parts of a measure that make the labels."""
     stated = options["min_grade"]
-    min_grade = choices.default_min_grade(config) if stated is None else stated
-    wanted = Measure(measure, min_grade, cutoff, choices.mode_named(options["mode"]), options["min_answers"])
-    return BoardSpec(collection, config, bank, kinds, choices.measure_chosen(config, wanted))
+    return Measure(
+        min_grade=choices.default_min_grade(config) if stated is None else stated,
+        mode=choices.mode_named(options["mode"]),
+        min_answers=options["min_answers"],
+        definition=choices.one_of(Definition, options["definition"], "definition"),
+    )
 
 
 def add_board_arguments(parser: ArgumentParser) -> None:
@@ -67,29 +98,21 @@ def add_board_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
     )
-    parser.add_argument("--ratings", default="grader", help="by grader (default), corrected or humans")
-    parser.add_argument("--bank-version", type=int, metavar="N", help="number of a version of the bank")
-    parser.add_argument("--by-subtopic", action="store_true", help="average over subtopics, then topics")
     parser.add_argument("--topic", default="", metavar="QUERY_ID", help="only this topic")
     parser.add_argument("--subtopic", default="", metavar="FACET_ID", help="only this subtopic of --topic")
     parser.add_argument("--missing", default="zero", help="a topic that a run lacks: zero (default) or skip")
-    parser.add_argument("--definition", default="papers", help="papers (default), workbench or workbench_0")
     parser.add_argument("--test", default="randomisation", help="paired test: randomisation (default) or t")
 
 
 def board_spec_of(options: Options) -> BoardSpec:
     """Raises BoardError, which says what there is instead."""
     spec = spec_of(options, measure=ANY_MEASURE, cutoff=options["cutoff"])
-    definition = choices.one_of(Definition, options["definition"], "definition")
-    asked = replace(spec.measure, relevant=options["relevant"], definition=definition)
+    asked = replace(spec.measure, relevant=options["relevant"])
     measure = choices.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
     found = replace(
         spec,
         measure=measure,
-        version=choices.version_numbered(spec.bank, options["bank_version"]),
-        source=choices.one_of(Source, options["ratings"], "ratings"),
         missing=choices.one_of(Missing, options["missing"], "missing"),
-        by_subtopic=options["by_subtopic"],
         topic=options["topic"],
         facet=options["subtopic"],
         test=choices.one_of(PairedTest, options["test"], "test"),

@@ -141,6 +141,13 @@ def measure_named(name: str, *, field: str = "measure") -> str:
         raise BoardError(field, f"{error}, and {', '.join(ITEM_MEASURES)}") from error
 
 
+def units_chosen(spec: BoardSpec) -> BoardSpec:
+    """`spec`, unless it asks for subtopics by a definition that has none."""
+    if spec.by_subtopic and spec.measure.is_workbench:
+        raise BoardError("definition", "the Workbench takes the items of whole topics, not of subtopics")
+    return spec
+
+
 def scope_chosen(spec: BoardSpec) -> BoardSpec:
     """`spec`, once the topic and subtopic that it is limited to are there."""
     if spec.facet and not spec.topic:

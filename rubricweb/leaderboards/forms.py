@@ -47,8 +47,11 @@ DEFINITIONS = (
     (Definition.WORKBENCH, "the published Workbench"),
     (Definition.WORKBENCH_0, "the Workbench, ranks from 0"),
 )
+LABEL_DEFINITIONS = DEFINITIONS[:2]
+"""Ranks play no part in labels."""
 MISSING = (("", "counts 0"), (Missing.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
+LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
@@ -63,7 +66,7 @@ class VersionField(VersionChoice):
 
 
 class LabelForm(forms.Form):
-    """What Rubric-Qrels depend on; of the board's controls, those that come before the measure."""
+    """What Rubric-Qrels depend on: the board's controls without those of the measure."""
 
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
@@ -72,6 +75,9 @@ class LabelForm(forms.Form):
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
     min_answers = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Qrels: items needed")
     version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
+    source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
+    units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label="Labels by")
+    definition = forms.ChoiceField(choices=LABEL_DEFINITIONS, required=False)
 
     spec: BoardSpec
 
@@ -103,6 +109,7 @@ class LabelForm(forms.Form):
             picked["min_grade"],
             mode=LabelMode(picked["mode"]),
             min_answers=picked["min_answers"],
+            definition=Definition(picked["definition"] or Definition.PAPERS),
         )
 
     def clean(self) -> None:
@@ -115,7 +122,8 @@ class LabelForm(forms.Form):
                 raise BoardError("bank", "Make a bank of questions or nuggets first.")
             kinds = choices.kinds_chosen(config, self.cleaned_data["kind"])
             measure = choices.measure_chosen(config, self.measure_chosen())
-            self.spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
+            spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
+            self.spec = choices.units_chosen(spec)
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
@@ -124,7 +132,8 @@ class LabelForm(forms.Form):
         version = self.cleaned_data["version"]
         if version and version.bank != spec.bank:
             raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
-        return replace(spec, version=version)
+        source = Source(self.cleaned_data["source"] or Source.GRADER)
+        return replace(spec, version=version, source=source, by_subtopic=bool(self.cleaned_data["units"]))
 
 
 class BoardForm(LabelForm):
@@ -139,7 +148,6 @@ class BoardForm(LabelForm):
         help_text="Names between commas: cover-5, P_20:5, ndcg_cut_10, judgments/map",
     )
     relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
-    source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
     units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")
     missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
@@ -149,7 +157,10 @@ class BoardForm(LabelForm):
     sort = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
     paused = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    field_order = ("grader", "bank", "kind", "measure", "min_grade", "cutoff", "mode", "min_answers")
+    field_order = (
+        *("grader", "bank", "kind", "measure", "min_grade", "cutoff", "mode", "min_answers", "version"),
+        *("columns", "relevant", "source", "units", "missing", "definition", "test"),
+    )
 
     def clean_measure(self) -> str:
         try:
@@ -164,7 +175,6 @@ class BoardForm(LabelForm):
             super().measure_chosen(),
             cutoff=picked["cutoff"],
             relevant=picked["relevant"] or 0,
-            definition=Definition(picked["definition"] or Definition.PAPERS),
         )
         return columns.measure_of(picked["measure"], base)
 
@@ -172,9 +182,7 @@ class BoardForm(LabelForm):
         picked = self.cleaned_data
         found = replace(
             super().refined(spec),
-            source=Source(picked["source"] or Source.GRADER),
             missing=Missing(picked["missing"] or Missing.ZERO),
-            by_subtopic=bool(picked["units"]),
             topic=picked["topic"],
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),

@@ -14,19 +14,17 @@ from grading.measures.uncertainty import marks, mean_and_stderr
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.scoring import Measure, ScoreTable, Uids, judged_counts, judgment_table
+from rubricweb.grades.scoring import Measure, ScoreTable, judged_counts, judgment_table
 from rubricweb.leaderboards.boards import Board, BoardCorrelation, BoardRow, BoardSpec, TopicRow
 from rubricweb.leaderboards.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.currency import current_shares
-from rubricweb.leaderboards.items import asked_items, items_stamp
+from rubricweb.leaderboards.items import items_stamp
 from rubricweb.leaderboards.tables import Basis, answered, basis, score_column, score_units
 from rubricweb.leaderboards.verified import Verified, verified
 
 JUDGED_MEASURE = "ndcg_cut_10"
 """What human judgments are scored by where the board's own measure is not one of labels."""
 _AT_CUTOFF = re.compile(r"_([0-9]+)$")
-
-Items = Mapping[int, Uids]
 
 
 def board(spec: BoardSpec) -> Board:
@@ -79,11 +77,6 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
         for column, (topic, _) in enumerate(base.units())
         if not np.isnan(scores[index, column])
     ]
-
-
-def items_of(spec: BoardSpec) -> Items:
-    """By topic id: the items that the board stands on."""
-    return {topic_id: asked.uids for topic_id, asked in asked_items(spec).items()}
 
 
 def judged_at(measure: Measure) -> int:

@@ -70,6 +70,20 @@ def labels(spec: BoardSpec) -> str:
     return best if measure.mode == "max" else f"1 if the {best} is {threshold(spec)}, else 0"
 
 
+def label_basis(spec: BoardSpec) -> str:
+    """`labels`, and what is not as it usually is: whose ratings, of which items."""
+    said = [labels(spec)]
+    if spec.source is not Source.GRADER:
+        said.append(f"ratings by {SOURCES[spec.source]}")
+    if spec.version:
+        said.append(f"items of version {spec.version.number}")
+    if spec.by_subtopic:
+        said.append("by subtopic")
+    if spec.measure.is_workbench:
+        said.append(f"definition: {DEFINITIONS[spec.measure.definition]}")
+    return ", ".join(said)
+
+
 def statements(board: Board) -> list[tuple[str, str]]:
     """Pairs of name and value: everything that a reader needs to make this board again."""
     spec, config = board.spec, board.spec.config

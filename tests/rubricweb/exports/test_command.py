@@ -7,6 +7,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from rubricweb.grades.models import Grade, GraderConfig
+
 WHOLE = "t1 0 d1 5\nt1 0 d2 4\nt1 0 d3 3\nt2 0 e1 2\nt2 0 e2 4\n"
 
 
@@ -63,6 +65,28 @@ def test_json_beside_a_file(made, tmp_path):
 
     assert (found["file"], found["lines"], "qrels" in found) == (str(path), 5, False)
     assert path.read_text() == WHOLE
+
+
+def test_options_of_boards_hold_for_labels_too(made):
+    made.bank.items.filter(topic=made.topics["t1"]).update(facet_id="a")
+    out, err = output(*made.names, "--by-subtopic", "--ratings", "corrected")
+    assert out == WHOLE.replace("t1 ", "t1/a ")
+    said = "highest rating, ratings by the grader, corrected by people, by subtopic"
+    assert err == f"5 labels of 2 topics and subtopics: {said}\n"
+
+    found = json.loads(output(*made.names, "--definition", "workbench", "--json")[0])
+    assert (found["definition"], found["ratings"], found["bank_version"]) == ("workbench", "grader", None)
+    with pytest.raises(CommandError, match="the Workbench takes the items of whole topics"):
+        output(*made.names, "--definition", "workbench", "--by-subtopic")
+
+
+def test_right_answers_are_counted_by_the_workbench(made):
+    """Where answers are checked and not rated; the papers take the best of them."""
+    GraderConfig.objects.update(purpose="verify")
+    Grade.objects.exclude(rating=None).update(rating=1)
+    labels = [output(*made.names, "--definition", one)[0].split()[3::4] for one in ("papers", "workbench")]
+
+    assert labels == [["1", "1", "1", "1", "1"], ["2", "2", "1", "1", "1"]]
 
 
 def test_one_line_says_what_there_is_instead(made):

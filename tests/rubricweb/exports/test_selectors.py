@@ -1,6 +1,7 @@
 """Labels in files: by hand, and scored by pytrec_eval from the files alone."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import pytrec_eval
 from grading.formats.trec import write_qrels, write_run
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import ItemKind
+from rubricweb.banks.actions import retire_item
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Ranking
 from rubricweb.exports import naming, selectors
+from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards.boards import BoardSpec
 from rubricweb.leaderboards.selectors import board
 from tests.rubricweb.grades.test_scoring import scattered
@@ -52,6 +55,43 @@ def test_zero_is_written_and_ungraded_is_left_out(made):
 )
 def test_modes_by_hand(made, measure, found):
     assert [int(line.split()[3]) for line in lines(made, measure)] == found
+
+
+def of(made, **options) -> list[str]:
+    measure = options.pop("measure", BY_LABELS)
+    found = selectors.qrels(replace(spec_of(made, measure), **options))
+    return [selectors.qrels_line(qrel) for qrel in found]
+
+
+def test_people_correct_the_labels(made, assessor):
+    cell = Cell(made.config.pk, made.items["t1"][0].revision_id, made.passages["d1"].pk)
+    rate_cell(cell, rating=2, by=assessor, seen=0)
+
+    assert of(made, source=Source.CORRECTED)[:2] == ["t1 0 d1 2", "t1 0 d2 4"]
+    assert of(made, source=Source.HUMANS) == ["t1 0 d1 2"]
+
+
+def test_each_subtopic_has_an_id_of_its_own(made):
+    """Which pigment? is of subtopic a, When? of none: d1 has 5 and 0, d2 0 and 4, d3 3 and a failure."""
+    item = made.items["t1"][0]
+    item.facet_id = "a"
+    item.save()
+
+    assert of(made, by_subtopic=True) == [
+        *("t1/a 0 d1 5", "t1/a 0 d2 0", "t1/a 0 d3 3"),
+        *("t1 0 d1 0", "t1 0 d2 4"),
+        *("t2 0 e1 2", "t2 0 e2 4"),
+    ]
+    summary = selectors.qrels_summary(replace(spec_of(made), by_subtopic=True))
+    assert (summary.lines, summary.topics, summary.topics_without, summary.unlabelled) == (7, 2, 1, 1)
+
+
+def test_the_workbench_takes_every_item_that_was_rated(made, developer):
+    retire_item(made.items["t1"][0], seen=1, by=developer)
+    workbench = replace(BY_LABELS, definition=Definition.WORKBENCH)
+
+    assert of(made)[:2] == ["t1 0 d1 0", "t1 0 d2 4"]
+    assert of(made, measure=workbench)[:3] == ["t1 0 d1 5", "t1 0 d2 4", "t1 0 d3 3"]
 
 
 def test_the_summary_counts_lines_by_label(made):

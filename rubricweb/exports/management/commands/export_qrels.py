@@ -47,9 +47,9 @@ class Command(BaseCommand):
         elif not out:
             self.stdout.writelines(selectors.qrels_line(qrel) + "\n" for qrel in found)
         where = f" to {out}" if out else ""
-        self.stderr.write(
-            f"{len(found)} labels of {len({q.query_id for q in found})} topics{where}: {stating.labels(spec)}"
-        )
+        units = "topics and subtopics" if spec.by_subtopic else "topics"
+        counted = f"{len(found)} labels of {len({qrel.query_id for qrel in found})} {units}"
+        self.stderr.write(f"{counted}{where}: {stating.label_basis(spec)}")
 
 
 def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
@@ -70,6 +70,10 @@ def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str,
         "collection": spec.collection.slug,
         "grader": stating.grader(spec),
         "bank": spec.bank.name if spec.bank else None,
+        "bank_version": spec.version.number if spec.version else None,
+        "ratings": str(spec.source),
+        "definition": str(spec.measure.definition),
+        "by_subtopic": spec.by_subtopic,
         "labels": stating.labels(spec),
         "mode": str(spec.measure.mode),
         "min_grade": spec.measure.min_grade,
