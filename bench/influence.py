@@ -155,7 +155,7 @@ def view(name: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     up()
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
-    from rubricweb.leaderboards.scored import scored
+    from rubricweb.leaderboards.board.scored import scored
 
     asked = spec(measure)
     reading = seconds(lambda: matrices(asked.config, collection_pool(asked.collection)))
@@ -176,8 +176,8 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     import numpy as np
 
     from rubricweb.grades import scoring
+    from rubricweb.leaderboards.board.scored import scored
     from rubricweb.leaderboards.influence.items import item_influences
-    from rubricweb.leaderboards.scored import scored
 
     made = scored(spec(measure))
     effects = {row.uid: row.influence for row in item_influences(made).rows}

@@ -30,8 +30,8 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.corpus.models import Collection, Ranking
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards import choices, selectors
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import choices, selectors
+from rubricweb.leaderboards.board.types import BoardSpec
 
 COLD, REPEATS = "--cold", 9
 COVER, QRELS = Measure(), Measure("ndcg_cut_10")

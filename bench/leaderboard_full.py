@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rubricweb.corpus.models import Collection
-    from rubricweb.leaderboards.boards import BoardSpec
+    from rubricweb.leaderboards.board.types import BoardSpec
 
     ItemsByTopic = Mapping[int, tuple[str, ...]]
 
@@ -108,7 +108,7 @@ def up() -> None:
 def ours(times: int) -> dict[str, Any]:
     up()
     from rubricweb.corpus.models import Collection
-    from rubricweb.leaderboards import selectors
+    from rubricweb.leaderboards.board import selectors
 
     collection = Collection.objects.get()
     spec = board_spec(collection)
@@ -124,8 +124,8 @@ def ours(times: int) -> dict[str, Any]:
 
 
 def board_spec(collection: Collection) -> BoardSpec:
-    from rubricweb.leaderboards import columns
     from rubricweb.leaderboards.arguments import spec_of
+    from rubricweb.leaderboards.board import columns
 
     names = {"slug": collection.slug, "prompt_class": "LexicalBaseline", "llm": "lexical", "backend": ""}
     options = {**names, "bank": "", "kind": "", "min_grade": 4, "mode": "max", "min_answers": 1}
@@ -136,7 +136,7 @@ def cold(spec: BoardSpec) -> dict[str, float]:
     """The first board of this process, and how much of it is reading."""
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
-    from rubricweb.leaderboards import selectors
+    from rubricweb.leaderboards.board import selectors
 
     started = time.process_time()
     reading = seconds(lambda: matrices(spec.config, collection_pool(spec.collection)))
@@ -161,7 +161,7 @@ def after_retiring(spec: BoardSpec) -> float:
     from django.db import transaction
 
     from rubricweb.banks.actions import retire_item
-    from rubricweb.leaderboards import selectors
+    from rubricweb.leaderboards.board import selectors
 
     with transaction.atomic():
         item = spec.bank.items.active().order_by("?").first()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rubricweb.grades.humans import Source
-from rubricweb.leaderboards import stating
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.types import BoardSpec
 
 UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 

@@ -10,9 +10,9 @@ from grading.types import Qrel
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Measure, counted_items, topic_labels
-from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.items import NOTHING, Asked
-from rubricweb.leaderboards.tables import basis
+from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.leaderboards.board.tables import basis
+from rubricweb.leaderboards.board.types import BoardSpec
 
 FIRST_LINES = 12
 

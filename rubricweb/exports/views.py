@@ -14,9 +14,10 @@ from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.forms import FlagsExportForm
-from rubricweb.leaderboards import choices, documents
-from rubricweb.leaderboards import selectors as leaderboards
-from rubricweb.leaderboards.boards import Board
+from rubricweb.leaderboards import documents
+from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board import selectors as leaderboards
+from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.screens import query_of
 from rubricweb.leaderboards.views import refused

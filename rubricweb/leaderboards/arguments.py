@@ -12,8 +12,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards import choices, columns
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.board import choices, columns
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
 
 Options = Mapping[str, Any]  # as argparse and call_command give them

@@ -10,8 +10,8 @@ from grading.formats.leaderboard_tsv import LeaderboardRow, leaderboard_lines
 from grading.measures.prediction_powered import Estimate
 from grading.measures.rank_correlation import Correlation
 from rubricweb import __version__
-from rubricweb.leaderboards import stating
-from rubricweb.leaderboards.boards import Board, BoardCorrelation, BoardRow, BoardSpec, Column
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, Column
 
 Json = dict[str, object]
 

@@ -21,8 +21,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import scale_of
 from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards import choices, columns
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.board import choices, columns
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
 
 if TYPE_CHECKING:

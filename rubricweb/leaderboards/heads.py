@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from rubricweb.leaderboards.boards import Board, BoardRow
+from rubricweb.leaderboards.board.types import Board, BoardRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rubricweb.leaderboards.boards import Board, BoardRow
+from rubricweb.leaderboards.board.types import Board, BoardRow
 
 NAMED = 3
 """So many moves are spoken; more would talk over the reader."""

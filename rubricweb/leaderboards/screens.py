@@ -13,9 +13,10 @@ from grading.formats.leaderboard_tsv import LeaderboardRow
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.prediction_powered import MIN_VERIFIED
 from grading.types import ItemKind
-from rubricweb.leaderboards import moves, stating, whiskers
-from rubricweb.leaderboards.boards import Board, BoardRow, TopicRow
-from rubricweb.leaderboards.columns import NUGGET_SET, RAG24
+from rubricweb.leaderboards import moves, whiskers
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.columns import NUGGET_SET, RAG24
+from rubricweb.leaderboards.board.types import Board, BoardRow, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.heads import changed, heads, in_order, is_ranked, score_head
 from rubricweb.leaderboards.whiskers import Whisker

@@ -8,7 +8,8 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards import choices, moves, screens, selectors, stating
+from rubricweb.leaderboards import moves, screens
+from rubricweb.leaderboards.board import choices, selectors, stating
 from rubricweb.leaderboards.forms import BoardForm
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rubricweb.leaderboards.boards import Board, BoardRow
+from rubricweb.leaderboards.board.types import Board, BoardRow
 
 WIDTH = 160
 EDGE = 6

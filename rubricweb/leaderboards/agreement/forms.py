@@ -11,8 +11,8 @@ from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.agreement.selectors import Labeller
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.meta.forms import GradersField
 
 MAX_ANSWERS = 100

@@ -28,8 +28,8 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import scale_of, within_scale
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.items import NOTHING, asked_items
+from rubricweb.leaderboards.board.items import NOTHING, asked_items
+from rubricweb.leaderboards.board.types import BoardSpec
 
 RESAMPLES = 2_000
 MOST_ANSWERS = 5

@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.influence.forms import ALL_TOPICS, SHOWN, BehindForm
 from rubricweb.leaderboards.meta.references import reference_choices

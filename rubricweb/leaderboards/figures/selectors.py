@@ -15,11 +15,11 @@ from grading.figures.topics import heat_map, strip
 from grading.formats.sheets import Cell, Sheet, number
 from grading.types import MAX_RATING
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards import choices, stating
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import choices, stating
+from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.references import reference
-from rubricweb.leaderboards.scored import Scored, scored
 
 Links = dict[str, str]
 

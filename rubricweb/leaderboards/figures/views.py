@@ -11,14 +11,14 @@ from plotly.offline import get_plotlyjs
 
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards import choices, stating
+from rubricweb.leaderboards.board import choices, stating
+from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.figures import selectors
 from rubricweb.leaderboards.figures.forms import FigureForm
 from rubricweb.leaderboards.figures.selectors import Drawn
-from rubricweb.leaderboards.scored import Scored, scored
 from rubricweb.leaderboards.screens import query_of
-from rubricweb.leaderboards.selectors import board
 
 PAGE = "leaderboards/figures.html"
 VIEWS = {

@@ -11,7 +11,7 @@ from django.forms import BoundField
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.scoring import Definition
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.forms import BoardForm
 
 SHOWN = ("grader", "bank", "measure", "min_grade", "cutoff")

@@ -26,9 +26,9 @@ from grading.measures.rubric_cover import covered_items
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
-from rubricweb.leaderboards.items import NOTHING, Asked
-from rubricweb.leaderboards.scored import Scored, only
-from rubricweb.leaderboards.tables import answered, parts, unit_scores
+from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.leaderboards.board.scored import Scored, only
+from rubricweb.leaderboards.board.tables import answered, parts, unit_scores
 
 Floats = NDArray[np.float64]
 

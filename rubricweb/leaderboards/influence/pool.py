@@ -14,9 +14,9 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Measure, Uids, Weights, fresh_scores, topic_scores
-from rubricweb.leaderboards.scored import Scored
-from rubricweb.leaderboards.selectors import judged_shares
-from rubricweb.leaderboards.tables import score_units
+from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.selectors import judged_shares
+from rubricweb.leaderboards.board.tables import score_units
 
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.influence import items, pool, sheets
 from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.influence.forms import InfluenceForm
-from rubricweb.leaderboards.scored import Scored, scored
 
 PAGE = "leaderboards/influence.html"
 SHOWN_ROWS = 50

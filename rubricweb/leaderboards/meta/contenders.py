@@ -13,8 +13,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of
 from rubricweb.grades.scoring import Measure
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards import choices
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
 MAX_BOARDS = 200

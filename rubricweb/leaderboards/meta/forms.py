@@ -15,7 +15,7 @@ from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices

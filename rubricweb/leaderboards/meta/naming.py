@@ -10,7 +10,7 @@ from grading.formats.sheets import tex_lines, text_lines, tsv_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 
 LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}

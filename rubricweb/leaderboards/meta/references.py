@@ -13,7 +13,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.scoring import Measure, judgment_table
-from rubricweb.leaderboards.selectors import JUDGED_MEASURE
+from rubricweb.leaderboards.board.selectors import JUDGED_MEASURE
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""

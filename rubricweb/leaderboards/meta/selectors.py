@@ -22,9 +22,9 @@ from grading.measures.rank_correlation import (
 )
 from grading.measures.resampling import UNDEFINED, Interval, interval
 from rubricweb.corpus.official import Official
+from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.references import Reference, official_reference, reference
-from rubricweb.leaderboards.scored import Scored, scored
 
 RESAMPLES = 1_000
 NAMED_COSTS = 3

@@ -8,7 +8,7 @@ from grading.formats.sheets import Cell, Mark, Sheet, marked, number
 from grading.measures.rank_correlation import VOID_NAMES, Coefficient, Correlation
 from grading.measures.resampling import Interval
 from rubricweb import __version__
-from rubricweb.leaderboards.choices import grader_name
+from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.selectors import RESAMPLES, DetailRow, Found, MetaRow, Wanted
 

@@ -13,8 +13,8 @@ from rubricweb.core.forms import offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards import choices
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.forms import GraderField
 from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
 

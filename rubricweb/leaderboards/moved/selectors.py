@@ -13,9 +13,9 @@ from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, Measure, topic_labels
-from rubricweb.leaderboards.items import NOTHING, Asked
-from rubricweb.leaderboards.scored import Scored
-from rubricweb.leaderboards.tables import parts
+from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.tables import parts
 
 REWORDED = "reworded"
 Words = dict[int | None, str]

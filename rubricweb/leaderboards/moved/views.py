@@ -9,11 +9,11 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards import stating
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved import selectors, sheets
 from rubricweb.leaderboards.moved.forms import MovedForm
-from rubricweb.leaderboards.scored import Scored, scored
 
 PAGE = "leaderboards/moved.html"
 SHOWN_ROWS = 40

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from django.http import QueryDict
 from django.utils.crypto import salted_hmac
 
-from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import Board
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.public.models import PublicBoard
 

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus import access
-from rubricweb.leaderboards import moves, stating
+from rubricweb.leaderboards import moves
+from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.forms import ChosenForm, PublishForm
 from rubricweb.leaderboards.screens import query_of

@@ -13,8 +13,8 @@ from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.selectors import board
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.board.types import BoardSpec
 from tests.factories import PassageFactory, PooledFactory, RankingFactory, RunFactory, TopicFactory
 from tests.rubricweb.grades import scripted
 

@@ -17,8 +17,8 @@ from rubricweb.exports import naming, selectors
 from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.selectors import board
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.board.types import BoardSpec
 from tests.rubricweb.grades.test_scoring import scattered
 
 QUESTIONS = frozenset({ItemKind.QUESTION})

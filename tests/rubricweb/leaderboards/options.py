@@ -1,7 +1,7 @@
 """Options of boards under which the pages behind them are compared with the board itself."""
 
 from rubricweb.grades.humans import Source
-from rubricweb.leaderboards.boards import Missing
+from rubricweb.leaderboards.board.types import Missing
 
 OPTIONS = {
     "none": {},

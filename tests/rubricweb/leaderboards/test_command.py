@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from rubricweb.banks.versions import name_version
-from rubricweb.leaderboards import columns
+from rubricweb.leaderboards.board import columns
 from tests.worked import judge
 
 

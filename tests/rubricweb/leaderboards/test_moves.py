@@ -3,7 +3,7 @@
 import pytest
 
 from rubricweb.leaderboards import moves
-from rubricweb.leaderboards.boards import Board, BoardRow
+from rubricweb.leaderboards.board.types import Board, BoardRow
 
 
 def board(*ranked):

@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.formats.trec import write_qrels
 from grading.types import Qrel
 from rubricweb.exports import selectors
-from rubricweb.leaderboards import stating
 from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
 ANY_LABEL_MEASURE = "ndcg_cut_10"

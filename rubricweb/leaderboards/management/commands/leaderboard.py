@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from rubricweb.leaderboards import documents, selectors
+from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.arguments import add_board_arguments, add_label_arguments, board_spec_of
-from rubricweb.leaderboards.boards import Board
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.errors import BoardError
 
 

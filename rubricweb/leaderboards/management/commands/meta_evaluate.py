@@ -13,8 +13,8 @@ from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
-from rubricweb.leaderboards import choices
 from rubricweb.leaderboards.arguments import collection_named
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import selectors, sheets
 from rubricweb.leaderboards.meta.contenders import Contender, contenders

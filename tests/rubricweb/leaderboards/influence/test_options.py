@@ -16,11 +16,11 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.grades.store import remove_grades
-from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
-from rubricweb.leaderboards.scored import scored
 from tests.rubricweb.leaderboards.options import OPTIONS
 
 QUESTIONS = frozenset({ItemKind.QUESTION})

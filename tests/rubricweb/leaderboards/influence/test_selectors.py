@@ -8,11 +8,11 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
-from rubricweb.leaderboards.scored import scored
 
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 

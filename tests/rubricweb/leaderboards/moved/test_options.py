@@ -9,10 +9,10 @@ from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards import selectors
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
-from rubricweb.leaderboards.scored import scored
 from tests.rubricweb.leaderboards.options import OPTIONS
 
 QUESTIONS = frozenset({ItemKind.QUESTION})

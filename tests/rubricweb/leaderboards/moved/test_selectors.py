@@ -7,9 +7,9 @@ from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
-from rubricweb.leaderboards.scored import scored
 from tests import factories
 
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})

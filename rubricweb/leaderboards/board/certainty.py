@@ -12,7 +12,7 @@ from grading.measures import bootstrap, ties
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.paired_tests import MAX_RUNS, PairedTest, p_values
 from grading.measures.uncertainty import mean_and_stderr
-from rubricweb.leaderboards.boards import Top
+from rubricweb.leaderboards.board.types import Top
 
 KEPT = 64
 Places = NDArray[np.intp]

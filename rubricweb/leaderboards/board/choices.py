@@ -18,7 +18,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, Measure
 from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
 Word = TypeVar("Word", bound=StrEnum)

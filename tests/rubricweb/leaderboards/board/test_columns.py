@@ -8,8 +8,8 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Measure
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards import columns, selectors
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board import columns, selectors
+from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 from tests.worked import judge
 

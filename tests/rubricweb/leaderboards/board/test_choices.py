@@ -5,7 +5,7 @@ import pytest
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.scoring import Measure
-from rubricweb.leaderboards import choices
+from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 from tests import factories
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from grading.measures.influence import TIED_DECIMALS
 from grading.types import MIN_RATING
 from rubricweb.grades.scoring import ScoreTable
-from rubricweb.leaderboards.boards import BoardSpec
-from rubricweb.leaderboards.items import Asked
-from rubricweb.leaderboards.tables import Basis, basis, score_units
+from rubricweb.leaderboards.board.items import Asked
+from rubricweb.leaderboards.board.tables import Basis, basis, score_units
+from rubricweb.leaderboards.board.types import BoardSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from rubricweb.corpus.models import Ranking
 from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards import selectors, stating
-from rubricweb.leaderboards.boards import BoardSpec, Missing
+from rubricweb.leaderboards.board import selectors, stating
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from tests import factories
 from tests.worked import RANKED
 

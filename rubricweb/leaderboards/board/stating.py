@@ -10,8 +10,8 @@ from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition
-from rubricweb.leaderboards.boards import Board, BoardSpec
-from rubricweb.leaderboards.columns import label_of
+from rubricweb.leaderboards.board.columns import label_of
+from rubricweb.leaderboards.board.types import Board, BoardSpec
 
 Json = dict[str, object]
 

@@ -15,7 +15,7 @@ from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
-from rubricweb.leaderboards.tables import Basis
+from rubricweb.leaderboards.board.tables import Basis
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, Measure
-from rubricweb.leaderboards import choices
-from rubricweb.leaderboards.boards import BoardSpec, Column
+from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.types import BoardSpec, Column
 from rubricweb.leaderboards.errors import BoardError
 
 MAX_COLUMNS = 20

@@ -23,8 +23,8 @@ from rubricweb.grades.scoring import (
     topic_scores,
 )
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.boards import BoardSpec, Column
-from rubricweb.leaderboards.items import NOTHING, Asked, asked_items
+from rubricweb.leaderboards.board.items import NOTHING, Asked, asked_items
+from rubricweb.leaderboards.board.types import BoardSpec, Column
 
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, Measure, Weights], Scores]

@@ -11,7 +11,7 @@ from grading.types import MISSING
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
-from rubricweb.leaderboards.tables import Basis
+from rubricweb.leaderboards.board.tables import Basis
 
 
 def current_shares(base: Basis, k: int) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import Uids, Weights
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.boards import BoardSpec
+from rubricweb.leaderboards.board.types import BoardSpec
 
 Fields = tuple[int, str, str, float, str]
 """Topic, uid, importance, weight, subtopic."""

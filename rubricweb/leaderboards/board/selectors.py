@@ -15,12 +15,12 @@ from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import Measure, ScoreTable, judged_counts, judgment_table
-from rubricweb.leaderboards.boards import Board, BoardCorrelation, BoardRow, BoardSpec, TopicRow
-from rubricweb.leaderboards.certainty import Certainty, certainty, top
-from rubricweb.leaderboards.currency import current_shares
-from rubricweb.leaderboards.items import items_stamp
-from rubricweb.leaderboards.tables import Basis, answered, basis, score_column, score_units
-from rubricweb.leaderboards.verified import Verified, verified
+from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
+from rubricweb.leaderboards.board.currency import current_shares
+from rubricweb.leaderboards.board.items import items_stamp
+from rubricweb.leaderboards.board.tables import Basis, answered, basis, score_column, score_units
+from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, TopicRow
+from rubricweb.leaderboards.board.verified import Verified, verified
 
 JUDGED_MEASURE = "ndcg_cut_10"
 """What human judgments are scored by where the board's own measure is not one of labels."""
