@@ -13,8 +13,11 @@ from pathlib import Path
 
 import redis
 from django.conf import settings
+from honcho.environ import parse_procfile
 
 START_SECONDS = 10
+STOP_SECONDS = 10
+LOOK_SECONDS = 0.2
 
 
 class CannotStart(Exception):
@@ -66,20 +69,36 @@ def check_port(port: int) -> None:
 
 
 def serve(port: int) -> int:
-    """Run web and worker in the foreground until Ctrl-C. Returns the exit status.
+    """Run web and worker in the foreground until Ctrl-C, or until one of them ends. Returns the exit status.
 
-    They have a session of their own, so that Ctrl-C reaches us alone and everything stops in order, once.
+    They have sessions of their own, so that Ctrl-C reaches us alone and everything stops in order, once.
     """
-    binaries = str(Path(sys.executable).parent)
-    env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}
-    command = [sys.executable, "-m", "honcho", "start", "--no-prefix", "web", "worker"]
-    honcho = subprocess.Popen(  # noqa: S603 - nothing in it comes from outside
-        command, env=env, cwd=settings.BASE_DIR, start_new_session=True
-    )
+    processes: list[subprocess.Popen[bytes]] = []
     try:
-        return honcho.wait()
+        processes.extend(_start(name, port) for name in ("web", "worker"))
+        while all(process.poll() is None for process in processes):
+            time.sleep(LOOK_SECONDS)
+        return next(process.returncode for process in processes if process.returncode is not None)
     except KeyboardInterrupt:
         return 0
     finally:
-        honcho.terminate()
-        honcho.wait()
+        _stop(processes)
+
+
+def _start(name: str, port: int) -> subprocess.Popen[bytes]:
+    """A process of the Procfile, in the place of the shell that reads its line."""
+    line = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes[name]
+    binaries = str(Path(sys.executable).parent)
+    env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}
+    command = ["/bin/sh", "-c", f"exec {line}"]
+    return subprocess.Popen(command, env=env, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,10 +81,35 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
+@pytest.fixture
+def port() -> int:
+    """A free one."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Tests that run in the background ignore SIGINT, and would hand that down."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_it_stops_when_its_terminal_is_closed(tmp_path, port):
+    """Nothing that it writes arrives any more."""
+    process = _start(tmp_path, port)
+    assert '"status": "ok"' in _healthy(port, process)
+    process.stdout.close()
+    process.stderr.close()
+    process.send_signal(signal.SIGHUP)
+    process.wait(30)
+    assert _is_free(port)
+    assert not (tmp_path / "redis.sock").exists()
+
+
+def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path, port):
     process = _start(tmp_path, port)
     assert '"status": "ok"' in _healthy(port, process)
     busy = _start(tmp_path / "other", port)

@@ -26,7 +26,8 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, load_only: bool, **options: object) -> None:
         for ending in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ending, _interrupt)
+            if signal.getsignal(ending) is not signal.SIG_IGN:  # as nohup wants it
+                signal.signal(ending, _interrupt)
         try:
             if not load_only:
                 check_port(port)
