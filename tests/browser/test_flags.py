@@ -20,7 +20,7 @@ DEAF = "window.EventSource = class extends EventTarget { close() {} };"
 
 @pytest.fixture
 def grid(people, places) -> Page:
-    page = people.sign_in("assessor", viewport=WIDE)
+    page = people.sign_in_routed("assessor", viewport=WIDE)
     page.goto(places.grid)
     page.locator("#grid[data-ready]").wait_for()
     page.locator('#grid td [tabindex="0"]').focus()

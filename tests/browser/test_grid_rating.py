@@ -14,7 +14,7 @@ from tests.browser.inspector import WIDE
 @pytest.fixture
 def grid(people, places) -> Page:
     """An assessor's grid, the focus on the cell of the first passage and item."""
-    return opened(people.sign_in("assessor", viewport=WIDE), places)
+    return opened(people.sign_in_routed("assessor", viewport=WIDE), places)
 
 
 def opened(page: Page, places) -> Page:

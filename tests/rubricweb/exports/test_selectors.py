@@ -64,7 +64,7 @@ def of(made, **options) -> list[str]:
 
 
 def test_people_correct_the_labels(made, assessor):
-    cell = Cell(made.config.pk, made.items["t1"][0].revision_id, made.passages["d1"].pk)
+    cell = Cell.of(made.items["t1"][0], made.passages["d1"])
     rate_cell(cell, rating=2, by=assessor, seen=0)
 
     assert of(made, source=Source.CORRECTED)[:2] == ["t1 0 d1 2", "t1 0 d2 4"]

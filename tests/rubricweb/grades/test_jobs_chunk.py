@@ -27,9 +27,9 @@ def script(monkeypatch):
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), False, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     loaded.close_until(0)
+    scripted.BUILT.clear()
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
-    scripted.BUILT.clear()
     loaded.close_until(0)
 
 
