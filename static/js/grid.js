@@ -1,5 +1,6 @@
 // The grid by keyboard: one stop for Tab, arrows inside, Enter opens the panel, Escape comes back to the cell,
-// digits rate. A rating shows at once and is saved in the background, one after another, until it is saved.
+// digits rate. A rating shows at once and is saved in the background, one after another, until it is saved, also after a
+// reload: this tab keeps it. Each has a uid, so that what is sent twice is saved once.
 const gridOf = (node) => node?.closest?.("#grid");
 const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
 let place = [1, 1]; // row and column of the one cell in the tab order; row 0 holds the heads
@@ -7,7 +8,9 @@ let chosen = ""; // id of the cell whose panel is open
 let grades = new Map(); // what the cells said before a live swap
 let ticked = new Set(); // which heads were selected before it
 let held = null; // id of the cell that had the focus before it, "" for one without
-let unsent = []; // ratings that the server has not taken yet
+const warning = document.getElementById("unsaved"); // not there for those who may not rate
+const KEPT = `unsent-${warning?.dataset.person}`;
+const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"); // ratings that the server has not taken yet
 let taken = 0; // how many it has taken: a grid that was asked for before the last one shows too little
 const rated = []; // ids of the cells rated here, for undo
 let sending = null; // while they are on their way
@@ -79,27 +82,33 @@ function rate(link, rating) {
   const seen = before ? before.seen + 1 : Number(link.dataset.seen ?? 0);
   const uid = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const body = new URLSearchParams({ part: "cell", rating, revision, uid, seen });
-  unsent.push({ id: link.id, rating, seen, body, path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
+  unsent.push({ id: link.id, rating, seen, body: String(body), path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
+  keep();
   paint(unsent.at(-1));
-  sending ??= send().finally(() => (sending = null));
+  flush();
 }
+
+const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(unsent));
+const flush = () => (sending ??= send().finally(() => (sending = null)));
 
 async function send() {
   const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
-  const warning = document.getElementById("unsaved");
   while (unsent.length) {
     const { path, body } = unsent[0];
-    const answer = await fetch(path, { method: "POST", headers, body })
+    const answer = await fetch(path, { method: "POST", headers, body: new URLSearchParams(body) })
       .then(async (found) => ({ status: found.status, isLost: found.headers.has("HX-Redirect"), html: await found.text() }))
       .catch((error) => ({ status: error.message }));
-    const isAnswered = [200, 409, 422].includes(answer.status) && !answer.isLost;
-    if (isAnswered) settle(unsent.shift().id, answer.html);
+    const isAnswered = [200, 404, 409, 422].includes(answer.status) && !answer.isLost;
+    if (isAnswered) settle(unsent.shift().id, answer.status === 404 ? GONE : answer.html);
+    keep();
     warning.hidden = isAnswered;
     if (isAnswered) continue;
     warning.querySelector("[data-why]").textContent = answer.isLost ? "you are signed out: sign in in another window" : answer.status;
     await new Promise((resolve) => setTimeout(resolve, 2000));
   }
 }
+
+const GONE = "<p data-saving>Not saved: this cell is there no more.</p>";
 
 // The cell and the line above the grid as the server has them now.
 function settle(id, html) {
@@ -196,5 +205,6 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", enhance);
 window.addEventListener("beforeunload", (event) => unsent.length && event.preventDefault());
 enhance();
+if (warning) flush();
 const linked = gridOf(document.getElementById(location.hash.slice(1)));
 if (linked) open(document.getElementById(location.hash.slice(1)));

@@ -221,8 +221,11 @@ class People:
             self.complaints.append(f"{response.status} {response.url}")
 
     def _on_dialog(self, dialog: Dialog) -> None:
-        self.complaints.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
+        self.complaints.append(f"dialog: {dialog.type} {dialog.message}")
+        if dialog.type == "beforeunload":
+            dialog.accept()
+        else:
+            dialog.dismiss()
 
     def leave(self) -> None:
         for context in self.contexts:

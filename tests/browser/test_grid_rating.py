@@ -147,6 +147,39 @@ def test_a_lost_network_is_shown_and_made_up_for(grid, cut):
     assert [rating for rating, _ in events()] == [4, 1]
 
 
+def test_unsent_ratings_outlive_a_reload(people, grid, cut):
+    grid.route("**/rate/**", lambda route: route.abort())
+    for keys in ("4", "ArrowDown", "1", "2"):
+        grid.keyboard.press(keys)
+    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    grid.reload()
+    for row, digit in ((1, "4"), (2, "2")):
+        expect(cell(grid, row, 1)).to_have_attribute("data-unsent", "")
+        expect(cell(grid, row, 1).locator("b")).to_have_text(digit)
+    assert events() == []
+    grid.unroute("**/rate/**")
+    expect(cell(grid, 2, 1)).to_have_attribute("data-seen", "2")
+    assert [rating for rating, _ in events()] == [4, 1, 2]
+    assert "dialog: beforeunload " in people.complaints  # the page asked first
+    people.complaints.remove("dialog: beforeunload ")
+    grid.reload()
+    expect(cell(grid, 2, 1)).to_have_attribute("data-seen", "2")
+    assert len(events()) == 3
+
+
+def test_a_rating_of_what_is_there_no_more_does_not_keep_others_waiting(grid, cut, places):
+    grid.route("**/rate/**", lambda route: route.abort())
+    grid.keyboard.press("4")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("1")
+    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    first = places.topic.pool.order_by("position").first()
+    first.delete()
+    grid.unroute("**/rate/**")
+    expect(grid.locator("#saved")).to_contain_text("Saved ")
+    assert [rating for rating, _ in events()] == [1]
+
+
 def test_the_panel_rates_too(grid):
     first = cell(grid, 1, 1)
     digit = other_digit(grid, first)
