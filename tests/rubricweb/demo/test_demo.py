@@ -91,10 +91,12 @@ def port() -> int:
 
 @pytest.fixture(autouse=True)
 def _interruptible() -> Iterator[None]:
-    """Tests that run in the background ignore SIGINT, and would hand that down."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Tests that run in the background may ignore these signals, and would hand that down."""
+    signals = (signal.SIGINT, signal.SIGHUP)
+    before = [signal.signal(number, signal.default_int_handler) for number in signals]
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in zip(signals, before, strict=True):
+        signal.signal(number, handler)
 
 
 def test_it_stops_when_its_terminal_is_closed(tmp_path, port):

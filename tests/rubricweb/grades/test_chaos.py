@@ -12,7 +12,7 @@ from tests.rubricweb.grades.workers import wait_until, workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CELLS = 6 * 40 * 8
+CELLS = 3 * 40 * 8
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def start_worker(database_url, redis_server, tmp_path):
 def job(collection, settings, redis_server) -> GradingJob:
     """Many small chunks, so that there is a middle."""
     settings.CHUNK_CELLS = 8
-    gradable(collection, topics=6, passages=40, items=8)
+    gradable(collection, topics=3, passages=40, items=8)
     (job,) = actions.start_grading(collection, by=None)
     assert job.total == CELLS
     return job
