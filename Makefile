@@ -48,7 +48,7 @@ check: check-fast ## check-fast, then every test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
 
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
-	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models)"
+	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or embedded)"
 
 format: setup-test ## format the code and the templates
 	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)

@@ -81,14 +81,6 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.fixture
-def port() -> int:
-    """A free one."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(autouse=True)
 def _interruptible() -> Iterator[None]:
     """Tests that run in the background may ignore these signals, and would hand that down."""
@@ -99,19 +91,11 @@ def _interruptible() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_it_stops_when_its_terminal_is_closed(tmp_path, port):
-    """Nothing that it writes arrives any more."""
-    process = _start(tmp_path, port)
-    assert '"status": "ok"' in _healthy(port, process)
-    process.stdout.close()
-    process.stderr.close()
-    process.send_signal(signal.SIGHUP)
-    process.wait(30)
-    assert _is_free(port)
-    assert not (tmp_path / "redis.sock").exists()
-
-
-def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path, port):
+@pytest.mark.embedded
+def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     process = _start(tmp_path, port)
     assert '"status": "ok"' in _healthy(port, process)
     busy = _start(tmp_path / "other", port)
@@ -119,7 +103,22 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path, port):
     assert f"Port {port} is taken" in busy.communicate()[1]
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
+    assert "Loading" in output
     assert f"http://127.0.0.1:{port}/" in output
     assert all(name in output for name in ACCOUNTS)
     assert _is_free(port)
-    assert (tmp_path / "rubricweb.sqlite3").exists()
+
+    again = _start(tmp_path, port)
+    assert '"status": "ok"' in _healthy(port, again)
+    assert "Loading" not in again.stdout.readline() + again.stdout.readline()
+    _close_terminal(again)
+    again.wait(30)
+    assert _is_free(port)
+    assert not (tmp_path / "redis.sock").exists()
+
+
+def _close_terminal(process: subprocess.Popen[str]) -> None:
+    """Nothing that it writes arrives any more."""
+    process.stdout.close()
+    process.stderr.close()
+    process.send_signal(signal.SIGHUP)
