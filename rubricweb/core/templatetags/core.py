@@ -68,11 +68,13 @@ def live(
 
 @register.simple_tag
 def grade_chip(value: int | None) -> SafeString:
-    """A rating as digit on its colour; -1 or None missing, -2 failed: neither is ever shown as 0."""
+    """A rating as digit on its colour; -1 or None missing, -2 failed, -3 hidden: none is ever shown as 0."""
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")
     if value == -2:
         return _chip("failed", "\N{MULTIPLICATION X}", "grading failed")
+    if value == -3:
+        return _chip("hidden", "?", "hidden until you have rated it")
     return _chip(str(value), str(value), f"grade {value}")
 
 

@@ -25,6 +25,7 @@ from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, address_kept
+from rubricweb.review.queue.veil import is_blind
 
 Place = tuple[Item, Passage]
 STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422}
@@ -45,7 +46,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
     rater = GraderForm(request.GET).offer(selectors.raters(place[0].bank))
-    before = shown(*place, rater, _source(request))
+    before = None if _is_blind(request, place) else shown(*place, rater, _source(request))
     return _tried(request, place, form, partial(humans.rate_cell, shown=before))
 
 
@@ -101,13 +102,19 @@ def _source(request: HtmxRequest) -> Source:
     return Source(said) if said in set(Source) else Source.GRADER
 
 
+def _is_blind(request: HtmxRequest, place: Place) -> bool:
+    item, passage = place
+    return is_blind(request.user, item.topic, item.revision_id, passage.pk)
+
+
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
+    found = selectors.cell(item, passage, rater)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
-        "cell": selectors.cell(item, passage, rater),
+        "cell": found.blinded() if _is_blind(request, place) else found,
         "sayings": sayings(item, passage, request.user),
         **address_kept(request),
     }

@@ -1,4 +1,4 @@
-"""What assessors may not see yet: other people's ratings of a cell that is theirs to rate independently."""
+"""What assessors may not see yet of a cell they shall rate: other people's ratings; if blind, grades too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.queue.models import CampaignCell
+from rubricweb.review.queue.models import Campaign, CampaignCell
 
 Veiled = frozenset[tuple[int, int]]
 """(revision, passage)"""
@@ -32,6 +32,18 @@ def is_veiled(person: User, topic: Topic, revision_id: int, passage_id: int) -> 
     """Whether this cell is one of them."""
     here = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
     return bool(_veiled(person, topic.collection, here))
+
+
+def blind_cells(person: User, topic: Topic) -> Veiled:
+    """Those of them whose grades are hidden as well: of campaigns that are blind, or where it goes by lot."""
+    cells = CampaignCell.objects.filter(topic=topic)
+    return _veiled(person, topic.collection, cells.exclude(campaign__mode=Campaign.Mode.ASSISTED))
+
+
+def is_blind(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
+    """Whether this cell is one of these."""
+    here = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
+    return bool(_veiled(person, topic.collection, here.exclude(campaign__mode=Campaign.Mode.ASSISTED)))
 
 
 def veil_mask(

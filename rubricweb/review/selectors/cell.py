@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Q
 
@@ -66,6 +66,21 @@ class CellView:
     """Ratings of the same cell by other graders, and of the passage as a whole by direct ones."""
     judgment: int | None
     runs: tuple[RunRank, ...]
+    is_hidden: bool = False
+    """What graders say is left out, because the reader is to rate the cell blind."""
+
+    def blinded(self) -> CellView:
+        """Without what graders say."""
+        return replace(
+            self,
+            segments=(Segment(self.passage.text, is_answer=False),),
+            grade=None,
+            answer="",
+            answer_by=None,
+            askings=(),
+            others=(),
+            is_hidden=True,
+        )
 
     @property
     def how_found(self) -> str:

@@ -17,7 +17,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.queue.veil import veil_mask
+from rubricweb.review.queue.veil import Veiled, blind_cells, veil_mask
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
@@ -70,6 +70,8 @@ class Board:
     said: SaidByCell
     rater: Rater
     query: GridQuery
+    blind: Veiled = frozenset()
+    """Cells whose grades the reader may not see yet; measures and labels count them nonetheless."""
 
     @property
     def chosen(self) -> list[Column]:
@@ -93,7 +95,8 @@ class Board:
         passages = [self.pool.passage_pks[row] for row in rows]
         found = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
-        return Window(self.pool, tags, self.sheet, tuple(columns), found, flags, self.said, source)
+        said, blind = self.said, self.blind
+        return Window(self.pool, tags, self.sheet, tuple(columns), found, flags, said, source, blind)
 
 
 def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
@@ -139,7 +142,8 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
     hidden = veil_mask(reader, topic, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
-    return Board(collection, pool, measured, sheet, said, rater, query)
+    blind = blind_cells(reader, topic) if hidden.any() else frozenset()
+    return Board(collection, pool, measured, sheet, said, rater, query, blind)
 
 
 def _source(source: Source, found: Layers, asked: tuple[Asked, ...], passages: int) -> Ratings:

@@ -14,6 +14,7 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import OpenCounts
+from rubricweb.review.queue.veil import Veiled
 from rubricweb.review.selectors.layers import CheckedSheet, Said, SaidByCell
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
@@ -76,7 +77,7 @@ class Cell:
     href: str
     text: str
     state: str
-    """`0` to `5`, `missing` or `failed`."""
+    """`0` to `5`, `missing`, `failed` or `hidden`."""
     mark: str
     """How the rating was found, where that was not the model's own digit."""
     name: str
@@ -126,6 +127,8 @@ class Window:
     flags: OpenCounts
     said: SaidByCell
     source: Source
+    blind: Veiled
+    """Cells whose grades the reader may not see yet."""
 
     def row(self, row: int, number: int) -> Row:
         sheet, found = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -161,6 +164,8 @@ class Window:
                 f"passage {doc_id}, {column.name}",
             )
             marked, said = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
+            if (column.revision_pk, passage) in self.blind:
+                cell, marked = _hidden(cell, f"passage {doc_id}, {column.name}"), ()
             if marked or said is not None:
                 cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, said)
             found.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
@@ -206,6 +211,10 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:
         return Cell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
     said = f", {mark}" if mark else ""
     return Cell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
+
+
+def _hidden(cell: Cell, place: str) -> Cell:
+    return replace(cell, text="?", state="hidden", mark="", name=f"{place}, hidden until you have rated it")
 
 
 def _flagged(cell: Cell, flags: int) -> Cell:

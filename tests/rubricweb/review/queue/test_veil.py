@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
+from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.sayings import sayings
 from rubricweb.review.queue.actions import assign_cells, close_campaign, rate, saying_of
 from rubricweb.review.queue.leases import take
@@ -63,10 +64,10 @@ def test_assigned_cells_are_veiled_from_that_person_only(
 class TestGrid:
     """What others said shows in the grid only once one has rated oneself."""
 
-    @pytest.fixture
-    def cell(self, campaign_of, second):
+    @pytest.fixture(params=["assisted"])
+    def cell(self, request, campaign_of, second):
         """Rated 0 by another; the grader says 4."""
-        return rate_next(campaign_of(mode="blind", assessors=2), second, 0).cell
+        return rate_next(campaign_of(mode=request.param, assessors=2), second, 0).cell
 
     def grid(self, cell, client, source: str = "corrected") -> str:
         place = [cell.campaign.bank_id, cell.topic_id]
@@ -88,3 +89,37 @@ class TestGrid:
         assert [one.rating for one in sayings(cell.item, cell.passage, developer).others] == [0]
         rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
         assert [one.rating for one in sayings(cell.item, cell.passage, assessor).others] == [0]
+
+    @pytest.mark.parametrize("cell", ["blind", "mixed"], indirect=True)
+    @pytest.mark.parametrize("source", ["", "corrected", "humans"])
+    def test_who_rates_blind_sees_no_grade_before(self, cell, client_of, assessor, developer, source):
+        client = client_of(assessor)
+        html = self.grid(cell, client, source)
+        assert self.grade_in(html, cell) == "hidden"
+        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated it" in html
+        assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
+        rate(cell, rating=1, by=assessor, seen=0, uid=uuid4())
+        assert self.grade_in(self.grid(cell, client, ""), cell) == "4"
+
+    @pytest.mark.parametrize("cell", ["blind"], indirect=True)
+    def test_nor_in_the_panel_and_rating_there_shows_it(self, cell, client_of, assessor, developer):
+        place = [cell.campaign.bank_id, cell.topic_id, cell.passage_id, cell.item_id]
+        panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
+        client, reply = client_of(assessor), "<h3>Raw reply</h3>"
+        before = client.get(panel).content.decode()
+        assert "this cell is yours to rate blind" in before
+        assert cell.passage.text in before
+        assert reply not in before
+        assert 'data-grade="4"' not in before
+        assert reply in client_of(developer).get(panel).content.decode()
+
+        sent = {"rating": 1, "seen": 0, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
+        answer = client.post(sending, sent, headers={"HX-Request": "true"}).content.decode()
+        assert self.grade_in(answer, cell) == "4"
+        assert (said := HumanGrade.objects.get(by=assessor)).rating == 1
+        assert (said.config, said.seen_rating) == (None, None)
+        assert reply in client.get(panel).content.decode()
+        undoing = reverse("review:undo", args=place)
+        sent = {"seen": 1, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
+        answer = client.post(undoing, sent, headers={"HX-Request": "true"}).content.decode()
+        assert self.grade_in(answer, cell) == "4", "what was seen is not unseen"
