@@ -115,4 +115,6 @@ addEventListener("online", flush);
 addEventListener("offline", () => ((isOffline = true), show()));
 setInterval(() => unsent().length && flush(), 5_000);
 write(read().map((entry) => ({ ...entry, isRefused: false })));
+const isRated = () => unsent().some((entry) => entry.kind === "advance" && entry.cell === card().dataset.cell);
+while (isRated()) advance("Kept on this device. "); // the server does not know of it yet
 flush();

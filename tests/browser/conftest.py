@@ -181,6 +181,8 @@ class People:
         self.browser, self.url = browser, url
         self.contexts: list[BrowserContext] = []
         self.complaints: list[str] = []
+        self.leaves = False
+        """Whether they leave a page that warns that something is unsent."""
 
     def visit(self, **options: object) -> Page:
         """A page in a context of its own, not signed in."""
@@ -222,7 +224,7 @@ class People:
 
     def _on_dialog(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.type} {dialog.message}")
-        if dialog.type == "beforeunload":
+        if dialog.type == "beforeunload" and self.leaves:
             dialog.accept()
         else:
             dialog.dismiss()

@@ -152,6 +152,7 @@ def test_unsent_ratings_outlive_a_reload(people, grid, cut):
     for keys in ("4", "ArrowDown", "1", "2"):
         grid.keyboard.press(keys)
     expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    people.leaves = True
     grid.reload()
     for row, digit in ((1, "4"), (2, "2")):
         expect(cell(grid, row, 1)).to_have_attribute("data-unsent", "")

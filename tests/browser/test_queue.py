@@ -147,6 +147,26 @@ def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of
     people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
 
 
+def test_what_is_rated_and_unsent_is_not_asked_again_after_a_reload(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in_routed("assessor")
+    open_queue(page, campaign)
+    page.route("**/cells/*/", lambda route: route.abort())
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
+    people.leaves = True
+    page.reload()
+    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    assert rated(campaign) == []
+    page.unroute("**/cells/*/")
+    expect_cell(page, campaign, 3)
+    expect_saved(page)
+    assert rated(campaign) == [(1, 1), (2, 2)]
+    expected = (*OFFLINE, "Failed to load resource: net::ERR_FAILED", "dialog: beforeunload")
+    people.complaints[:] = [one for one in people.complaints if not one.startswith(expected)]
+
+
 def test_unsent_ratings_survive_a_closed_page(people, campaign_of):
     campaign = campaign_of()
     page = people.sign_in("assessor")
@@ -159,6 +179,7 @@ def test_unsent_ratings_survive_a_closed_page(people, campaign_of):
     other.context.set_offline(False)
     open_queue(other, campaign)
     expect_saved(other)
+    expect_cell(other, campaign, 2)
     assert rated(campaign) == [(1, 4)]
     people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
 
