@@ -78,13 +78,20 @@ function forward({ target, detail }) {
 document.addEventListener("htmx:beforeRequest", ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward));
 
 // A live part is not swapped while something is being sent from within it, or the answer would find no place; nor when
-// it was replaced since it asked, or what it said of open forms is out of date: what is typed into one would be gone.
+// it was replaced since it asked, or what it said of open forms is out of date: what is typed into one would be gone;
+// nor between the press and the release of a click, which would be lost.
+let isPressed = false;
+for (const name of ["pointerdown", "pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => (isPressed = name === "pointerdown"), true);
+}
 const isOutOfDate = ({ elt, formData }) =>
   String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { requestConfig: asked, target, isLate } = detail;
-  const isPast = asked.elt.matches("[data-live]") && (isLate || isOutOfDate(asked));
+  const isLive = asked.elt.matches("[data-live]");
+  const isPast = isLive && (isLate || isOutOfDate(asked));
+  const isHeld = isLive && isPressed;
   const isSending = asked.verb === "get" && target.querySelector("form[hx-post].htmx-request");
-  if (isPast || isSending) detail.shouldSwap = false;
-  if (isPast) htmx.trigger(asked.elt, "again");
+  if (isPast || isHeld || isSending) detail.shouldSwap = false;
+  if (isPast || isHeld) setTimeout(() => htmx.trigger(asked.elt, "again"), isHeld ? 200 : 0);
 });

@@ -92,6 +92,17 @@ def test_a_row_opened_while_the_list_is_fetched_stays_open(drafts, page):
     assert [f"editing={drafts[0].pk}" in address for address in answers] == [False, True]
 
 
+def test_a_click_counts_while_the_list_is_replaced(drafts, page):
+    button = page.locator(f"#draft-{drafts[0].pk}-accept")
+    button.hover()
+    page.mouse.down()
+    with page.expect_response("**/drafts/?*"):
+        page.evaluate("htmx.trigger('#drafts-live > span', 'again')")
+    expect(page.locator("#drafts-live .htmx-request")).to_have_count(0)
+    page.mouse.up()
+    expect(of(page, drafts[0])).to_have_count(0)
+
+
 def test_an_open_row_survives_a_list_that_comes_after_a_newer_one(drafts, page):
     """The list is replaced by the answer to a decision while it is being fetched."""
     row, late = of(page, drafts[0]), []

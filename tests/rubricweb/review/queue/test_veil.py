@@ -107,7 +107,7 @@ class TestGrid:
         panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
         client, reply = client_of(assessor), "<h3>Raw reply</h3>"
         before = client.get(panel).content.decode()
-        assert "this cell is yours to rate blind" in before
+        assert "Hidden: this cell is yours to rate blind." in before
         assert cell.passage.text in before
         assert reply not in before
         assert 'data-grade="4"' not in before
