@@ -39,7 +39,9 @@ def running_redis() -> Iterator[None]:
         yield
         return
     server = subprocess.Popen(
-        [sys.executable, "-m", "rubricweb.core.redis_server"], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "rubricweb.core.redis_server"],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C would end it before the worker
     )
     try:
         _wait_for(server)
