@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from grading.types import Qrel
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.scoring import Measure, counted_items, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.grades.scoring import topic_labels
+from rubricweb.leaderboards.board.items import NOTHING
 from rubricweb.leaderboards.board.tables import basis
 from rubricweb.leaderboards.board.types import BoardSpec
 
@@ -67,10 +66,6 @@ def _by_topic(spec: BoardSpec) -> Iterator[tuple[TopicPool, list[Qrel]]]:
         found: list[Qrel] = []
         for facet, part in (asked.subtopics() if spec.by_subtopic else {"": asked}).items():
             query_id = f"{topic.query_id}/{facet}" if facet else topic.query_id
-            labels = _labels(base.grades[topic.topic_id], part, spec.measure)
+            labels = topic_labels(base.grades[topic.topic_id], part.uids, spec.measure)
             found += [Qrel(query_id, doc_id, label) for doc_id, label in labels.items()]
         yield topic, found
-
-
-def _labels(grades: TopicGrades, asked: Asked, measure: Measure) -> dict[str, int]:
-    return topic_labels(grades, counted_items(grades, asked.uids, measure), measure)

@@ -148,7 +148,7 @@ def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Wei
 def fresh_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
     """The same, not kept: for grades that are only supposed."""
     if measure.is_workbench:
-        uids, weights = counted_items(grades, uids, measure), ()
+        uids, weights = grades.matrix.item_ids, ()
     if measure.is_trec and ranked_labels.is_known(measure.name):
         labels = passage_labels(grades, uids, measure)
         return _label_scores(grades.pool, labels, measure.name, measure.level)
@@ -178,11 +178,6 @@ def item_scores(pool: TopicPool, ratings: Ratings, measure: Measure, weights: We
     return nuggets.nugget_score(supported, weighed, NuggetScore(measure.name.removeprefix(NUGGETS)))
 
 
-def counted_items(grades: TopicGrades, uids: Uids, measure: Measure) -> Uids:
-    """The items that count: the Workbench takes what the grader rated, whatever is asked."""
-    return grades.matrix.item_ids if measure.is_workbench else uids
-
-
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Shape (2, runs): of each run's first k passages, how many have a grade for any item, and how many there
@@ -201,8 +196,12 @@ def topic_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> dict[str,
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> NDArray[np.int16]:
-    """Shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0 without a grade."""
-    ratings, mode = grades.matrix.columns(uids).ratings, measure.mode
+    """Shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0 without a grade.
+
+    The Workbench takes all items that the grader rated, whatever is asked.
+    """
+    matrix, mode = grades.matrix, measure.mode
+    ratings = matrix.ratings if measure.is_workbench else matrix.columns(uids).ratings
     reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
     return rubric_qrels.labels(ratings, mode=mode, **reached)
 
