@@ -17,6 +17,8 @@ from rubricweb.review.queue.models import Campaign, CampaignCell
 
 Veiled = frozenset[tuple[int, int]]
 """(revision, passage)"""
+BLIND = ~Q(campaign__mode=Campaign.Mode.ASSISTED)
+"""Blind, or blind by lot."""
 
 
 def veiled(person: User, topic: Topic) -> Veiled:
@@ -30,20 +32,17 @@ def veiled(person: User, topic: Topic) -> Veiled:
 
 def is_veiled(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
     """Whether this cell is one of them."""
-    here = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
-    return bool(_veiled(person, topic.collection, here))
+    return bool(_veiled(person, topic.collection, _of_cell(revision_id, passage_id)))
 
 
 def blind_cells(person: User, topic: Topic) -> Veiled:
     """Those of them whose grades are hidden as well: of campaigns that are blind, or where it goes by lot."""
-    cells = CampaignCell.objects.filter(topic=topic)
-    return _veiled(person, topic.collection, cells.exclude(campaign__mode=Campaign.Mode.ASSISTED))
+    return _veiled(person, topic.collection, CampaignCell.objects.filter(BLIND, topic=topic))
 
 
 def is_blind(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
     """Whether this cell is one of these."""
-    here = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
-    return bool(_veiled(person, topic.collection, here.exclude(campaign__mode=Campaign.Mode.ASSISTED)))
+    return bool(_veiled(person, topic.collection, _of_cell(revision_id, passage_id).filter(BLIND)))
 
 
 def veil_mask(
@@ -61,6 +60,10 @@ def veil_mask(
 def veiled_in(person: User, collection: Collection) -> Veiled:
     """The same for all topics."""
     return _veiled(person, collection, CampaignCell.objects.filter(campaign__collection=collection))
+
+
+def _of_cell(revision_id: int, passage_id: int) -> QuerySet[CampaignCell]:
+    return CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
 
 
 def _veiled(person: User, collection: Collection, cells: QuerySet[CampaignCell]) -> Veiled:
