@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,15 @@ def _rank(topic: Any, passages: Any, runs: Any, worth: Any, *, random: Any) -> N
             Ranking(run=run, topic=topic, doc_ids=ids, scores=np.round(guesses[best], 6).tolist())
         )
     Ranking.objects.bulk_create(rankings)
+
+
+def spec(measure: str) -> Any:
+    """A board of the collection; its other options as the commands have them by default."""
+    from rubricweb.corpus.models import Collection
+    from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
+
+    parser = ArgumentParser()
+    add_label_arguments(parser)
+    slug = Collection.objects.get().slug
+    chosen = parser.parse_args([slug, "--prompt-class", "LexicalBaseline", "--llm", "lexical"])
+    return spec_of(vars(chosen), measure=measure)

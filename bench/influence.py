@@ -15,7 +15,6 @@ import cProfile
 import json
 import os
 import pstats
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from _measuring import peak_memory, seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
@@ -105,23 +106,6 @@ def make() -> None:
     made()
 
 
-def spec(measure: str) -> Any:
-    from rubricweb.corpus.models import Collection
-    from rubricweb.leaderboards.arguments import spec_of
-
-    names = {"slug": Collection.objects.get().slug, "prompt_class": "LexicalBaseline", "llm": "lexical"}
-    options = {
-        **names,
-        "backend": "",
-        "bank": "",
-        "kind": "",
-        "min_grade": 4,
-        "mode": "max",
-        "min_answers": 1,
-    }
-    return spec_of(options, measure=measure)
-
-
 def items(made: Any) -> None:
     from rubricweb.leaderboards.influence.items import item_influences
 
@@ -153,6 +137,8 @@ VIEWS: dict[str, Callable[[Any], None]] = {"items": items, "pairs": pairs, "hole
 
 def view(name: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     up()
+    from _collection import spec
+
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
     from rubricweb.leaderboards.board.scored import scored
@@ -174,6 +160,7 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     """The board without an item, nothing remembered; its means are those that influence stands on."""
     up()
     import numpy as np
+    from _collection import spec
 
     from rubricweb.grades import scoring
     from rubricweb.leaderboards.board.scored import scored
@@ -192,17 +179,6 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
         times.append(time.perf_counter() - start)
         np.testing.assert_allclose((means - made.means).mean(), effects[left_out].mean_change, atol=1e-9)
     return {"seconds": statistics.median(times) * len(every)}
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def peak_memory() -> float:
-    """Of this process, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from _measuring import peak_memory, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +112,7 @@ def ours(times: int) -> dict[str, Any]:
     from rubricweb.leaderboards.board import selectors
 
     collection = Collection.objects.get()
-    spec = board_spec(collection)
+    spec = board_spec()
     found: dict[str, Any] = cold(spec)
     found["warm"] = statistics.median(seconds(lambda: selectors.board(spec)) for _ in range(REPEATS))
     items = dict(selectors.items_of(spec))
@@ -123,13 +124,12 @@ def ours(times: int) -> dict[str, Any]:
     return found | {"memory": peak_memory(), "size": size_of(collection, sum(map(len, items.values())))}
 
 
-def board_spec(collection: Collection) -> BoardSpec:
-    from rubricweb.leaderboards.arguments import spec_of
+def board_spec() -> BoardSpec:
+    from _collection import spec
+
     from rubricweb.leaderboards.board import columns
 
-    names = {"slug": collection.slug, "prompt_class": "LexicalBaseline", "llm": "lexical", "backend": ""}
-    options = {**names, "bank": "", "kind": "", "min_grade": 4, "mode": "max", "min_answers": 1}
-    return columns.with_columns(spec_of(options, measure="rubric_cover"), ",".join(columns.RAG24))
+    return columns.with_columns(spec("rubric_cover"), ",".join(columns.RAG24))
 
 
 def cold(spec: BoardSpec) -> dict[str, float]:
@@ -216,17 +216,6 @@ def plain(times: int) -> dict[str, float]:
         "bootstrap": seconds(bootstrap) * 10_000 / PLAIN_RESAMPLES,
         "memory": peak_memory(),
     }
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def peak_memory() -> float:
-    """Of this process, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 WORK: dict[str, Callable[[int], Any]] = {"make": make, "ours": ours, "plain": plain}
