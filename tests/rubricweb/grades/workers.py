@@ -14,7 +14,7 @@ from pathlib import Path
 import redis
 
 from rubricweb.core import queue
-from tests.servers import end_other_sessions
+from tests.servers import end_other_sessions, somebody_writes
 
 ROOT = Path(__file__).resolve().parents[3]
 SOON = 60.0
@@ -78,7 +78,22 @@ class WorkerProcess:
         return self.process.wait(timeout=SOON)
 
     def freeze(self) -> None:
+        """Stop it between two transactions: a process that is stopped in one keeps its locks.
+
+        On SQLite everybody else would then wait for it, the server of a browser test too.
+        """
+        self._stop()
+        deadline = time.monotonic() + SOON
+        while somebody_writes():
+            assert time.monotonic() < deadline, "every time it was stopped it held a lock"
+            self.thaw()
+            time.sleep(0.01)
+            self._stop()
+
+    def _stop(self) -> None:
+        """Return when it has stopped, not when it has been told to."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         self.process.send_signal(signal.SIGCONT)
