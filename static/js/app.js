@@ -77,21 +77,27 @@ function forward({ target, detail }) {
 }
 document.addEventListener("htmx:beforeRequest", ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward));
 
-// A live part is not swapped while something is being sent from within it, or the answer would find no place; nor when
-// it was replaced since it asked, or what it said of open forms is out of date: what is typed into one would be gone;
-// nor between the press and the release of a click, which would be lost.
+// A live answer is thrown away and asked for again when it is out of date: when its part was replaced, changed by the
+// answer to what a person did, or has other open forms by now, whose text would be gone. It waits while something is
+// being sent from within its part, whose answer would find no place, and between the press and the release of a click.
 let isPressed = false;
-for (const name of ["pointerdown", "pointerup", "pointercancel"]) {
-  document.addEventListener(name, () => (isPressed = name === "pointerdown"), true);
+for (const name of ["pointerdown", "pointerup", "pointercancel", "pointermove"]) {
+  document.addEventListener(name, (event) => (isPressed = event.buttons > 0), true);
 }
-const isOutOfDate = ({ elt, formData }) =>
+function outdate(changed) {
+  for (const live of document.querySelectorAll("[data-live]")) {
+    live.isOutOfDate ||= document.querySelector(live.getAttribute("hx-target"))?.contains(changed);
+  }
+}
+document.addEventListener("changed", ({ target }) => outdate(target));
+document.addEventListener("htmx:beforeRequest", ({ detail }) => (detail.elt.isOutOfDate = false));
+const hasOtherForms = ({ elt, formData }) =>
   String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { requestConfig: asked, target, isLate } = detail;
-  const isLive = asked.elt.matches("[data-live]");
-  const isPast = isLive && (isLate || isOutOfDate(asked));
-  const isHeld = isLive && isPressed;
-  const isSending = asked.verb === "get" && target.querySelector("form[hx-post].htmx-request");
-  if (isPast || isHeld || isSending) detail.shouldSwap = false;
-  if (isPast || isHeld) setTimeout(() => htmx.trigger(asked.elt, "again"), isHeld ? 200 : 0);
+  if (!asked.elt.matches("[data-live]")) return outdate(target);
+  const mustWait = isPressed || target.querySelector("form[hx-post].htmx-request");
+  if (!mustWait && !isLate && !asked.elt.isOutOfDate && !hasOtherForms(asked)) return;
+  detail.shouldSwap = false;
+  setTimeout(() => htmx.trigger(asked.elt, "again"), mustWait ? 200 : 0);
 });

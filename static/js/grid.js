@@ -11,7 +11,6 @@ let held = null; // id of the cell that had the focus before it, "" for one with
 const warning = document.getElementById("unsaved"); // not there for those who may not rate
 const KEPT = `unsent-${warning?.dataset.person}`;
 const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"); // ratings that the server has not taken yet
-let taken = 0; // how many it has taken: a grid that was asked for before the last one shows too little
 const rated = []; // ids of the cells rated here, for undo
 let sending = null; // while they are on their way
 
@@ -114,7 +113,7 @@ const GONE = "<p data-saving>Not saved: this cell is there no more.</p>";
 function settle(id, html) {
   const made = document.createElement("template");
   made.innerHTML = html;
-  taken += 1;
+  document.getElementById("grid").dispatchEvent(new CustomEvent("changed", { bubbles: true }));
   const [before, now] = [document.getElementById(id), made.content.querySelector("a")];
   if (before && now) {
     const hadFocus = before === document.activeElement;
@@ -190,14 +189,8 @@ document.addEventListener("key-action", async (event) => {
 document.addEventListener("focusin", (event) => {
   if (gridOf(event.target) && event.target.closest("td, th")) stop(event.target);
 });
-document.addEventListener("htmx:beforeRequest", ({ detail }) => (detail.xhr.taken = taken));
-document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const { target, xhr } = detail;
-  if (target?.id !== "grid") return;
-  if (xhr.taken !== taken) {
-    detail.shouldSwap = false;
-    return htmx.trigger(detail.requestConfig.elt, "again");
-  }
+document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
+  if (target?.id !== "grid" || !shouldSwap) return;
   held = gridOf(document.activeElement) ? document.activeElement.id : null;
   ticked = new Set([...target.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value));
   grades = new Map([...target.querySelectorAll("td a")].map((link) => [link.id, link.textContent]));

@@ -29,7 +29,7 @@ from tests.browser.inspector import Inspector
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 30
+START_SECONDS = 120
 WAIT_MS = 15_000
 """Long, because the machine may be busy."""
 HARMLESS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.review.flags import actions
@@ -184,6 +184,34 @@ def test_reply_and_resolve_in_two_windows(people, places, flag):
         ("resolved", "developer"),
         ("reopened", "assessor"),
     ]
+
+
+def test_what_is_sent_between_live_fetches_is_sent(people, places, flag):
+    """One is under way, another waits for it, a third comes: none takes the place of the reply."""
+    page = people.sign_in_routed("assessor")
+    page.add_init_script(DEAF)
+    page.goto(flag.get_absolute_url())
+    held: list[Route] = []
+    page.route(f"**{flag.get_absolute_url()}", lambda route: hold_first(route, held))
+    fetch = "htmx.trigger('#threads-live [data-live]', 'again')"
+    with page.expect_request(f"**{flag.get_absolute_url()}"):
+        page.evaluate(f"{fetch}; {fetch}")
+    page.get_by_label("Reply").fill("Maple and red.")
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.evaluate(f"document.querySelector('.thread form button').click(); {fetch}")
+    expect(thread(page)).to_contain_text("Maple and red.")
+    page.locator("#threads").evaluate("(threads) => (threads.dataset.old = '')")
+    held[0].fulfill(body='<div id="threads">rendered before the reply</div>')
+    expect(page.locator("#threads[data-old]")).to_have_count(0)
+    expect(thread(page)).to_contain_text("Maple and red.")
+    assert [event.text for event in flag.events.all()] == [WORDS, "Maple and red."]
+
+
+def hold_first(route: Route, held: list[Route]) -> None:
+    if held:
+        route.continue_()
+    else:
+        held.append(route)
 
 
 def test_a_conflict_shows_both_and_loses_nothing(people, places, flag):

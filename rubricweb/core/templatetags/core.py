@@ -50,11 +50,10 @@ def live(
     *events: str,
     every: str = "1s",
     include: str = "",
-    sync: str = "closest div:queue last",
 ) -> dict[str, object]:
     """Fetch `target` (an id with its #) from `address` when the page's stream opens and on each of `events`.
 
-    `include` names fields to send along; `sync` says with what a fetch takes turns.
+    `include` names fields to send along.
     """
     return {
         "address": address,
@@ -62,7 +61,6 @@ def live(
         "events": events,
         "every": every,
         "include": include,
-        "sync": sync,
     }
 
 
