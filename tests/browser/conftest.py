@@ -96,7 +96,7 @@ def server_url(_environment: dict[str, str]) -> Iterator[str]:
     _wait_for(url + "/accounts/sign-in/", process)
     yield url
     process.terminate()
-    process.wait(timeout=10)
+    process.wait(timeout=60)
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -116,7 +116,7 @@ def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subproces
     process = subprocess.Popen([sys.executable, "manage.py", "worker"], cwd=ROOT, env=_environment)
     yield process
     process.terminate()
-    process.wait(timeout=15)
+    process.wait(timeout=60)
 
 
 @pytest.fixture
