@@ -75,7 +75,7 @@ class RedisServer:
             client.flushall()
 
     def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         with redis.Redis.from_url(self.url) as client:
             while time.monotonic() < deadline and self.is_running:
                 with contextlib.suppress(redis.ConnectionError):
