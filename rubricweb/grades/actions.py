@@ -20,7 +20,7 @@ from rubricweb.grades.engine import chunks, dispatch, endings, pauses, prioritie
 from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.engine.stages import by_job, lock_extractions, stages
+from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.querysets import GradeQuerySet
@@ -74,14 +74,15 @@ def retry_failed(
 ) -> list[GradingJob]:
     """A job for each config with failed grades, of items that are asked now, that no live job retries.
 
-    A failed grade stays until the new one is there.
+    A failed grade stays until the new one is there. Extracted answers are verified as after `start_grading`,
+    where the collection's own graders do that.
     """
     chosen = active_configs(collection) if configs is None else list(configs)
     within = None if topics is None else list(topics)
     with transaction.atomic():
         _lock(collection)
         found = failed_cells(collection, chosen, topics=within, items=items)
-        return _start_what_is_left(collection, found, by, is_retry=True)
+        return _retry_what_is_left(collection, found, by)
 
 
 def grade_cells(
@@ -90,12 +91,15 @@ def grade_cells(
     """Jobs for exactly these cells, which lack a grade or have a failed one, and which no live job holds."""
     with transaction.atomic():
         _lock(collection)
-        started = _start_what_is_left(collection, missing, by, is_retry=False)
-        return started + _start_what_is_left(collection, failed, by, is_retry=True)
+        started = [_start(collection, one, by) for one in left_to_start(collection, missing) if one.gaps]
+        return started + _retry_what_is_left(collection, failed, by)
 
 
 def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
-    """One job for the failed grades that `job` made; none if nothing of it is failed any more."""
+    """One job for the failed grades that `job` made, and what verifies the answers that it brings.
+
+    None if nothing of it is failed any more.
+    """
     return _retry(job.collection, job.grades.filter(outcome=Outcome.FAILED), by)
 
 
@@ -110,7 +114,7 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
         raise CannotAskAgain("This grade came in a file, or its prompt has changed: nobody can ask it again.")
     jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)
     if grade.outcome != Outcome.FAILED:
-        for job in jobs:
+        for job in (job for job in jobs if job.is_retry):  # another verifies the new answer
             job.is_again, job.scope = True, f"{grade.passage.doc_id} once more"[:200]
             job.save(update_fields=["is_again", "scope"])
             was = grade.outcome if grade.rating is None else grade.rating
@@ -171,14 +175,14 @@ def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> li
     for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
         cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
     found = [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]
-    return _start_what_is_left(collection, found, by, is_retry=True)
+    return _retry_what_is_left(collection, found, by)
 
 
-def _start_what_is_left(
-    collection: Collection, found: list[Missing], by: User | None, *, is_retry: bool
-) -> list[GradingJob]:
+def _retry_what_is_left(collection: Collection, found: list[Missing], by: User | None) -> list[GradingJob]:
     left = left_to_start(collection, found)
-    return [_start(collection, one, by, is_retry=is_retry) for one in left if one.gaps]
+    started = [_start(collection, one, by, is_retry=True) for one in left if one.gaps]
+    followed = following(collection, active_configs(collection), started) if started else ()
+    return started + [_start(collection, part, by, after=job) for job, part in followed]
 
 
 def _start(

@@ -1,7 +1,7 @@
-"""What holds only for the answer keys of then: when a key changes, nothing stays as it was by the old one.
+"""What holds only for the answer keys and answers of then: when one changes, no verdict of the old one stays.
 
-Answers that a rule compares with the key get their new verdict at once. A model that read the old key has not
-seen the new one: its grades are removed, so that the cells are missing and Re-grade asks again.
+Answers that a rule compares with the key get their new verdict at once. A model that read the old key or the
+old answer has not seen the new one: its grades are removed, so that the cells are missing and asked again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db import transaction
 
 from grading import types
 from grading.errors import UnknownPrompt
+from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import ItemKind, Outcome, Purpose
@@ -22,7 +23,7 @@ from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.grades import store
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.answers import asks_with_key
+from rubricweb.grades.engine.answers import Cell, answers_for, asks_with_key, reads_answers
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import GradeRow
 
@@ -78,7 +79,9 @@ def with_present_keys(
     if asks_with_key(config):
         present = _locked_keys({row.revision_id for row in rows})
         return [
-            row if present.get(row.revision_id, ()) == asked.get(row.revision_id, ()) else _outdated(row)
+            row
+            if present.get(row.revision_id, ()) == asked.get(row.revision_id, ())
+            else _outdated(row, what="answer key")
             for row in rows
         ]
     prompt = _prompt_by_key(config)
@@ -89,6 +92,45 @@ def with_present_keys(
         row if row.outcome == Outcome.FAILED else _checked(prompt, row, keys.get(row.revision_id, ()))
         for row in rows
     ]
+
+
+def of_present_answers(
+    config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Cell, str]
+) -> list[GradeRow]:
+    """New verdicts; one fails if the answer that it is about has become another since it was `read`.
+
+    Within the transaction that saves them; until its end nobody changes these answers.
+    """
+    if not reads_answers(config):
+        return rows
+    revisions, passages = ({row.revision_id for row in rows}, {row.passage_id for row in rows})
+    _locked_keys(revisions)
+    present = answers_for(config, revisions, passages)
+    cells = [(row.revision_id, row.passage_id) for row in rows]
+    return [
+        row if present.get(cell) == read.get(cell) else _outdated(row, what="extracted answer")
+        for cell, row in zip(cells, rows, strict=True)
+    ]
+
+
+def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, str | None]) -> None:
+    """Before these take the place of answers by `source`: take away what was said of those that change."""
+    verifying = GraderConfig.objects.filter(**{f"options__{ANSWERS_BY}": source.fingerprint})
+    verifiers = list(verifying) if source.purpose == Purpose.EXTRACT else []
+    if not verifiers:
+        return
+    _locked_keys({revision for revision, _ in answers})
+    said = Grade.objects.for_topics([topic_id]).filter(
+        revision__in={revision for revision, _ in answers}, passage__in={passage for _, passage in answers}
+    )
+    rows = said.by(source).values_list("revision_id", "passage_id", "answer")
+    before = {(revision, passage): answer for revision, passage, answer in rows}
+    changed = {cell for cell, answer in answers.items() if before.get(cell) != answer}
+    for verifier in verifiers:
+        rows = said.by(verifier).values_list("pk", "revision_id", "passage_id")
+        stale = [pk for pk, revision, passage in rows if (revision, passage) in changed]
+        if stale:
+            store.remove_grades(verifier, topic_id, Grade.objects.filter(pk__in=stale))
 
 
 def _prompt_by_key(config: GraderConfig) -> Prompt | None:
@@ -130,10 +172,10 @@ def _remove(config: GraderConfig, revision: ItemRevision) -> Verified:
     return Verified(0, 0, removed)
 
 
-def _outdated(row: GradeRow) -> GradeRow:
+def _outdated(row: GradeRow, *, what: str) -> GradeRow:
     if row.outcome == Outcome.FAILED:
         return row
-    reason = "The answer key changed while the model was asked."
+    reason = f"The {what} changed while the model was asked."
     return row._replace(rating=None, outcome=Outcome.FAILED.value, answer=row.reply, reply=reason)
 
 

@@ -122,6 +122,7 @@ def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> Non
     spent = work.seconds + seconds
     with transaction.atomic():
         rows = verification.with_present_keys(job.config, rows, asked=work.keys())
+        rows = verification.of_present_answers(job.config, rows, read=work.answers)
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
@@ -140,9 +141,18 @@ def _write(job: GradingJob, rows: list[GradeRow]) -> None:
         store.save_grades(job.config, rows, job=job)
     elif not job.is_again:
         store.replace_failed(job.config, rows, job=job)
-    elif store.replace_grades(job.config, rows, job=job) < len(rows):
+    elif _replace(job, rows) < len(rows):
         said = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
         GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {said}"[:2_000])
+
+
+def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
+    """What was said of the answers before goes with them."""
+    new = [row for row in rows if row.outcome != Outcome.FAILED]
+    if new:
+        answers = {(row.revision_id, row.passage_id): row.answer for row in new}
+        verification.drop_verdicts(job.config, new[0].topic_id, answers)
+    return store.replace_grades(job.config, rows, job=job)
 
 
 def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:

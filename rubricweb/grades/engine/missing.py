@@ -58,6 +58,18 @@ class TopicGap:
             passage = self.passage_pks[row]
             yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
 
+    def within(self, other: TopicGap) -> TopicGap:
+        """The cells that the other has too, wherever in its rows and columns."""
+        rows, columns = (
+            np.array([place.get(pk, -1) for pk in mine], dtype=np.intp)
+            for mine, place in (
+                (self.passage_pks, {pk: row for row, pk in enumerate(other.passage_pks)}),
+                (self.revision_pks, {pk: column for column, pk in enumerate(other.revision_pks)}),
+            )
+        )
+        framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
+        return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
+
     def without(self, cells: set[Cell]) -> TopicGap:
         mask = self.mask.copy()
         column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
@@ -126,12 +138,19 @@ def failed_cells(
     return _sought(collection, configs, (topics, items), value=FAILED)
 
 
+def asked_cells(
+    collection: Collection, configs: Iterable[GraderConfig], *, topics: Iterable[Topic]
+) -> list[Missing]:
+    """The same whatever their grade is, if they have one."""
+    return _sought(collection, configs, (topics, None), value=None)
+
+
 def _sought(
     collection: Collection,
     configs: Iterable[GraderConfig],
     scope: tuple[Iterable[Topic] | None, ItemQuerySet | None],
     *,
-    value: int,
+    value: int | None,
 ) -> list[Missing]:
     topics, items = scope
     pool = collection_pool(collection)
@@ -187,11 +206,14 @@ def _wanted_directly(topic_ids: set[int]) -> dict[int, list[Wanted]]:
 
 
 def _missing(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int | None
 ) -> Missing:
+    """The cells with this value; all of them if it is None."""
     wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
     worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
+    if value is None:
+        return Missing(config, _gaps(part, worded, _masks(part, worded, filled=True)), wordless)
     look = _in_matrices if config.purpose in RATED else _in_rows
     masks = look(config, part, worded, value)
     unread = _unread(config, part, worded)
@@ -213,11 +235,14 @@ def _gaps(pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mas
 
 def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
     """True where the config verifies an answer and there is none yet."""
-    topics = pool.topics
     if not reads_answers(config):
-        return [np.zeros((len(t.passage_pks), len(wanted[t.topic_id])), dtype=np.bool_) for t in topics]
-    answered = answered_cells(config, (topic.topic_id for topic in topics))
-    return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in topics]
+        return _masks(pool, wanted, filled=False)
+    answered = answered_cells(config, (topic.topic_id for topic in pool.topics))
+    return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
+
+
+def _masks(pool: CollectionPool, wanted: dict[int, list[Wanted]], *, filled: bool) -> list[Mask]:
+    return [np.full((len(t.passage_pks), len(wanted[t.topic_id])), filled) for t in pool.topics]
 
 
 RATED = (Purpose.RATE, Purpose.DIRECT)

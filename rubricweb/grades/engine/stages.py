@@ -13,7 +13,15 @@ from django.db.models import QuerySet
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.answers import source_of
-from rubricweb.grades.engine.missing import Cell, Mask, Missing, TopicGap, left_to_start, missing_cells
+from rubricweb.grades.engine.missing import (
+    Cell,
+    Missing,
+    TopicGap,
+    asked_cells,
+    gaps_of,
+    left_to_start,
+    missing_cells,
+)
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
@@ -59,14 +67,24 @@ def stages(
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
-    """The cells that wait for answers, each once, by the live job that extracts these."""
-    source, gaps = source_of(waiting.config), waiting.gaps
-    for job in _live(collection, [source] if source else []):
-        held = _cells_of([job])
-        part = [_in_cells(gap, held[gap.topic_id]) for gap in gaps]
-        gaps = tuple(gap.without(held[gap.topic_id]) for gap in gaps)
-        if any(gap.cells for gap in part):
-            yield job, replace(waiting, gaps=tuple(gap for gap in part if gap.cells))
+    """The cells that wait for answers, by the live job that extracts these."""
+    source = source_of(waiting.config)
+    return _shared_out(waiting, _live(collection, [source] if source else []))
+
+
+def following(
+    collection: Collection, configs: Iterable[GraderConfig], jobs: Iterable[GradingJob]
+) -> Iterator[tuple[GradingJob, Missing]]:
+    """What these configs verify when these jobs, which nobody waits for yet, have extracted it.
+
+    Also cells with a verdict, which falls if the answer becomes another one.
+    """
+    for config in configs:
+        source = source_of(config)
+        extracting = [job for job in jobs if job.config == source]
+        topics = Topic.objects.filter(pk__in=[gap.topic_id for gap in _cells_of(extracting)])
+        for asked in left_to_start(collection, asked_cells(collection, [config], topics=topics)):
+            yield from _shared_out(asked, extracting)
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:
@@ -78,53 +96,44 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
 def _needed(extraction: Missing, unanswered: list[Missing], sources: dict[int, GraderConfig]) -> Missing:
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
     asking = [one for one in unanswered if sources.get(one.config.pk) == extraction.config]
-    masks = {gap.topic_id: np.zeros_like(gap.mask) for gap in extraction.gaps}
-    for wanted in (gap for one in asking for gap in one.gaps):
-        for gap in extraction.gaps:
-            if gap.topic_id == wanted.topic_id:
-                masks[gap.topic_id] |= _shared(gap, wanted)
-    gaps = (replace(gap, mask=masks[gap.topic_id]) for gap in extraction.gaps)
-    return replace(extraction, gaps=tuple(gap for gap in gaps if gap.cells))
+    return _within(extraction, (gap for one in asking for gap in one.gaps))
 
 
 def _extracted_soon(
     collection: Collection, waiting: Missing, source: GraderConfig | None, at_once: list[Missing]
 ) -> Missing:
     """The cells whose answer a job extracts that is live, or will be in a moment."""
-    begun = {gap.topic_id: gap for one in at_once if one.config == source for gap in one.gaps}
-    held = _cells_of(_live(collection, [source] if source else []))
-    gaps = []
-    for gap in waiting.gaps:
-        mask = _in_cells(gap, held[gap.topic_id]).mask
-        if gap.topic_id in begun:
-            mask = mask | _shared(gap, begun[gap.topic_id])
-        gaps.append(replace(gap, mask=mask))
-    return replace(waiting, gaps=tuple(gap for gap in gaps if gap.cells))
+    begun = [gap for one in at_once if one.config == source for gap in one.gaps]
+    return _within(waiting, [*begun, *_cells_of(_live(collection, [source] if source else []))])
+
+
+def _shared_out(waiting: Missing, jobs: Iterable[GradingJob]) -> Iterator[tuple[GradingJob, Missing]]:
+    """Each cell once, because no two live jobs of a config hold the same."""
+    parts = ((job, _within(waiting, _cells_of([job]))) for job in jobs)
+    return ((job, part) for job, part in parts if part.gaps)
 
 
 def _live(collection: Collection, sources: list[GraderConfig]) -> QuerySet[GradingJob]:
     return collection.jobs.filter(config__in=sources, state__in=GIVES_ANSWERS).order_by("pk")
 
 
-def _cells_of(jobs: Iterable[GradingJob]) -> dict[int, set[Cell]]:
-    """By topic id: what these jobs have still to grade, or are grading."""
+def _cells_of(jobs: Iterable[GradingJob]) -> tuple[TopicGap, ...]:
+    """What these jobs have still to grade, or are grading."""
     live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE).order_by()
-    cells: dict[int, set[Cell]] = defaultdict(set)
+    cells: dict[int, list[Cell]] = defaultdict(list)
     for topic_id, of_chunk in live.values_list("topic_id", "cells"):
-        cells[topic_id].update((revision, passage) for revision, passage in of_chunk)
-    return cells
+        cells[topic_id] += [(revision, passage) for revision, passage in of_chunk]
+    return gaps_of(cells)
 
 
-def _in_cells(gap: TopicGap, cells: set[Cell]) -> TopicGap:
-    return replace(gap, mask=gap.mask & ~gap.without(cells).mask)
-
-
-def _shared(gap: TopicGap, other: TopicGap) -> Mask:
-    """True where both lack a grade; both are of the same pool."""
-    mask = np.zeros_like(gap.mask)
-    column_of = {pk: column for column, pk in enumerate(other.revision_pks)}
-    if gap.passage_pks == other.passage_pks:
-        for column, pk in enumerate(gap.revision_pks):
-            if pk in column_of:
-                mask[:, column] = gap.mask[:, column] & other.mask[:, column_of[pk]]
-    return mask
+def _within(missing: Missing, gaps: Iterable[TopicGap]) -> Missing:
+    """The cells that are in one of these gaps."""
+    by_topic: dict[int, list[TopicGap]] = defaultdict(list)
+    for gap in gaps:
+        by_topic[gap.topic_id].append(gap)
+    shared = [
+        replace(gap, mask=np.logical_or.reduce([gap.within(other).mask for other in by_topic[gap.topic_id]]))
+        for gap in missing.gaps
+        if gap.topic_id in by_topic
+    ]
+    return replace(missing, gaps=tuple(gap for gap in shared if gap.cells))

@@ -10,7 +10,7 @@ from grading.formats.workbench import GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers import Place, Tally, fitting
 from rubricweb.corpus.models import Topic
-from rubricweb.grades import configs, store
+from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.store import GradeRow
 
@@ -118,6 +118,10 @@ def _insert(config: GraderConfig, topic: Topic, cells: Cells) -> None:
 
 
 def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:
+    answers = {
+        cell: answer if outcome != Outcome.FAILED else None for cell, (_, outcome, answer, _) in cells.items()
+    }
+    verification.drop_verdicts(config, topic.pk, answers)
     store.recount(config, topic.pk)
     rows = [
         row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells

@@ -51,11 +51,16 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _started_words(started: list[GradingJob]) -> str:
-    now, later = (sum(job.total for job in started if job.is_waiting is waits) for waits in (False, True))
+    now, later = _now_and_later(started)
     if not later:
         return f"Grading {now:,} cells."
     first = f"Grading {now:,} cells; at" if now else "At"
     return f"{first} most {later:,} more are verified when their answers are extracted."
+
+
+def _now_and_later(started: list[GradingJob]) -> tuple[int, int]:
+    later = sum(job.total for job in started if job.is_waiting)
+    return sum(job.total for job in started) - later, later
 
 
 @require_POST
@@ -70,8 +75,10 @@ def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
     if started:
-        cells = sum(job.total for job in started)
-        messages.success(request, f"Grading {cells:,} failed {'cell' if cells == 1 else 'cells'} again.")
+        now, later = _now_and_later(started)
+        said = f"Grading {now:,} failed {'cell' if now == 1 else 'cells'} again"
+        follows = f"; at most {later:,} more {'is' if later == 1 else 'are'} verified then" if later else ""
+        messages.success(request, f"{said}{follows}.")
     else:
         messages.info(request, "Nothing to retry: no grade is failed that is not being retried already.")
 

@@ -6,72 +6,35 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import RestrictedError
 
-from grading.graders import registry
-from grading.types import Grade as Graded
 from grading.types import GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_asking
-from rubricweb.grades.engine import endings, loaded, monitor
+from rubricweb.grades.engine import endings, monitor
 from rubricweb.grades.engine.answers import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from tests.factories import PooledFactory, gradable
-from tests.rubricweb.grades import counting, scripted
+from tests.factories import PooledFactory
+from tests.rubricweb.grades import scripted
+from tests.rubricweb.grades.answering import (
+    EXTRACTING,
+    VERIFYING,
+    again,
+    answering,
+    asking,
+    graded,
+    press,
+    work,
+)
 from tests.rubricweb.grades.workers import wait_until, workers
 
-EXTRACTING = "QuestionCompleteConciseUnanswerablePromptWithChoices"
-VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 JobState = GradingJob.State
 EVERYTHING = monitor.Scope(None, None)
 
 
-def asking(collection, backend, *prompts):
-    collection.grader_backend, collection.grader_llm = backend, "paper"
-    collection.grader_prompts = list(prompts)
-    collection.save()
-
-
 @pytest.fixture
 def collection(collection, monkeypatch, redis_server, settings):
-    """5 passages and 2 questions, one of which has an answer key; chunks of 2 passages at most."""
-    backend = registry.Backend(
-        "scripted", "Scripted", f"{scripted.__name__}:ScriptedGrader", (EXTRACTING,), True, "paper", True
-    )
-    monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    monkeypatch.setitem(registry.BACKENDS, "counting", counting.BACKEND)
-    monkeypatch.setattr(scripted, "SCRIPT", [graded])
-    loaded.close_until(0)
-    settings.CHUNK_CELLS = 4
-    item = gradable(collection, topics=1, passages=5, items=2).items.first()
-    set_answer_keys(item, texts=["anthocyanin"], seen=item.version, by=None)
-    asking(collection, "scripted", EXTRACTING, VERIFYING)
-    yield collection
-    loaded.close_until(0)
-
-
-def graded(number, pair):
-    """Extracts where it is told no answer, else verifies."""
-    cell = (pair.item.item_id, pair.passage.passage_id)
-    if pair.answer is None:
-        yield Graded(*cell, None, Outcome.EXTRACTED, "anthocyanin")
-    else:
-        yield Graded(*cell, 1, Outcome.NUMERIC, pair.answer)
-
-
-def press(collection, **scope):
-    return actions.start_grading(collection, by=None, **scope)
-
-
-def work(job, *, chunks=None):
-    """As workers do that find nothing but its chunks."""
-    for pk in list(job.chunks.values_list("pk", flat=True))[:chunks]:
-        jobs.grade_chunk(pk)
-    job.refresh_from_db()
-    return job
-
-
-def again(job):
-    return GradingJob.objects.get(pk=job.pk)
+    with answering(collection, monkeypatch, settings):
+        yield collection
 
 
 @pytest.mark.django_db
