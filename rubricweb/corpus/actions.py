@@ -35,3 +35,13 @@ def change_settings(collection: Collection, settings: CollectionSettings, *, by:
     audit.record("settings changed", collection, by=by, detail=settings)
     events.publish_on_commit(collection.channel, "items")
     return collection
+
+
+@transaction.atomic
+def choose_answers(collection: Collection, fingerprint: str, *, by: User | None) -> Collection:
+    """Verify what the grader with this fingerprint extracted; with none, what the grader itself extracts."""
+    collection.answers_by = fingerprint
+    collection.save(update_fields=["answers_by"])
+    audit.record("answers to verify chosen", collection, by=by, detail=fingerprint or "the grader's own")
+    events.publish_on_commit(collection.channel, "items")
+    return collection

@@ -82,12 +82,14 @@ class SettingsForm(forms.Form):
 
     own: tuple[Prompt, ...] = ()
     """The collection's own prompts."""
+    reads_others = False
+    """Another grader has extracted the answers that are verified."""
 
     def chosen(self) -> tuple[Prompt, ...]:
         return self._backend.chosen(self.cleaned_data["grader_prompts"], self.own)
 
     def clean(self) -> None:
-        if not self.errors and (without := unextracted(self.chosen())):
+        if not self.errors and not self.reads_others and (without := unextracted(self.chosen())):
             self.add_error("grader_prompts", _EXTRACT_FIRST.format(", ".join(map(named, without))))
 
     @property
@@ -114,7 +116,7 @@ def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None)
     initial = {name: getattr(collection, name) for name in SettingsForm.base_fields}
     initial["grader_prompts"] = [named(prompt) for prompt in asked_prompts(collection)]
     form = SettingsForm(sent, initial=initial)
-    form.own = tuple(own_prompts(collection))
+    form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
     offer_choices(form, "grader_prompts", _prompts(form.own))
     return form
 

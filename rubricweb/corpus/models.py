@@ -24,6 +24,8 @@ class Collection(models.Model):
     """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
     grader_prompts = models.JSONField(default=list, blank=True)
     """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
+    answers_by = models.CharField(max_length=64, blank=True, default="")
+    """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
     stamp = models.PositiveBigIntegerField(default=1)
     """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     created_at = models.DateTimeField(auto_now_add=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from grading import prompts
 from grading.errors import UnknownPrompt
@@ -26,13 +27,26 @@ def config_of(spec: GraderSpec) -> GraderConfig:
     return _get(spec, spec.prompt.purpose, spec.fingerprint)
 
 
-def spec_for(backend: str, llm: str, prompt: Prompt, among: Iterable[Prompt] = ()) -> GraderSpec:
-    """What asks this prompt. One that verifies answers names who extracted them: the same model by the first
-    fitting extraction prompt `among` those that are asked, else by the published one."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Whose extracted answers a prompt that verifies such is to read."""
+
+    among: tuple[Prompt, ...] = ()
+    """The prompts that are asked: of those that extract, the first fitting one; else the published one."""
+    source: GraderConfig | None = None
+    """Another grader, where its answers are to questions or nuggets that the prompt asks about."""
+
+
+def spec_for(backend: str, llm: str, prompt: Prompt, reading: Reading = Reading()) -> GraderSpec:
+    """What asks this prompt. One that verifies answers names who extracted them, so that what is said of one
+    grader's answers is never taken for what is said of another's."""
     options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
     if prompt.needs_answer:
-        extraction = _extraction(prompt, among)
-        options[ANSWERS_BY] = spec_for(backend, llm, extraction).fingerprint
+        options[ANSWERS_BY] = (
+            reading.source.fingerprint
+            if reading.source and prompt.kinds <= kinds_of(reading.source)
+            else spec_for(backend, llm, _extraction(prompt, reading.among)).fingerprint
+        )
     return GraderSpec(backend, llm, prompt.prompt_class, options)
 
 
@@ -41,11 +55,17 @@ def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
     return next(prompt for prompt in (*among, *published) if extracts_for(verifying, prompt))
 
 
-def config_asking(backend: str, llm: str, prompt: Prompt, among: Iterable[Prompt] = ()) -> GraderConfig:
+def config_asking(backend: str, llm: str, prompt: Prompt, reading: Reading = Reading()) -> GraderConfig:
     """What asks this prompt; if it verifies answers, the config that extracts them is made with it."""
     if prompt.needs_answer:
-        config_of(spec_for(backend, llm, _extraction(prompt, among)))
-    return config_of(spec_for(backend, llm, prompt, among))
+        config_of(spec_for(backend, llm, _extraction(prompt, reading.among)))
+    return config_of(spec_for(backend, llm, prompt, reading))
+
+
+def reading_of(collection: Collection) -> Reading:
+    """As Settings have it."""
+    chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
+    return Reading(asked_prompts(collection), chosen.first() if chosen else None)
 
 
 def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
@@ -73,9 +93,8 @@ def spec_of(config: GraderConfig) -> GraderSpec:
 
 def active_configs(collection: Collection) -> list[GraderConfig]:
     """What Re-grade runs in this collection: one config for each prompt that it asks."""
-    asked = asked_prompts(collection)
-    backend, llm = collection.grader_backend, collection.grader_llm
-    return [config_asking(backend, llm, prompt, asked) for prompt in asked]
+    backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
+    return [config_asking(backend, llm, prompt, reading) for prompt in reading.among]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

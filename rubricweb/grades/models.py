@@ -1,6 +1,7 @@
 """Grades, who gave them, and the jobs that make them."""
 
 import uuid
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +9,8 @@ from django.db.models import Q
 
 import rubricweb.grades.prompting.models  # noqa: F401  (Django looks for models here)
 from grading import prompts
-from grading.graders.base import PROMPT
+from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.registry import IMPORTED
 from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
@@ -37,13 +39,36 @@ class GraderConfig(models.Model):
         ordering = ("llm", "prompt_class", "pk")
 
     def __str__(self) -> str:
-        return f"{self.llm} · {self.prompt_name}"
+        return f"{self.llm} · {self.prompt_name}{self.of_answers}"
 
     @property
     def prompt_name(self) -> str:
         """The class; of a collection's own prompt the id, since others of its class may have other words."""
         own = self.options.get(PROMPT)
         return prompts.from_options(self.prompt_class, own).prompt_id if own else self.prompt_class
+
+    @property
+    def of_answers(self) -> str:
+        """The end of its name, where it verifies another's answers."""
+        return f" of the answers of {self.answers_by}" if self.answers_by else ""
+
+    @property
+    def answers_by(self) -> str:
+        """Whose answers it verifies, unless these are its own back-end's and model's."""
+        try:
+            backend, llm = _asker(self.options[ANSWERS_BY])
+        except (KeyError, GraderConfig.DoesNotExist):
+            return ""
+        if (backend, llm) == (self.backend, self.llm):
+            return ""
+        return f"{llm} from a file" if backend == IMPORTED else llm
+
+
+@lru_cache(maxsize=1_000)
+def _asker(fingerprint: str) -> tuple[str, str]:
+    """Back-end and model, which a fingerprint has for ever."""
+    source = GraderConfig.objects.only("backend", "llm").get(fingerprint=fingerprint)
+    return source.backend, source.llm
 
 
 class GradingJob(models.Model):

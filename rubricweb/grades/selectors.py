@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Sum
 
+from grading import prompts
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, Bank, BankVersion, Item
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import own_prompts
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scoring import Uids
@@ -28,6 +30,13 @@ def graders(collection: Collection) -> list[GraderRow]:
     configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
     counted = configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
     return [GraderRow(config, config.here) for config in counted]
+
+
+def answer_sources(collection: Collection) -> list[GraderRow]:
+    """The graders whose extracted answers a prompt that verifies such could read here."""
+    verifying = [one for one in (*prompts.known(), *own_prompts(collection)) if one.needs_answer]
+    extracting = [row for row in graders(collection) if row.config.purpose == Purpose.EXTRACT]
+    return [row for row in extracting if any(one.kinds <= kinds_of(row.config) for one in verifying)]
 
 
 def items_by_topic(

@@ -49,6 +49,9 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
         "--backend", default="", metavar="B", help="where llm and prompt class are not enough"
     )
     parser.add_argument(
+        "--grader", type=int, metavar="ID", help="where they are not either: its id in `manage.py graders`"
+    )
+    parser.add_argument(
         "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"
     )
     parser.add_argument("--bank-version", type=int, metavar="N", help="number of a version of the bank")
@@ -62,7 +65,11 @@ def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
     """Raises BoardError, which says what there is instead."""
     collection = collection_named(options["slug"])
     config = choices.grader_named(
-        collection, prompt_class=options["prompt_class"], llm=options["llm"], backend=options["backend"]
+        collection,
+        prompt_class=options["prompt_class"],
+        llm=options["llm"],
+        backend=options["backend"],
+        pk=options["grader"],
     )
     kinds = choices.kinds_chosen(config, options["kind"])
     bank = choices.bank_named(collection, config, options["bank"])

@@ -92,7 +92,7 @@ class Gap:
     later: int
     """Of the cells: those whose answer is extracted before they can be verified; at most so many."""
     stuck: int
-    """Cells that cannot be verified, because the extraction of their answer failed."""
+    """Cells that cannot be verified, because they have no answer and nobody extracts it."""
     live: tuple[JobRow, ...]
     workers: Workers | None
     """Told while a job waits for one, or could be started."""

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.answers import source_of
 from rubricweb.grades.engine.missing import (
     Cell,
@@ -38,7 +39,7 @@ class Stages:
     """Cells that no job waits to verify yet, and whose answer is extracted by one of the jobs `at_once` or by
     a live one: at most so many, because an extraction can fail."""
     stuck: int
-    """Cells that nobody can verify, because their extraction failed."""
+    """Cells that nobody can verify, because their extraction failed, or brought no answer in its file."""
 
     @property
     def all(self) -> list[Missing]:
@@ -57,7 +58,8 @@ def stages(
     found = find(list(configs))
     unanswered = [replace(one, gaps=one.unanswered) for one in found if one.unanswered]
     sources = {one.config.pk: source for one in unanswered if (source := source_of(one.config))}
-    lacking = {source for source in sources.values() if source not in [one.config for one in found]}
+    asked = {one.config for one in found}
+    lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
     needed = [_needed(each, unanswered, sources) for each in find(sorted(lacking, key=lambda one: one.pk))]
     at_once = left_to_start(collection, [*needed, *found])
     waiting = left_to_start(collection, unanswered)

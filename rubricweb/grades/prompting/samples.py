@@ -15,9 +15,8 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.prompts import asked_prompts
 from rubricweb.grades import convert
-from rubricweb.grades.configs import spec_for
+from rubricweb.grades.configs import reading_of, spec_for
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import GraderConfig
 
@@ -97,7 +96,7 @@ def shown(prompt: Prompt, pairs: Iterable[types.Pair]) -> list[Shown]:
 
 
 def spec_of_trial(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
-    return spec_for(backend, llm, prompt, asked_prompts(collection))
+    return spec_for(backend, llm, prompt, reading_of(collection))
 
 
 def _shown(prompt: Prompt, pair: types.Pair) -> Shown:

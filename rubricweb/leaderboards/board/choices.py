@@ -44,16 +44,20 @@ def scored_graders(collection: Collection) -> list[GraderRow]:
     return sorted(rows, key=lambda row: ((row.config.backend, row.config.llm) != own, -row.grades))
 
 
-def grader_named(collection: Collection, *, prompt_class: str, llm: str, backend: str = "") -> GraderConfig:
-    """The one grader of these names that has grades here."""
+def grader_named(
+    collection: Collection, *, prompt_class: str, llm: str, backend: str = "", pk: int | None = None
+) -> GraderConfig:
+    """The one grader of these names that has grades here; `pk` chooses among several."""
     rows = graders(collection)
     named = [
         row.config
         for row in rows
         if (row.config.prompt_class, row.config.llm) == (prompt_class, llm)
         and backend in ("", row.config.backend)
+        and pk in (None, row.config.pk)
     ]
     wanted = f"{llm} with prompt class {prompt_class}" + (f" on back-end {backend}" if backend else "")
+    wanted += f" with id {pk}" if pk is not None else ""
     if not named:
         known = _listed(grader_name(row.config) for row in rows if row.config.purpose != Purpose.EXTRACT)
         raise BoardError(
@@ -61,8 +65,11 @@ def grader_named(collection: Collection, *, prompt_class: str, llm: str, backend
         )
     scored = [config for config in named if config.purpose != Purpose.EXTRACT]
     if len(scored) > 1:
-        several = _listed(f"{grader_name(config)}, {config.get_purpose_display()}" for config in scored)
-        raise BoardError("grader", f"several graders are {wanted}: {several}; name one by its back-end")
+        several = _listed(
+            f"{grader_name(config)}, {config.get_purpose_display()}, id {config.pk}" for config in scored
+        )
+        text = f"several graders are {wanted}: {several}; name one by its back-end or its id"
+        raise BoardError("grader", text)
     return scored_or_refused(scored[0] if scored else named[0])
 
 
@@ -193,8 +200,8 @@ def mode_named(name: str) -> LabelMode:
 
 
 def grader_name(config: GraderConfig) -> str:
-    """One line that tells graders apart: llm, prompt class, back-end."""
-    return f"{config.llm} · {config.prompt_class} ({config.backend})"
+    """One line that tells graders apart: llm, prompt, whose answers it verifies, back-end."""
+    return f"{config} ({config.backend})"
 
 
 def _within(field: str, value: int, highest: int) -> None:

@@ -3,8 +3,11 @@
 import pytest
 from django.core.management import CommandError
 
+from grading.prompts import get
 from rubricweb.core.models import AuditEntry
+from rubricweb.grades.configs import Reading, config_asking
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.store import GradeRow, save_grades
 from tests.rubricweb.import_files import FALL, RED, Folder, database, extracted, passage, rated, uid
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +59,26 @@ def test_answers_are_compared_too(folder):
         folder.load("--graded", other)
     folder.load("--graded", other, "--replace")
     assert Grade.objects.get(outcome="extracted").answer == "carotenoids"
+
+
+def test_a_replaced_answer_loses_what_was_said_of_it(folder):
+    """Of two answers one becomes another; the verdict of the other stays."""
+    first = folder.graded(
+        passage("d1", extracted({uid(RED): "red", uid(FALL): "autumn"})), name="first.jsonl"
+    )
+    newer = folder.graded(
+        passage("d1", extracted({uid(RED): "blue", uid(FALL): "autumn"})), name="newer.jsonl"
+    )
+    folder.load("--graded", first)
+    answers = list(Grade.objects.filter(outcome="extracted").select_related("config"))
+    reading = Reading(source=answers[0].config)
+    verifying = get("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2")
+    verifier = config_asking("hf_seq2seq", "small", verifying, reading)
+    cells = [(one.topic_id, one.revision_id, one.passage_id) for one in answers]
+    save_grades(verifier, [GradeRow(*cell, 1, "numeric") for cell in cells])
+    folder.load("--graded", newer, "--replace")
+    assert Grade.objects.by(verifier).get().revision.uid == uid(FALL)
+    assert MatrixStamp.objects.get(config=verifier).grades == 1
 
 
 def test_other_graders_of_the_same_cell_stand_side_by_side(folder):

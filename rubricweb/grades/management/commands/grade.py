@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypedDict
 
 import redis
@@ -12,17 +12,19 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from grading.errors import GradingError, UnknownGrader
 from grading.graders import registry
+from grading.graders.base import ANSWERS_BY
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import asked_prompts, named, own_prompts
+from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions
-from rubricweb.grades.configs import config_asking
+from rubricweb.grades.configs import Reading, config_asking, reading_of
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.selectors import answer_sources
 
 POLL_SECONDS = 0.5
 START_A_WORKER = "python manage.py worker"
@@ -44,6 +46,11 @@ class Command(BaseCommand):
         parser.add_argument("--prompt-class", required=True, metavar="C", help="or the id of an own prompt")
         parser.add_argument("--llm", required=True, metavar="L", help="model name; lexical for the baseline")
         parser.add_argument("--backend", metavar="B", help="grader back-end (default: the one that asks L)")
+        parser.add_argument(
+            "--answers-by",
+            metavar="ID",
+            help="verify what this grader extracted; its id is in `graders` (default: as in Settings)",
+        )
         parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
         parser.add_argument("--bank", metavar="NAME", help="only the items of this bank")
         what = parser.add_mutually_exclusive_group()
@@ -54,7 +61,10 @@ class Command(BaseCommand):
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = _collection(slug)
-        config = _config(collection, options["backend"], options["llm"], options["prompt_class"])
+        reading = _reading(collection, options["answers_by"])
+        config = _config(collection, options["backend"], options["llm"], options["prompt_class"], reading)
+        if options["answers_by"] and not _reads(config, reading):
+            raise CommandError(f"{config.prompt_name} does not ask about what {reading.source} extracted")
         scope: Scope = {
             "topics": _topics(collection, options["topic"]),
             "items": _items(collection, options["bank"]),
@@ -161,7 +171,24 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
     return items
 
 
-def _config(collection: Collection, backend: str | None, llm: str, name_of_prompt: str) -> GraderConfig:
+def _reading(collection: Collection, pk: str | None) -> Reading:
+    reading = reading_of(collection)
+    if pk is None:
+        return reading
+    sources = {str(row.config.pk): row.config for row in answer_sources(collection)}
+    if pk not in sources:
+        known = (f"{pk} ({config})" for pk, config in sources.items())
+        raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(known)}")
+    return replace(reading, source=sources[pk])
+
+
+def _reads(config: GraderConfig, reading: Reading) -> bool:
+    return reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
+
+
+def _config(
+    collection: Collection, backend: str | None, llm: str, name_of_prompt: str, reading: Reading
+) -> GraderConfig:
     """Refuses what no worker could run, before a job is made of it."""
     try:
         name = backend or registry.backend_for(llm, name_of_prompt)
@@ -172,7 +199,7 @@ def _config(collection: Collection, backend: str | None, llm: str, name_of_promp
         asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
         if name_of_prompt not in asked:
             raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
-        return config_asking(name, llm, asked[name_of_prompt], asked_prompts(collection))
+        return config_asking(name, llm, asked[name_of_prompt], reading)
     except GradingError as error:
         raise CommandError(str(error)) from error
 

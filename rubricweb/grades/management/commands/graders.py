@@ -29,6 +29,7 @@ class Command(BaseCommand):
                 "llm": row.config.llm,
                 "prompt_class": row.config.prompt_class,
                 "purpose": row.config.purpose,
+                "answers_by": row.config.answers_by,
                 "grades": row.grades,
             }
             for row in selectors.graders(collection)
@@ -39,6 +40,8 @@ class Command(BaseCommand):
 def _table(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "No grades yet."
+    line = "{id:>5}  {llm}  {prompt_class}  {purpose}  {grades:,} grades"
     return "\n".join(
-        "{id:>5}  {llm}  {prompt_class}  {purpose}  {grades:,} grades".format_map(row) for row in rows
+        line.format_map(row) + (f"  of the answers of {row['answers_by']}" if row["answers_by"] else "")
+        for row in rows
     )
