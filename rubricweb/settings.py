@@ -4,15 +4,15 @@ from pathlib import Path
 
 import plotly
 from csp.constants import SELF
-from environs import Env
 
 from rubricweb.core.embedded import default_redis_url
+from rubricweb.core.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = Env()
-env.read_env(str(BASE_DIR / ".env"), recurse=False)
-rubric = Env(prefix="RUBRIC_")
+env, rubric = Environment(), Environment(prefix="RUBRIC_")
+for each in (env, rubric):
+    each.read_env(str(BASE_DIR / ".env"), recurse=False)
 
 DEBUG = rubric.bool("DEBUG", True)
 DATA_DIR = rubric.path("DATA_DIR", BASE_DIR / "var")

@@ -1,21 +1,56 @@
 """Settings that must fail loudly or be strict when the server is real."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from rubricweb import settings
 
-def _settings(tmp_path, code: str, **env: str) -> subprocess.CompletedProcess[str]:
+
+def _settings(tmp_path, code: str, *lines: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs `code` with a copy of the settings, beside a `.env` of these lines and nobody's own."""
+    (tmp_path / "rubricweb").mkdir()
+    copy = shutil.copy(Path(settings.__file__), tmp_path / "rubricweb")
+    (tmp_path / ".env").write_text("\n".join(lines))
+    read = f"import runpy, types; settings = types.SimpleNamespace(**runpy.run_path({str(copy)!r}))"
     known = {"PATH": os.environ["PATH"], "RUBRIC_DATA_DIR": str(tmp_path)}
     return subprocess.run(
-        [sys.executable, "-c", f"from rubricweb import settings; {code}"],
+        [sys.executable, "-c", f"{read}; {code}"],
         check=False,
         env=known | env,
         capture_output=True,
         text=True,
     )
+
+
+def test_every_setting_is_read_from_the_file_too(tmp_path):
+    """The environment goes before it."""
+    lines = (
+        "REDIS_URL=redis://there:1/0",
+        "RUBRIC_LEASE_SECONDS=7",
+        "RUBRIC_CHUNK_CELLS=9",
+        "RUBRIC_PRICES=",
+    )
+    code = "print(settings.REDIS_URL, settings.LEASE_SECONDS, settings.CHUNK_CELLS, settings.PRICES)"
+    answer = _settings(tmp_path, code, *lines, RUBRIC_CHUNK_CELLS="5", RUBRIC_LEASE_SECONDS="")
+    assert answer.stdout.split() == ["redis://there:1/0", "7", "5", "{}"]
+
+
+def test_what_is_set_to_nothing_has_its_default(tmp_path):
+    ours = ("DATA_DIR", "DEBUG", "ALLOWED_HOSTS", "LEASE_SECONDS", "PRICES", "LOG_LEVEL", "SSL_REDIRECT")
+    empty = dict.fromkeys([f"RUBRIC_{name}" for name in ours] + ["DATABASE_URL", "REDIS_URL"], "")
+    code = "print(settings.DATA_DIR == settings.BASE_DIR / 'var', settings.DEBUG, settings.LEASE_SECONDS)"
+    assert _settings(tmp_path, code, **empty).stdout.split() == ["True", "True", "60"]
+
+
+def test_a_secret_key_of_nothing_is_none(tmp_path):
+    answer = _settings(tmp_path, "", RUBRIC_DEBUG="0", RUBRIC_SECRET_KEY="")
+    assert answer.returncode != 0
+    assert "RUBRIC_SECRET_KEY" in answer.stderr
 
 
 def test_without_debug_a_secret_key_is_needed(tmp_path):
