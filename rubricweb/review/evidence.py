@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+import numpy as np
+
 from grading.measures.diagnostics import Relevance
 from grading.types import ItemKind, Ratings
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.review.queue.veil import Veil, veiled_in
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import MIN_GRADE, Asked, ratings_of
+from rubricweb.review.selectors.sheet import MIN_GRADE, Asked, Mask, ratings_of
 
 CACHED_TOPICS = 8_000
 
@@ -45,6 +48,7 @@ class AskedItem:
     version: int
     kind: ItemKind
     uid: str
+    revision_pk: int
     text: str
 
 
@@ -56,6 +60,9 @@ class TopicEvidence:
     items: tuple[AskedItem, ...]
     ratings: Ratings
     relevance: Relevance
+    """Without the hidden passages."""
+    hidden: Mask
+    """Shape (passages,): the reader is still to rate cells of the passage without seeing what others say."""
 
 
 def default_source(collection: Collection) -> Source:
@@ -64,26 +71,40 @@ def default_source(collection: Collection) -> Source:
     return Source.JUDGMENTS if any(topic.judgments for topic in pool.topics) else Source.PEOPLE
 
 
-def evidence(bank: Bank, rater: Rater, look: Look, topic_id: int | None = None) -> Iterator[TopicEvidence]:
-    """Each topic of the bank that has items, or one; in the collection's order."""
+def evidence(
+    bank: Bank, rater: Rater, look: Look, reader: User, topic_id: int | None = None
+) -> list[TopicEvidence]:
+    """Each topic of the bank that has items, or one; in the collection's order, as `reader` may see it."""
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance = _relevance(pool, look)
+    relevance, veils = _relevance(pool, look), veiled_in(reader, bank.collection)
+    found = []
     for pk, items in _items(bank, topic_id).items():
         topic = pool.by_topic[pk]
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        asked = tuple(Asked(item.kind, item.uid, bool(item.text)) for item in items)
-        yield TopicEvidence(topic, items, ratings_of(grades, asked, len(topic.doc_ids)), relevance[pk])
+        asked = tuple(Asked(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+        ratings, hidden = ratings_of(grades, asked, len(topic.doc_ids)), _hidden(topic, veils[pk], look)
+        shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
+        found.append(TopicEvidence(topic, items, ratings, shown, hidden))
+    return found
+
+
+def _hidden(topic: TopicPool, veil: Veil, look: Look) -> Mask:
+    places = veil.people if look.source is Source.PEOPLE else veil.graders
+    passages = {passage for _, passage in places}
+    return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 
 
 def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[AskedItem, ...]]:
     rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
     rows = rows.filter(topic=topic_id) if topic_id else rows
-    fields = rows.values_list("topic_id", "pk", "version", "kind", "revision__uid", "revision__text")
+    fields = rows.values_list(
+        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
+    )
     found: dict[int, list[AskedItem]] = {}
-    for topic, pk, version, kind, uid, text in fields:
-        found.setdefault(topic, []).append(AskedItem(pk, version, ItemKind(kind), uid, text))
+    for topic, pk, version, kind, *words in fields:
+        found.setdefault(topic, []).append(AskedItem(pk, version, ItemKind(kind), *words))
     return {topic: tuple(items) for topic, items in found.items()}
 
 

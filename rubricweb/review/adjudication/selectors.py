@@ -94,7 +94,7 @@ def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
     found = {
         place: people
         for place, people in said.items()
-        if query.is_conflict(people) and place[1:] not in hidden
+        if query.is_conflict(people) and place[1:] not in hidden[place.topic].people
     }
     return Conflicts(found, decisions, unanimous=len(alike(said, decisions)))
 

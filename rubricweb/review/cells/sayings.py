@@ -10,7 +10,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
 from rubricweb.grades.humans.errors import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
-from rubricweb.review.queue.veil import is_veiled
+from rubricweb.review.queue.veil import veiled_cell
 from rubricweb.review.selectors.raters import Rater
 
 
@@ -29,6 +29,8 @@ class Sayings:
     """What they said last; None if nothing, or if they took it back."""
     seen: int
     others: tuple[HumanGrade, ...]
+    is_blind: bool
+    """What graders say is hidden from the reader too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
     cell = Cell.of(item, passage)
     last = said_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    is_hidden = is_veiled(reader, item.topic, cell.revision_id, cell.passage_id)
-    others = () if is_hidden else tuple(row for row in latest(cell) if row.by_id != reader.pk)
-    return Sayings(mine, last.number if last is not None else 0, others)
+    veil = veiled_cell(reader, item.topic, cell.revision_id, cell.passage_id)
+    others = () if veil.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
+    return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(veil.graders))
 
 
 def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> Shown | None:

@@ -25,7 +25,7 @@ from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, address_kept
-from rubricweb.review.queue.veil import is_blind
+from rubricweb.review.queue.veil import veiled_cell
 
 Place = tuple[Item, Passage]
 STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422}
@@ -45,8 +45,10 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     form = RatingForm(request.POST)
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
-    rater = GraderForm(request.GET).offer(selectors.raters(place[0].bank))
-    before = None if _is_blind(request, place) else shown(*place, rater, _source(request))
+    item, passage = place
+    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
+    is_blind = veiled_cell(request.user, item.topic, item.revision_id, passage.pk).graders
+    before = None if is_blind else shown(item, passage, rater, _source(request))
     return _tried(request, place, form, partial(humans.rate_cell, shown=before))
 
 
@@ -102,19 +104,14 @@ def _source(request: HtmxRequest) -> Source:
     return Source(said) if said in set(Source) else Source.GRADER
 
 
-def _is_blind(request: HtmxRequest, place: Place) -> bool:
-    item, passage = place
-    return is_blind(request.user, item.topic, item.revision_id, passage.pk)
-
-
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
-    found = selectors.cell(item, passage, rater)
+    found, said = selectors.cell(item, passage, rater), sayings(item, passage, request.user)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
-        "cell": found.blinded() if _is_blind(request, place) else found,
-        "sayings": sayings(item, passage, request.user),
+        "cell": found.blinded() if said.is_blind else found,
+        "sayings": said,
         **address_kept(request),
     }

@@ -268,7 +268,7 @@ def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[Column, 
     )
     found: dict[int, dict[int, Column]] = {}
     for topic, item, revision, uid, kind in fields:
-        column = Column(item, revision, Asked(ItemKind(kind), uid, has_text=True))
+        column = Column(item, revision, Asked(ItemKind(kind), uid, revision, has_text=True))
         found.setdefault(topic, {}).setdefault(revision, column)
     return {topic: tuple(columns.values()) for topic, columns in found.items()}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -15,58 +17,53 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue.models import Campaign, CampaignCell
 
-Veiled = frozenset[tuple[int, int]]
+Places = set[tuple[int, int]]
 """(revision, passage)"""
-BLIND = ~Q(campaign__mode=Campaign.Mode.ASSISTED)
-"""Blind, or blind by lot."""
 
 
-def veiled(person: User, topic: Topic) -> Veiled:
-    """Cells of the topic whose ratings by others are hidden from `person` wherever they are shown.
+@dataclass(frozen=True, slots=True)
+class Veil:
+    """Cells of open campaigns that a person has, or may still be handed, and has not rated.
 
-    Those are the cells of open campaigns that the person has, or may still be handed, and has not rated.
     Topic developers and organizers see everything but what they have taken or were named for.
     """
-    return _veiled(person, topic.collection, CampaignCell.objects.filter(topic=topic))
+
+    people: Places = field(default_factory=set)
+    """What others say of these is hidden from the person wherever it is shown."""
+    graders: Places = field(default_factory=set)
+    """What graders say of these as well: their campaigns are blind, or it goes by lot."""
 
 
-def is_veiled(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
-    """Whether this cell is one of them."""
-    return bool(_veiled(person, topic.collection, _of_cell(revision_id, passage_id)))
+def veiled(person: User, topic: Topic) -> Veil:
+    """Over one topic."""
+    return _veils(person, topic.collection, CampaignCell.objects.filter(topic=topic))[topic.pk]
 
 
-def blind_cells(person: User, topic: Topic) -> Veiled:
-    """Those of them whose grades are hidden as well: of campaigns that are blind, or where it goes by lot."""
-    return _veiled(person, topic.collection, CampaignCell.objects.filter(BLIND, topic=topic))
+def veiled_cell(person: User, topic: Topic, revision_id: int, passage_id: int) -> Veil:
+    """Over one cell of the topic: it is under the veil, or nothing is."""
+    cells = CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
+    return _veils(person, topic.collection, cells)[topic.pk]
 
 
-def is_blind(person: User, topic: Topic, revision_id: int, passage_id: int) -> bool:
-    """Whether this cell is one of these."""
-    return bool(_veiled(person, topic.collection, _of_cell(revision_id, passage_id).filter(BLIND)))
+def veiled_in(person: User, collection: Collection) -> Mapping[int, Veil]:
+    """Over every topic, by its id; nothing is hidden where there is none."""
+    cells = CampaignCell.objects.filter(campaign__collection=collection)
+    return _veils(person, collection, cells)
 
 
-def veil_mask(
-    person: User, topic: Topic, passages: Sequence[int], revisions: Sequence[int]
-) -> NDArray[np.bool_]:
-    """Shape (passages, revisions): which cells of a sheet are among them."""
+def veil_mask(hidden: Places, passages: Sequence[int], revisions: Sequence[int]) -> NDArray[np.bool_]:
+    """Shape (passages, revisions): which cells of a topic's sheet are hidden."""
     mask = np.zeros((len(passages), len(revisions)), dtype=np.bool_)
-    if hidden := veiled(person, topic):
-        row_of = {pk: row for row, pk in enumerate(passages)}
+    if hidden:
+        by_revision: dict[int, set[int]] = defaultdict(set)
+        for revision, passage in hidden:
+            by_revision[revision].add(passage)
         for column, revision in enumerate(revisions):
-            mask[[row_of[p] for r, p in hidden if r == revision and p in row_of], column] = True
+            mask[:, column] = [passage in by_revision[revision] for passage in passages]
     return mask
 
 
-def veiled_in(person: User, collection: Collection) -> Veiled:
-    """The same for all topics."""
-    return _veiled(person, collection, CampaignCell.objects.filter(campaign__collection=collection))
-
-
-def _of_cell(revision_id: int, passage_id: int) -> QuerySet[CampaignCell]:
-    return CampaignCell.objects.filter(revision=revision_id, passage=passage_id)
-
-
-def _veiled(person: User, collection: Collection, cells: QuerySet[CampaignCell]) -> Veiled:
+def _veils(person: User, collection: Collection, cells: QuerySet[CampaignCell]) -> dict[int, Veil]:
     rated = HumanGrade.objects.filter(
         by=person, revision=OuterRef("revision"), passage=OuterRef("passage"), is_withdrawn=False
     )
@@ -74,4 +71,9 @@ def _veiled(person: User, collection: Collection, cells: QuerySet[CampaignCell])
     if roles.role_of(person, collection) == Role.ASSESSOR:
         theirs |= Q(campaign__people=None, campaign__is_standing=False)
     rows = cells.filter(theirs, ~Exists(rated), campaign__closed_at=None)
-    return frozenset(rows.values_list("revision_id", "passage_id"))
+    found: dict[int, Veil] = defaultdict(Veil)
+    for topic, mode, *place in rows.values_list("topic_id", "campaign__mode", "revision_id", "passage_id"):
+        found[topic].people.add((place[0], place[1]))
+        if mode != Campaign.Mode.ASSISTED:
+            found[topic].graders.add((place[0], place[1]))
+    return found

@@ -17,7 +17,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.queue.veil import Veiled, blind_cells, veil_mask
+from rubricweb.review.queue.veil import Places, veil_mask, veiled
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
@@ -70,7 +70,7 @@ class Board:
     said: SaidByCell
     rater: Rater
     query: GridQuery
-    blind: Veiled = frozenset()
+    blind: Places
     """Cells whose grades the reader may not see yet; measures and labels count them nonetheless."""
 
     @property
@@ -123,7 +123,7 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
     collection = collection_pool(bank.collection)
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
     said = layers.said_in_topic(reader, topic)
-    asked = tuple(Asked(column.kind, column.uid, bool(column.text)) for column in items)
+    asked = tuple(Asked(one.kind, one.uid, one.revision_pk, bool(one.text)) for one in items)
     graded = graded_by_kind(collection, topic, rater)
     found = layers.layers(rater, collection.only(topic.pk), graded)
     words = layers.older_words(bank, topic)
@@ -139,11 +139,11 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
         older=layers.older_of(graded, asked, [words.get(one.pk, set()) - {one.uid} for one in items]),
         mine=layers.mine_of(said, [column.revision_pk for column in items], pool.passage_pks),
     )
-    hidden = veil_mask(reader, topic, pool.passage_pks, [column.revision_pk for column in items])
+    veil = veiled(reader, topic)
+    hidden = veil_mask(veil.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
-    blind = blind_cells(reader, topic) if hidden.any() else frozenset()
-    return Board(collection, pool, measured, sheet, said, rater, query, blind)
+    return Board(collection, pool, measured, sheet, said, rater, query, veil.graders)
 
 
 def _source(source: Source, found: Layers, asked: tuple[Asked, ...], passages: int) -> Ratings:

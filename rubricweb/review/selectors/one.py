@@ -16,7 +16,7 @@ from rubricweb.grades.humans.matrices import decided
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import open_counts
-from rubricweb.review.queue.veil import Veiled, is_blind, is_veiled
+from rubricweb.review.queue.veil import veiled_cell
 from rubricweb.review.selectors.choices import GridQuery
 from rubricweb.review.selectors.grid import Board, columns_of, graded_by_kind
 from rubricweb.review.selectors.layers import CheckedSheet, Said, confidences_of
@@ -36,17 +36,16 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     config = rater.by_kind.get(column.kind)
     grades = graded_by_kind(collection, topic, rater).get(column.kind)
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
-    place, blind = (column.revision_pk, passage), Veiled()
-    if is_veiled(reader, topic, *place):
-        events = events.filter(by=reader)
-        blind = Veiled({place}) if is_blind(reader, topic, *place) else blind
+    place = (column.revision_pk, passage)
+    veil = veiled_cell(reader, topic, *place)
+    events = events.filter(by=reader) if veil.people else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
     sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))
     mine = now.get(reader.pk)
     last = Said(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     said = {place: last} if last else {}
-    found = Board(collection, pool, (column,), sheet, said, rater, query, blind)
+    found = Board(collection, pool, (column,), sheet, said, rater, query, veil.graders)
     return found.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
 
 

@@ -29,6 +29,7 @@ class Asked:
 
     kind: ItemKind
     uid: str
+    revision_pk: int
     has_text: bool
 
 

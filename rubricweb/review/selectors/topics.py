@@ -151,8 +151,9 @@ def asked_by_topic(bank: Bank) -> dict[int, tuple[Asked, ...]]:
     """By topic id: the bank's active items, each wording of a kind once, without their texts."""
     rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
     found: dict[int, list[Asked]] = {}
-    for topic_id, kind, uid, has_text in rows.values_list("topic_id", "kind", "revision__uid", "has_text"):
-        found.setdefault(topic_id, []).append(Asked(ItemKind(kind), uid, bool(has_text)))
+    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
+    for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
+        found.setdefault(topic_id, []).append(Asked(ItemKind(kind), uid, revision, bool(has_text)))
     return {topic_id: tuple(asked) for topic_id, asked in found.items()}
 
 

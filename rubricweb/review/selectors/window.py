@@ -14,7 +14,7 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import OpenCounts
-from rubricweb.review.queue.veil import Veiled
+from rubricweb.review.queue.veil import Places
 from rubricweb.review.selectors.layers import CheckedSheet, Said, SaidByCell
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
@@ -127,7 +127,7 @@ class Window:
     flags: OpenCounts
     said: SaidByCell
     source: Source
-    blind: Veiled
+    blind: Places
     """Cells whose grades the reader may not see yet."""
 
     def row(self, row: int, number: int) -> Row:

@@ -10,7 +10,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.editor.what_if import WhatIf, retirements
 from rubricweb.grades.scoring import Measure
-from rubricweb.review.evidence import AskedItem, Look, TopicEvidence, evidence
+from rubricweb.review.evidence import AskedItem, Look, TopicEvidence
 from rubricweb.review.selectors.raters import Rater
 
 SHOWN_PASSAGES = 50
@@ -45,13 +45,11 @@ class FooledPassage:
     rating: int
 
 
-def suspects(
-    bank: Bank, rater: Rater, look: Look, *, topic_id: int | None = None, sort: str = "count"
-) -> list[Suspect]:
+def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -> list[Suspect]:
     """Worst first, in the order of the bank where equal."""
     found = [
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
-        for topic in evidence(bank, rater, look, topic_id)
+        for topic in topics
         for spurious in _spurious(topic, look)
         if spurious.count
     ]
@@ -75,9 +73,11 @@ def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> lis
     return [SuspectRow(suspect, topics[suspect.topic_id], changes.get(suspect.item.pk)) for suspect in page]
 
 
-def suspect(item: Item, rater: Rater, look: Look) -> tuple[Spurious | None, list[FooledPassage]]:
+def suspect(
+    item: Item, topics: Iterable[TopicEvidence], look: Look
+) -> tuple[Spurious | None, list[FooledPassage]]:
     """What is found of one item, and the first of its passages; None for a retired item."""
-    for topic in evidence(item.bank, rater, look, item.topic_id):
+    for topic in topics:
         for found in _spurious(topic, look):
             if topic.items[found.item].pk == item.pk:
                 return found, _passages(item.bank.collection, topic, found)

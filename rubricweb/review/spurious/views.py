@@ -19,6 +19,7 @@ from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.grades.editor.what_if import what_if
 from rubricweb.grades.scoring import Measure
+from rubricweb.review.evidence import evidence
 from rubricweb.review.selectors import raters
 from rubricweb.review.spurious import selectors
 from rubricweb.review.spurious.forms import SuspectsForm
@@ -33,11 +34,11 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
     form = SuspectsForm(request.GET)
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
-    found = selectors.suspects(
-        bank, rater, form.look, topic_id=form.topic_id, sort=form.value("sort", "count")
-    )
+    topics = evidence(bank, rater, form.look, request.user, form.topic_id)
+    found = selectors.suspects(topics, form.look, form.value("sort", "count"))
     page = Paginator(found, PAGE_ROWS).get_page(form.value("page", 1))
     context = _place(bank) | {"form": form, "rater": rater, "page": page}
+    context["hidden"] = sum(int(topic.hidden.sum()) for topic in topics)
     context["rows"] = selectors.rows(bank, page, rater, form.look)
     return page_or_part(request, "review/spurious/suspects.html", context, part="suspects")
 
@@ -55,7 +56,8 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
     rater = form.offer(raters(item.bank))
     form.offer_bank(item.bank, ())
     config = rater.by_kind.get(ItemKind(item.kind))
-    found, passages = selectors.suspect(item, rater, form.look)
+    topics = evidence(item.bank, rater, form.look, request.user, item.topic_id)
+    found, passages = selectors.suspect(item, topics, form.look)
     rewording = wording_form(item)
     rewording.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
     return _place(item.bank) | {
@@ -64,6 +66,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
         "look": form.look,
         "found": found,
         "passages": passages,
+        "hidden": sum(int(topic.hidden.sum()) for topic in topics),
         "what_if": what_if(item, config, Measure(min_grade=form.look.min_grade)) if config else None,
         "form": rewording,
     }

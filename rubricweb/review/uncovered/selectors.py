@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from grading.generation import nearest
 from grading.measures.diagnostics import uncovered_passages
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.review.evidence import Look, TopicEvidence, evidence
-from rubricweb.review.selectors.raters import Rater
+from rubricweb.review.evidence import Look, TopicEvidence
 from rubricweb.review.selectors.window import NO_RANK, ranks
 from rubricweb.review.uncovered.access import Desk
 
@@ -37,6 +38,8 @@ class Gaps:
     uncovered: tuple[Gap, ...]
     """Highest judgment first, and of equals what more runs retrieved."""
     ungraded: tuple[Gap, ...]
+    hidden: frozenset[tuple[int, int]]
+    """(topic, passage): whether these are uncovered the reader may not see yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,17 @@ class NearItem:
     score: float
 
 
-def gaps(bank: Bank, rater: Rater, look: Look, topic_id: int | None = None) -> Gaps:
+def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
     uncovered: list[Gap] = []
     ungraded: list[Gap] = []
-    for topic in evidence(bank, rater, look, topic_id):
+    hidden: set[tuple[int, int]] = set()
+    for topic in topics:
         found = uncovered_passages(topic.ratings, topic.relevance, min_grade=look.min_grade)
         uncovered += [_gap(topic, row) for row in found.uncovered]
         ungraded += [_gap(topic, row) for row in found.ungraded]
-    return Gaps(_worst_first(uncovered), _worst_first(ungraded))
+        pool = topic.pool
+        hidden |= {(pool.topic_id, pool.passage_pks[row]) for row in np.flatnonzero(topic.hidden)}
+    return Gaps(_worst_first(uncovered), _worst_first(ungraded), frozenset(hidden))
 
 
 def _gap(topic: TopicEvidence, row: int) -> Gap:
@@ -96,8 +102,9 @@ class Place:
     """Where a passage stands among the uncovered ones, and its neighbours there."""
 
     gap: Gap | None
-    """None where the passage is covered, or not relevant."""
+    """None where the passage is covered, not relevant, or hidden."""
     is_ungraded: bool
+    is_hidden: bool
     number: int
     count: int
     before: Gap | None
@@ -114,6 +121,7 @@ def place(found: Gaps, desk: Desk) -> Place:
     return Place(
         gap=listed[at] if at >= 0 else ungraded,
         is_ungraded=ungraded is not None,
+        is_hidden=mine in found.hidden,
         number=at + 1,
         count=len(listed),
         before=listed[at - 1] if at > 0 else None,

@@ -17,6 +17,7 @@ from rubricweb.banks.models import Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.review.evidence import evidence
 from rubricweb.review.looking import LookForm
 from rubricweb.review.selectors import raters
 from rubricweb.review.uncovered import access, selectors
@@ -32,7 +33,7 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
     form = LookForm(request.GET)
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
-    gaps = selectors.gaps(bank, rater, form.look, form.topic_id)
+    gaps = selectors.gaps(evidence(bank, rater, form.look, request.user, form.topic_id), form.look)
     page = Paginator(gaps.uncovered, PAGE_ROWS).get_page(form.value("page", 1))
     context = {
         "bank": bank,
@@ -44,6 +45,7 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
         "page": page,
         "rows": selectors.rows(bank, page),
         "ungraded": len(gaps.ungraded),
+        "hidden": len(gaps.hidden),
     }
     return page_or_part(request, "review/uncovered/uncovered.html", context, part="passages")
 
@@ -90,7 +92,8 @@ def _standing(request: HtmxRequest, desk: Desk) -> dict[str, object]:
     form.offer_bank(desk.bank, desk.bank.collection.topics.all())
 
     def place() -> selectors.Place:
-        return selectors.place(selectors.gaps(desk.bank, rater, form.look, form.topic_id), desk)
+        topics = evidence(desk.bank, rater, form.look, request.user, form.topic_id)
+        return selectors.place(selectors.gaps(topics, form.look), desk)
 
     return {"look": form.look, "place": place}
 

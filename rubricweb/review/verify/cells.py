@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.types import Ratings
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.humans import corrected, human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.review.queue.veil import veil_mask, veiled_in
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
@@ -34,8 +36,14 @@ class TopicCells:
     graded: Ratings
     people: Ratings
     checked: Mask
+    hidden: Mask
+    """The reader is to rate the cell blind: it is not theirs to check yet, though estimates count it."""
     keys: Keys
     """Random numbers that a cell always has: their order is a random order, decided before anybody looks."""
+
+    @property
+    def unchecked(self) -> Mask:
+        return np.asarray((self.graded >= 0) & ~self.checked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +61,17 @@ class BankCells:
         """Rated cells that people have seen to."""
         return sum(int((topic.checked & (topic.graded >= 0)).sum()) for topic in self.topics)
 
+    @property
+    def hidden(self) -> int:
+        """Rated cells that nobody has seen to, and that the reader may not see yet."""
+        return sum(int((topic.unchecked & topic.hidden).sum()) for topic in self.topics)
 
-def bank_cells(bank: Bank, rater: Rater) -> BankCells:
+
+def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
-    people = human_matrices(pool)
+    people, veils = human_matrices(pool), veiled_in(reader, bank.collection)
     found = []
     for topic_id, asked in asked_by_topic(bank).items():
         topic = pool.by_topic[topic_id]
@@ -68,7 +81,9 @@ def bank_cells(bank: Bank, rater: Rater) -> BankCells:
         passages = len(topic.doc_ids)
         ratings = ratings_of(mine, asked, passages)
         said, checked = people_of(layers, asked), checked_of(layers, asked, passages)
-        found.append(TopicCells(topic, asked, ratings, said, checked, _keys(topic, asked)))
+        blind = veils[topic_id].graders
+        hidden = veil_mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
+        found.append(TopicCells(topic, asked, ratings, said, checked, hidden, _keys(topic, asked)))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])))
 

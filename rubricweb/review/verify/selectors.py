@@ -73,7 +73,7 @@ Place = tuple[TopicCells, int, int, bool]
 
 
 def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[Candidate]:
-    """The next cell and some after it; the first is the one that the address names."""
+    """The next cell and some after it; the first is the one that the address names, unless it is hidden."""
     places = _named(bank, cells, query) if query.at else iter(())
     found = list(islice(_unique(places, _next(bank, rater, cells, query)), AHEAD + 1))
     items = _items(bank, found)
@@ -133,7 +133,8 @@ def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
         if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
             uids = [(one.kind, one.uid) for one in topic.asked]
             row, column = topic.pool.passage_pks.index(passage), uids.index((item.kind, item.revision.uid))
-            yield topic, row, column, False
+            if not topic.hidden[row, column]:
+                yield topic, row, column, False
 
 
 def _unique(*sources: Iterator[Place]) -> Iterator[Place]:
@@ -167,7 +168,7 @@ def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Ite
 
 
 def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
-    wanted = (topic.graded >= 0) & ~topic.checked
+    wanted = topic.unchecked & ~topic.hidden
     return np.asarray(wanted & (topic.graded == query.rating) if query.rating >= 0 else wanted)
 
 

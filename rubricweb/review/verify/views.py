@@ -69,7 +69,11 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
     bank = _bank(request, slug, bank_id)
     form = CheckForm(request.GET)
     rater = form.offer(selectors.raters(bank))
-    context = {"found": estimates(bank_cells(bank, rater)), "query": form.query(), "rater": rater}
+    context = {
+        "found": estimates(bank_cells(bank, rater, request.user)),
+        "query": form.query(),
+        "rater": rater,
+    }
     return page_or_part(request, "review/verify/estimates.html", _place(bank) | context, part="estimates")
 
 
@@ -112,12 +116,12 @@ def _answer(
     rater = form.offer(selectors.raters(bank))
     asked = form.query()
     query = replace(asked, at=at) if saving is not None else asked
-    cells = bank_cells(bank, rater)
+    cells = bank_cells(bank, rater, request.user)
     context = _place(bank) | {"form": form, "rater": rater, "query": query, "saving": saving}
     context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
     topic = checks.topic_of(cells, query)
     context |= {"lines": checks.lines(bank, cells, topic.pool.topic_id) if topic else [], "here": topic}
-    context |= {"found": estimates(cells), "kept": _kept(request)}
+    context |= {"found": estimates(cells), "hidden": cells.hidden, "kept": _kept(request)}
     response = page_or_part(request, PAGE, context, part="check")
     response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
     return response

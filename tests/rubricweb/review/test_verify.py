@@ -201,7 +201,7 @@ def test_estimates_by_hand(autumn, assessor):
         cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
         shown = Shown(autumn.config, rating)
         judge_grader(cell, verdict="right", by=assessor, seen=0, shown=shown)
-    found = estimates(bank_cells(autumn.bank, rater))
+    found = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (found.cells, found.checked, found.sampled) == (10, 10, 10)
     four = next(row for row in found.rows if row.rating == 4)
     # The grader covers d1 and d3 with question 1; people d1 and d2.
@@ -216,13 +216,13 @@ def test_estimates_by_hand(autumn, assessor):
 def test_worst_first_alone_gives_no_estimate(autumn, assessor):
     """Only what is at the beginning of the random order counts."""
     rater = raters(autumn.bank)[0]
-    cells = bank_cells(autumn.bank, rater).topics[0]
+    cells = bank_cells(autumn.bank, rater, assessor).topics[0]
     rows, columns = np.nonzero(cells.graded >= 0)
     last = np.argsort(cells.keys[rows, columns])[-1]
     item = next(item for item in autumn.items if item.revision.uid == cells.asked[columns[last]].uid)
     doc_id = cells.pool.doc_ids[rows[last]]
     rate_cell(Cell.of(item, autumn.passages[doc_id]), rating=3, by=assessor, seen=0)
-    found = estimates(bank_cells(autumn.bank, rater))
+    found = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (found.checked, found.sampled) == (1, 0)
     assert cells.asked[0].kind == ItemKind.QUESTION
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
+from rubricweb.corpus.models import Judgment
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.sayings import sayings
 from rubricweb.review.queue.actions import assign_cells, close_campaign, rate, saying_of
@@ -22,33 +23,37 @@ def places(campaign):
     return {(cell.revision_id, cell.passage_id) for cell in campaign.cells.all()}
 
 
+def veiled_from(person, collection):
+    return {place for veil in veiled_in(person, collection).values() for place in veil.people}
+
+
 def test_until_they_rated_assessors_are_veiled(campaign_of, assessor, second, collection):
     campaign = campaign_of(mode="blind", assessors=2)
-    assert veiled_in(assessor, collection) == places(campaign)
+    assert veiled_from(assessor, collection) == places(campaign)
     turn = rate_next(campaign, assessor)
-    assert veiled_in(assessor, collection) == places(campaign) - {
+    assert veiled_from(assessor, collection) == places(campaign) - {
         (turn.cell.revision_id, turn.cell.passage_id)
     }
-    assert veiled_in(second, collection) == places(campaign)
+    assert veiled_from(second, collection) == places(campaign)
     topic = collection.topics.first()
-    assert veiled(second, topic) == {
+    assert veiled(second, topic).people == {
         (cell.revision_id, cell.passage_id) for cell in campaign.cells.filter(topic=topic)
     }
 
 
 def test_developers_are_veiled_from_what_they_took_or_were_named_for(campaign_of, developer, collection):
     campaign = campaign_of(mode="blind")
-    assert veiled_in(developer, collection) == set()
+    assert veiled_from(developer, collection) == set()
     cell = take(campaign, developer, count=1)[0].cell
-    assert veiled_in(developer, collection) == {(cell.revision_id, cell.passage_id)}
+    assert veiled_from(developer, collection) == {(cell.revision_id, cell.passage_id)}
     named = campaign_of(people=[developer])
-    assert veiled_in(developer, collection) == places(named)
+    assert veiled_from(developer, collection) == places(named)
 
 
 def test_a_closed_campaign_and_one_of_others_veil_nothing(campaign_of, assessor, second, owner, collection):
     close_campaign(campaign_of(), by=owner)
     campaign_of(people=[second])
-    assert veiled_in(assessor, collection) == set()
+    assert veiled_from(assessor, collection) == set()
 
 
 def test_assigned_cells_are_veiled_from_that_person_only(
@@ -57,8 +62,8 @@ def test_assigned_cells_are_veiled_from_that_person_only(
     campaign = campaign_of(size=1)
     assign_cells(bank, [saying_of(cell) for cell in campaign.cells.all()], to=assessor, by=developer)
     close_campaign(campaign, by=owner)
-    assert veiled_in(assessor, bank.collection) == places(campaign)
-    assert veiled_in(second, bank.collection) == set()
+    assert veiled_from(assessor, bank.collection) == places(campaign)
+    assert veiled_from(second, bank.collection) == set()
 
 
 class TestGrid:
@@ -123,3 +128,82 @@ class TestGrid:
         sent = {"seen": 1, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
         answer = client.post(undoing, sent, headers={"HX-Request": "true"}).content.decode()
         assert self.grade_in(answer, cell) == "4", "what was seen is not unseen"
+
+
+class TestScreens:
+    """Screens of what graders say leave out what the reader is to rate blind, and say how much."""
+
+    @pytest.fixture
+    def cell(self, campaign_of):
+        """The only cell of a blind campaign; the grader says 4 of all twelve cells of the bank."""
+        return campaign_of(mode="blind", size=1).cells.get()
+
+    @pytest.fixture
+    def judged(self, bank):
+        """`judged(0)`: all passages, each in one topic's pool."""
+
+        def judge(relevance: int) -> None:
+            for topic in bank.collection.topics.all():
+                for pooled in topic.pool.select_related("passage"):
+                    doc_id = pooled.passage.doc_id
+                    Judgment.objects.create(topic=topic, doc_id=doc_id, relevance=relevance)
+            bank.collection.stamp += 1
+            bank.collection.save()
+
+        return judge
+
+    def told(self, client, address: str, **query):
+        """The page's context, and what it says is left out."""
+        page = client.get(address, query)
+        found = re.search(r"(\d+ \w+) (?:is|are) left out", page.content.decode())
+        return page.context, found and found[1]
+
+    def test_verify_grading(self, cell, bank, client_of, assessor, developer):
+        address = reverse("review:verify", args=[bank.collection.slug, bank.pk])
+        hidden = f"{cell.topic_id}-{cell.passage_id}-{cell.item_id}"
+        for query in ({"order": "random"}, {"order": "worst"}, {"at": hidden}):
+            query |= {"topic": cell.topic_id, "item": cell.item_id}
+            context, left_out = self.told(client_of(assessor), address, **query)
+            assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
+            assert left_out == "1 cell"
+            assert context["found"].cells == 12
+        context, left_out = self.told(client_of(developer), address, at=hidden)
+        assert (context["now"].at, left_out) == (hidden, None)
+        rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())
+        assert self.told(client_of(assessor), address)[1] is None
+
+    def test_spurious_items(self, cell, bank, judged, client_of, assessor, developer):
+        judged(0)
+        address = reverse("review:spurious", args=[bank.pk])
+        closer = reverse("review:suspect", args=[bank.pk, cell.item_id])
+        for person, count, said in ((developer, 3, None), (assessor, 2, "1 passage")):
+            context, left_out = self.told(client_of(person), address, topic=cell.topic_id)
+            assert [row.suspect.found.count for row in context["rows"]] == [count, count]
+            assert left_out == said
+            context, left_out = self.told(client_of(person), closer)
+            assert (cell.passage in [row.passage for row in context["passages"]]) == (said is None)
+            assert (len(context["passages"]), left_out) == (count, said)
+
+    def test_uncovered_passages(self, cell, bank, judged, client_of, assessor, developer):
+        judged(3)
+        address = reverse("review:uncovered", args=[bank.pk])
+        desk = reverse("review:uncovered-passage", args=[bank.pk, cell.topic_id, cell.passage_id])
+        for person, count, said in ((developer, 6, None), (assessor, 5, "1 passage")):
+            context, left_out = self.told(client_of(person), address, min_grade=5)
+            assert (context["page"].paginator.count, left_out) == (count, said)
+            html = client_of(person).get(desk, {"min_grade": 5}).content.decode()
+            assert ("whether it is covered shows once" in html) == (person == assessor)
+
+    def test_by_people_passages_of_assisted_campaigns_too(
+        self, bank, campaign_of, second, client_of, assessor
+    ):
+        """Otherwise the list would say what others rated."""
+        cell = rate_next(campaign_of(assessors=2, size=1), second, 0).cell
+        address = reverse("review:spurious", args=[bank.pk])
+        context, left_out = self.told(client_of(second), address, source="people")
+        assert [row.suspect.found.count for row in context["rows"]] == [1, 1]
+        assert left_out is None
+        context, left_out = self.told(client_of(assessor), address, source="people")
+        assert (list(context["rows"]), left_out) == ([], "1 passage")
+        assert self.told(client_of(assessor), address, source="judgments")[1] is None
+        assert cell.campaign.mode == "assisted"
