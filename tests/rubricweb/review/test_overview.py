@@ -1,5 +1,7 @@
 """Where review starts: what waits for each person, and the way to every screen."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -29,11 +31,22 @@ def test_it_says_what_waits_and_leads_to_every_screen(bank, assessor, developer,
     )
 
     page = client_of(assessor).get(ADDRESS).content.decode()
-    for words in ("1 cell</a> on which assessors differ", "1 that they rated the same", "1 open flag"):
+    for words in ("1 cell on which assessors differ", "1 that they rated the same", "1 open flag"):
         assert words in page
     assert f'href="/review/autumn/banks/{bank.pk}/verify/"' in page
     for place in ("spurious/", "uncovered/"):
         assert f'href="/review/banks/{bank.pk}/{place}"' in page
+
+
+@pytest.mark.usefixtures("bank")
+def test_it_links_nothing_that_a_role_may_not_open(assessor, developer, viewer, client_of):
+    deciding = [f"/review/autumn/{name}/" for name in ("adjudication", "agreement")]
+    for person, may_open in ((developer, True), (assessor, False), (viewer, False)):
+        client = client_of(person)
+        page = client.get(ADDRESS).content.decode()
+        assert [f'href="{address}"' in page for address in deciding] == [may_open] * 2
+        linked = set(re.findall(r'href="(/review/[^"?#]+)"', page))
+        assert {address: client.get(address).status_code for address in linked} == dict.fromkeys(linked, 200)
 
 
 def test_an_empty_collection_says_so(viewer, client_of):
