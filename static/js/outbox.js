@@ -33,6 +33,7 @@ function put(next, before = "") {
 }
 
 function advance(before) {
+  history.replaceState(null, "", byId("queue").dataset.address); // it may have been that of one cell, which is behind now
   put(byId("queue-ahead").content.firstElementChild ?? byId("queue-waiting").content.firstElementChild.cloneNode(true), before);
 }
 

@@ -228,11 +228,12 @@ def test_undo_goes_back_to_the_cell(people, campaign_of):
     page.keyboard.press("ArrowLeft")
     page.wait_for_url("**/cells/*/")
     expect_cell(page, campaign, 1)
-    expect(page.get_by_role("button", name="5, answers it fully")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="5, fully")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("4")
     expect_cell(page, campaign, 2)
     expect_saved(page)
     assert rated(campaign) == [(1, 4)]
+    assert page.url.endswith(f"/queue/{campaign.pk}/")
 
 
 def test_blind_then_reveal_then_a_change_of_mind(people, campaign_of):
@@ -310,10 +311,10 @@ def test_without_javascript(people, campaign_of, client_of):
     campaign = campaign_of("blind", size=2)
     page = people.sign_in("assessor", java_script_enabled=False)
     open_queue(page, campaign)
-    page.get_by_role("button", name="3, answers a part").click()
+    page.get_by_role("button", name="3, in part").click()
     expect(page.locator(SHOWN)).to_contain_text("by the grader")
     page.get_by_role("link", name="Keep 3, and go on").click()
-    page.get_by_role("button", name="0, does not answer it").click()
+    page.get_by_role("button", name="0, not at all").click()
     page.get_by_role("button", name="Undo").click()
     expect_cell(page, campaign, 2)
     assert rated(campaign) == [(1, 3)]

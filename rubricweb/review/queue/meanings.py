@@ -9,12 +9,12 @@ Meanings = tuple[tuple[int, str], ...]
 """(rating, what it means), the highest first."""
 
 OF_WHOLE_SCALE: Meanings = (
-    (5, "answers it fully"),
-    (4, "answers it, with small gaps"),
-    (3, "answers a part"),
+    (5, "fully"),
+    (4, "with small gaps"),
+    (3, "in part"),
     (2, "touches on it"),
     (1, "hardly has to do with it"),
-    (0, "does not answer it"),
+    (0, "not at all"),
 )
 
 
