@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,6 +39,8 @@ class Sheet:
     comments: tuple[str, ...] = ()
     """What the numbers stand on."""
     n_notes: int = 0
+    legend: tuple[tuple[Mark, str], ...] = ()
+    """What each mark says; a file without marks leaves it out."""
 
     def is_number(self, column: int) -> bool:
         return self.n_labels <= column < len(self.columns) - self.n_notes
@@ -66,6 +68,8 @@ _TEX = {
     "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
     "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
 }
+_SIGNS = {Mark.BEST: "*", Mark.TIED: "+", Mark.NONE: ""}
+_STYLES = {Mark.BEST: "bold italic", Mark.TIED: "bold"}
 _MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.NONE: "%s"}
 
 
@@ -102,8 +106,7 @@ def text_lines(sheet: Sheet) -> list[str]:
     >>> text_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
     ['T', '', 'run       S', 'bm25  0.500', 'ql    0.250']
     """
-    signs = {Mark.BEST: "*", Mark.TIED: "+", Mark.NONE: ""}
-    body = [[_plain(cell.text) + signs[cell.mark] for cell in cells] for cells in sheet.rows]
+    body = [[_plain(cell.text) + _SIGNS[cell.mark] for cell in cells] for cells in sheet.rows]
     lines = [[_plain(name) for name in sheet.columns], *body]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
@@ -113,7 +116,8 @@ def text_lines(sheet: Sheet) -> list[str]:
         ).rstrip()
         for line in lines
     ]
-    return [*(_plain(line) for line in (sheet.title, *sheet.comments) if line), "", *padded]
+    said = (sheet.title, *sheet.comments, _legend(sheet, _SIGNS))
+    return [*(_plain(line) for line in said if line), "", *padded]
 
 
 def tex_lines(sheet: Sheet) -> list[str]:
@@ -123,7 +127,7 @@ def tex_lines(sheet: Sheet) -> list[str]:
     ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
     """
     align = "".join("r" if sheet.is_number(place) else "l" for place in range(len(sheet.columns)))
-    said = [f"% {_plain(line)}" for line in (sheet.title, *sheet.comments) if line]
+    said = [f"% {_plain(line)}" for line in (sheet.title, *sheet.comments, _legend(sheet, _STYLES)) if line]
     body = [_tex_row(_MARKED[cell.mark] % tex(cell.text) for cell in cells) for cells in sheet.rows]
     return [
         *said,
@@ -141,6 +145,10 @@ def tex_lines(sheet: Sheet) -> list[str]:
 def tex(text: str) -> str:
     """Text with LaTeX's own characters escaped."""
     return "".join(_TEX.get(character, character) for character in _plain(text))
+
+
+def _legend(sheet: Sheet, words: Mapping[Mark, str]) -> str:
+    return ", ".join(f"{words[mark]}: {said}" for mark, said in sheet.legend)
 
 
 def _tex_row(cells: Iterable[str]) -> str:

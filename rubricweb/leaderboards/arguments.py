@@ -101,7 +101,9 @@ def _labelled(options: Options, config: GraderConfig) -> Measure:
 def add_board_arguments(parser: ArgumentParser) -> None:
     """What a board depends on besides its labels; the same words as in its address."""
     parser.add_argument("--cutoff", type=int, default=20, help="passages that measures of items look at (20)")
-    parser.add_argument("--columns", default="", metavar="M,M", help="further measures; rag24 for that set")
+    parser.add_argument(
+        "--columns", default="", metavar="M,M", help="further measures; rag24 is a set of them"
+    )
     parser.add_argument(
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
     )
@@ -124,8 +126,7 @@ def board_spec_of(options: Options) -> BoardSpec:
         facet=options["subtopic"],
         test=choices.one_of(PairedTest, options["test"], "test"),
     )
-    further = ",".join(columns.RAG24) if options["columns"] == "rag24" else options["columns"]
-    return columns.with_columns(choices.scope_chosen(found), further)
+    return columns.with_columns(choices.scope_chosen(found), options["columns"])
 
 
 def collection_named(slug: str) -> Collection:

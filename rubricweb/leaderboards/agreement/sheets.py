@@ -44,8 +44,9 @@ def graded(found: Agreement) -> Sheet:
         where = Cell("\N{EN DASH}" if boxed is None else str(found.judgments[boxed]))
         lines.append((Cell(str(label)), *cells, Cell(f"{int(counts[place].sum()):,}"), kappa, where))
     columns = ("Label", *(f"judged {value}" for value in found.judgments), "Total", KAPPA, "of judgment")
-    said = "bold: most frequent label of a judgment; kappa: of the label with the judgment that it fits best"
-    return Sheet(found.labeller.label, columns, tuple(lines), 1, (*_stated(found.labeller), said))
+    said = *_stated(found.labeller), "kappa: of the label with the judgment that it fits best"
+    legend = ((Mark.TIED, "most frequent label of a judgment"),)
+    return Sheet(found.labeller.label, columns, tuple(lines), 1, said, legend=legend)
 
 
 def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> Sheet:
@@ -85,7 +86,7 @@ def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> 
         *(f"\N{GREATER-THAN OR EQUAL TO} {grade}" for grade in range(1, MAX_RATING + 1)),
     )
     title = f"{KAPPA} by threshold and items needed: {labeller.label}"
-    return Sheet(title, columns, tuple(lines), 1, _stated(labeller))
+    return Sheet(title, columns, tuple(lines), 1, _stated(labeller), legend=((Mark.BEST, "the highest"),))
 
 
 def graders(pairs: Sequence[Between]) -> Sheet:

@@ -28,6 +28,8 @@ NUGGET_SET = (
     "nuggets_all",
     "nuggets_weighted",
 )
+SETS = {"rag24": RAG24}
+"""Names that stand for several columns."""
 JUDGMENTS = "judgments"
 _ALIAS = re.compile(r"(cover|qrels)-([1-5]|ndcg)")
 _TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
@@ -40,8 +42,9 @@ _NAMES = {
 
 
 def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
-    """The board with further columns, from names between commas. Raises BoardError."""
-    tokens = list(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
+    """The board with further columns, from names between commas; `rag24` is a set. Raises BoardError."""
+    named = [word.strip() for word in words.split(",") if word.strip()]
+    tokens = list(dict.fromkeys(token for name in named for token in SETS.get(name, (name,))))
     if len(tokens) > MAX_COLUMNS:
         raise BoardError("columns", f"{len(tokens)} columns, expected at most {MAX_COLUMNS}")
     return replace(spec, columns=tuple(_column(token, spec) for token in tokens))

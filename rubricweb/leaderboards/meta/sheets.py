@@ -37,10 +37,12 @@ def comparison(rows: Sequence[MetaRow], wanted: Wanted, against: str, shown: Seq
     said = (
         f"Correlation of the order of runs with {against}{top}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
-        f"bold italic: best of a column, bold: at most {wanted.within:g} below it; wins: how often either",
+        "wins: in how many columns best, or as good",
+        _void(rows),
         f"RubricWeb {__version__}",
     )
-    return Sheet(said[0], (*LABELS, *heads, "Wins"), tuple(lines), len(LABELS), said[1:])
+    legend = (Mark.BEST, "best of a column"), (Mark.TIED, f"at most {wanted.within:g} below it")
+    return Sheet(said[0], (*LABELS, *heads, "Wins"), tuple(lines), len(LABELS), said[1:], legend=legend)
 
 
 def detail(rows: Sequence[DetailRow], measure: str, wanted: Wanted) -> Sheet:
@@ -95,6 +97,13 @@ def void_reasons(rows: Iterable[MetaRow]) -> list[str]:
 
 def span(spread: Interval) -> str:
     return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
+
+
+def _void(rows: Sequence[MetaRow]) -> str:
+    """What a dash in the table says; nothing where there is none."""
+    has_meaning = all(cell.by for row in rows for cell in row.found)
+    reasons = void_reasons(rows) + ([] if has_meaning else [NO_MEANING])
+    return f"a dash is void: {'; '.join(reasons)}" if reasons else ""
 
 
 def _column(found: Sequence[Found], coefficient: Coefficient, within: float) -> list[Cell]:

@@ -12,6 +12,7 @@ SHEET = Sheet(
     ),
     n_labels=2,
     comments=("within 0.05",),
+    legend=((Mark.BEST, "the best"), (Mark.TIED, "as good")),
 )
 
 
@@ -28,21 +29,22 @@ def test_tsv_keeps_its_columns():
 
 def test_text_stands_in_columns_with_signs_for_marks():
     lines = text_lines(SHEET)
-    assert lines[:3] == ["Correlation with NDCG@10", "within 0.05", ""]
-    assert [line.split("  ")[-1].strip() for line in lines[3:]] == ["S", "0.974*", "0.940+", "\N{EN DASH}"]
-    assert len({len(line) for line in lines[3:]}) == 1, "numbers end in one column"
+    assert lines[:4] == ["Correlation with NDCG@10", "within 0.05", "*: the best, +: as good", ""]
+    assert [line.split("  ")[-1].strip() for line in lines[4:]] == ["S", "0.974*", "0.940+", "\N{EN DASH}"]
+    assert len({len(line) for line in lines[4:]}) == 1, "numbers end in one column"
 
 
 def test_latex_escapes_and_marks():
     lines = tex_lines(SHEET)
-    assert lines[:4] == [
+    assert lines[:5] == [
         "% Correlation with NDCG@10",
         "% within 0.05",
+        "% bold italic: the best, bold: as good",
         "% needs \\usepackage{booktabs}",
         "\\begin{tabular}{llr}",
     ]
-    assert lines[5] == r"Evaluation & $\geq$ & S \\"
-    assert lines[7:10] == [
+    assert lines[6] == r"Evaluation & $\geq$ & S \\"
+    assert lines[8:11] == [
         r"a\_b \& c & 4 & \textbf{\textit{0.974}} \\",
         r"50\% \{x\}\textbackslash{}y & 5 & \textbf{0.940} \\",
         r"tab here & 1 & -- \\",

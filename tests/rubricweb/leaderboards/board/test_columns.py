@@ -118,8 +118,14 @@ def test_a_column_by_another_grader_of_the_same_items(made):
     assert found["lacks"] == found["stray"] == (0,)
 
 
+def test_the_rag24_set_may_stand_among_others(made):
+    found = spec_of(made, "map,rag24,cover-4").columns
+
+    assert [column.token for column in found] == ["map", *columns.RAG24]
+
+
 def test_the_rag24_set_has_seven_measures_at_20(made):
-    found = spec_of(made, ",".join(columns.RAG24)).columns
+    found = spec_of(made, "rag24").columns
 
     assert [(c.measure.name, c.measure.min_grade, c.measure.cutoff) for c in found] == [
         ("rubric_cover", 1, 20),

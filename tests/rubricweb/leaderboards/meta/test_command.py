@@ -41,6 +41,14 @@ def test_tables_for_papers(made, official):
     assert r"\begin{tabular}{lllrrrrrrrrrrrrr}" in tex
 
 
+@pytest.mark.parametrize("kind", ["table", "tsv", "tex"])
+def test_tables_say_why_a_dash_is_void(made, official, kind):
+    options = "--official", official, "--measure", "P_2", "--format", kind
+
+    assert "a dash is void: fewer than 3 runs in both\n" in run(*options, "--top", "2")
+    assert "void" not in run(*options)
+
+
 def test_default_is_what_the_collection_holds(made):
     judge(made)
     (found,) = json.loads(run("--min-relevant-judgment", "3"))
