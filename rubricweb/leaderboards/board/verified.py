@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 from grading.measures.prediction_powered import Estimate, prediction_powered
 from grading.measures.rubric_cover import deciding_rows
 from grading.types import MIN_RATING, MISSING
+from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
-from rubricweb.leaderboards.board.tables import Basis
+from rubricweb.leaderboards.board.items import Asked
+from rubricweb.leaderboards.board.tables import Basis, answered, parts
+from rubricweb.leaderboards.board.types import BoardSpec
+
+Floats = NDArray[np.float64]
+Seen = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ def verified(base: Basis, k: int) -> Verified:
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
     unknown: NDArray[np.float64] = np.full(len(all_cells), np.nan)
     shares = np.divide(seen, all_cells, out=unknown, where=all_cells > 0)
-    if not cells or not base.spec.measure.is_cover:
+    if not cells or not base.spec.measure.is_cover or base.spec.measure.is_workbench:
         return Verified(cells, of, shares, (None,) * runs)
     return Verified(cells, of, shares, *_estimates(base, checked))
 
@@ -58,34 +64,57 @@ def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int6
 def _estimates(base: Basis, checked: dict[int, CheckedGrades]) -> tuple[tuple[Estimate | None, ...], int]:
     """Rubric-Cover had people rated, for each item, the passage that the grader rates best of the first k.
 
-    That cell decides whether the grader counts the item, so that the mean over these cells is the score.
+    That cell decides whether the grader counts the item, so that the score is the sum over these cells, each
+    with what covering its item adds. Where a run has no such cell, for want of the topic or of passages of
+    the pool, there is nothing to verify: the item adds 0, for certain.
     """
     graded = matrices(base.spec.config, base.pool)
     measure = base.spec.measure
+    units = [(topic, asked) for topic, asked in base.units() if asked.uids]
     found = [
         best_cells(
             graded[topic.topic_id], checked[topic.topic_id], asked.uids, measure.depth, measure.min_grade
         )
-        for topic, asked in base.units()
-        if asked.uids
+        for topic, asked in units
     ]
-    units = sum(cells.shape[2] for cells in found)
-    # Each topic weighs the same in the mean, however many items it has.
-    worth = [np.array([[units / (len(found) * cells.shape[2])]]) for cells in found]
-    said = np.concatenate([cells[0] * w for cells, w in zip(found, worth, strict=True)], axis=1)
-    seen = np.concatenate([cells[1] > 0 for cells in found], axis=1)
-    truth = np.concatenate([cells[2] * w for cells, w in zip(found, worth, strict=True)], axis=1)
-    estimates = tuple(prediction_powered(said[run], seen[run], truth[run]) for run in range(len(said)))
+    said, is_seen, truth, has_cell = np.concatenate(found, axis=2)
+    adds = has_cell * _shares(base, [topic for topic, _ in units]).repeat(
+        [one.shape[2] for one in found], axis=1
+    )
+    adds *= np.concatenate([_worth(asked, base.spec) for _, asked in units])
+    seen = (is_seen > 0) & (adds > 0)
+    estimates = tuple(_estimate(said[run], seen[run], truth[run], adds[run]) for run in range(len(said)))
     return estimates, int(seen.sum(axis=1).max(initial=0))
+
+
+def _estimate(said: Floats, seen: Seen, truth: Floats, adds: Floats) -> Estimate | None:
+    """Of a sum over the cells that add to it: their number times their mean."""
+    cells = adds > 0
+    worth = adds[cells] * cells.sum()
+    return prediction_powered(said[cells] * worth, seen[cells], truth[cells] * worth)
+
+
+def _shares(base: Basis, topics: list[TopicPool]) -> Floats:
+    """Shape (runs, units): of each in the run's mean; 0 for a topic that is left out of it."""
+    has_ranking = answered(topics)
+    counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+
+
+def _worth(asked: Asked, spec: BoardSpec) -> Floats:
+    """Shape (items,): what covering each adds to the score of the topic, or subtopic, that is averaged."""
+    averaged = parts(asked, spec)
+    shares = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}
+    return np.array([shares[uid] for uid in asked.uids])
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def best_cells(
     graded: TopicGrades, checked: CheckedGrades, uids: Uids, k: int, min_grade: int
 ) -> NDArray[np.float64]:
-    """Shape (3, runs, items): whether the best cell of each item reaches the grade, whether people saw to
-    it by a random draw, and whether it does by what they say. A verdict without a rating turns the grader's
-    answer around.
+    """Shape (4, runs, items): whether the best cell of each item reaches the grade, whether people saw to
+    it by a random draw, whether it does by what they say, and whether there is such a cell. A verdict without
+    a rating turns the grader's answer around.
     """
     best = deciding_rows(graded.matrix.columns(uids).ratings, graded.pool.ranked_rows, cutoff=k)
     columns = np.arange(len(uids))
@@ -98,4 +127,4 @@ def best_cells(
     seen = checked.drawn_in(uids)
     is_seen = np.concatenate([seen, np.zeros((1, len(uids)), dtype=np.bool_)])[best, columns]
     truth = np.where(said >= MIN_RATING, said >= min_grade, ~reaches)
-    return np.array([reaches, is_seen, truth & is_seen], dtype=np.float64)
+    return np.array([reaches, is_seen, truth & is_seen, best >= 0], dtype=np.float64)

@@ -10,7 +10,6 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
-from rubricweb.corpus.models import Ranking
 from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
@@ -173,31 +172,83 @@ def test_too_few_verified_cells_make_no_estimate(made, spec, assessor):
     assert {row.estimate for row in selectors.board(spec).rows} == {None}
 
 
-@pytest.mark.parametrize("is_random", [True, False])
-def test_verified_cells_make_an_estimate(collection, assessor, is_random):
-    """One run, 20 topics of 2 items, whose best cells the grader rates 5; people find a quarter wrong."""
-    bank = factories.gradable(collection, topics=20, passages=2, items=2)
-    config, run = factories.lexical_config(), factories.RunFactory(collection=collection)
-    for number, item in enumerate(bank.items.order_by("pk")):
-        passage = item.topic.pool.first().passage
-        factories.grade(config, item, passage, 5)
-        if not Ranking.objects.filter(run=run, topic=item.topic).exists():
-            factories.RankingFactory(run=run, topic=item.topic, doc_ids=[passage.doc_id])
-        cell, shown = Cell.of(item, passage), Shown(config, 5)
-        if number % 4 == 0:
-            verdict = HumanGrade.Verdict.WRONG
-            judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown, is_random=is_random)
-        else:
-            rate_cell(cell, rating=4, by=assessor, seen=0, is_random=is_random)
-    (row,) = selectors.board(BoardSpec(collection, config, bank, QUESTIONS, Measure())).rows
+@pytest.fixture
+def verified(collection, assessor):
+    """20 topics of 2 items: `whole` has all of them, `part` has 16. The grader rates the best cells 5.
 
-    assert (row.score, row.verified) == (1, 1)
-    if not is_random:
-        assert row.estimate is None
-        return
-    assert row.estimate.value == pytest.approx(0.75)
-    assert 0.1 < row.estimate.half_width < 0.2
-    assert (row.estimate.verified, row.estimate.cells) == (40, 40)
+    The call has people find the first item of every second topic wrong, of all cells.
+    """
+    bank = factories.gradable(collection, topics=20, passages=2, items=2)
+    config = factories.lexical_config()
+    whole, part = (factories.RunFactory(collection=collection, run_tag=tag) for tag in ("whole", "part"))
+    for number, topic in enumerate(collection.topics.order_by("pk")):
+        ids = [topic.pool.first().passage.doc_id]
+        for run in (whole, part) if number < 16 else (whole,):
+            factories.RankingFactory(run=run, topic=topic, doc_ids=ids)
+
+    def see(*, is_random=True):
+        for number, item in enumerate(bank.items.order_by("topic", "pk")):
+            passage = item.topic.pool.first().passage
+            factories.grade(config, item, passage, 5)
+            cell, shown = Cell.of(item, passage), Shown(config, 5)
+            if number % 4 == 0:
+                verdict = HumanGrade.Verdict.WRONG
+                judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown, is_random=is_random)
+            else:
+                rate_cell(cell, rating=4, by=assessor, seen=0, is_random=is_random)
+        return BoardSpec(collection, config, bank, QUESTIONS, Measure())
+
+    return see
+
+
+def estimates(spec):
+    return {row.run_tag: row.estimate for row in selectors.board(spec).rows}
+
+
+def test_verified_cells_make_an_estimate(verified):
+    spec = verified()
+    found = estimates(spec)["whole"]
+
+    assert scores(spec) == {"whole": 1, "part": 0.8}
+    assert found.value == pytest.approx(0.75)
+    assert 0.1 < found.half_width < 0.2
+    assert (found.verified, found.cells) == (40, 40)
+
+
+def test_cells_that_were_not_drawn_make_no_estimate(verified):
+    assert estimates(verified(is_random=False)) == {"whole": None, "part": None}
+
+
+@pytest.mark.parametrize(("missing", "expected"), [(Missing.ZERO, 0.75 * 0.8), (Missing.SKIP, 0.75)])
+def test_an_estimate_needs_nobody_to_verify_what_a_run_lacks(verified, missing, expected):
+    """Of the cells of `part` people saw all 32, and agree with 24."""
+    found = estimates(replace(verified(), missing=missing))["part"]
+
+    assert found.value == pytest.approx(expected)
+    assert (found.verified, found.cells) == (32, 32)
+
+
+def test_an_estimate_weighs_subtopics_as_the_score_does(verified):
+    """One topic has a third item, with a rating that people agree with, in a subtopic of its own."""
+    spec = verified()
+    topic = spec.collection.topics.order_by("pk").first()
+    more = factories.ItemFactory(bank=spec.bank, topic=topic, facet_id="more")
+    passage = topic.pool.first().passage
+    factories.grade(spec.config, more, passage, 5)
+    by = HumanGrade.objects.first().by
+    rate_cell(Cell.of(more, passage), rating=5, by=by, seen=0, is_random=True)
+
+    by_items = estimates(spec)["whole"].value
+    by_subtopics = estimates(replace(spec, by_subtopic=True))["whole"].value
+    assert by_items == pytest.approx((9 / 2 + 2 / 3 + 10) / 20)
+    assert by_subtopics == pytest.approx((9 / 2 + 3 / 4 + 10) / 20)
+
+
+def test_no_estimate_is_made_of_the_workbench_s_denominators(verified):
+    spec = verified()
+    measure = replace(spec.measure, definition=Definition.WORKBENCH)
+
+    assert estimates(replace(spec, measure=measure)) == {"whole": None, "part": None}
 
 
 @pytest.mark.parametrize("test", list(PairedTest))
