@@ -39,7 +39,7 @@ def test_two_back_ends_of_the_same_names_need_the_back_end(made):
         choices.grader_named(made.collection, **names)
     assert choices.grader_named(made.collection, **names, backend="imported") == twin
     assert choices.grader_named(made.collection, **names, pk=twin.pk) == twin
-    with pytest.raises(BoardError, match="has no grades by .* with id 0"):
+    with pytest.raises(BoardError, match=r"has no grades by .* with id 0"):
         choices.grader_named(made.collection, **names, pk=0)
 
 
