@@ -18,7 +18,7 @@ from rubricweb.corpus.actions import CollectionSettings
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import asked_prompts, named, own_prompts, unextracted
 
-_EXTRACT_FIRST = "{} asks about extracted answers: tick a prompt that extracts them too."
+_EXTRACT_FIRST = "{} asks about extracted answers: tick a prompt that extracts them, or choose others below."
 
 
 def _backends() -> list[tuple[str, str]]:

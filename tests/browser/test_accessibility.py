@@ -33,6 +33,7 @@ def test_pages(inspector, places):
         "exports": places.of_collection("exports:exports"),
         "settings": places.of_collection("corpus:settings"),
         "prompts": places.of_collection("grades:prompts"),
+        "answers to verify": places.of_collection("grades:answers"),
         "write a prompt": places.of_collection("grades:prompt-write") + "?like=UmbrelaStyle",
         "patterns": reverse("core:patterns"),
         "keys": reverse("accounts:keys"),
