@@ -84,8 +84,9 @@ def following(
     for config in configs:
         source = source_of(config)
         extracting = [job for job in jobs if job.config == source]
-        topics = Topic.objects.filter(pk__in=[gap.topic_id for gap in _cells_of(extracting)])
-        for asked in left_to_start(collection, asked_cells(collection, [config], topics=topics)):
+        if extracting:
+            topics = Topic.objects.filter(pk__in=[gap.topic_id for gap in _cells_of(extracting)])
+            (asked,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
             yield from _shared_out(asked, extracting)
 
 
