@@ -13,22 +13,28 @@ from rubricweb.core.forms import offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.forms import GraderField
+from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, GraderField
 from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
 
 WAS = "was_"
 SAME = "the same"
 NOW = "now"
-"""A version in the address: the bank as it is now."""
+USUAL = {"version": NOW, "source": str(Source.GRADER), "definition": str(Definition.PAPERS)}
+"""What the board before is told by where the board after would say nothing."""
+
+
+def _was(name: str, offered: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return ("", SAME), *((value or USUAL[name], label) for value, label in offered)
 
 
 class MovedForm(BehindForm):
     """A form that passes holds `spec`, the board after, and `before`."""
 
-    shown = (*SHOWN, "version", "source")
-    further = ("units", "topic", "facet", "missing", "definition")
+    shown = (*SHOWN, *USUAL)
+    further = ("units", "topic", "facet", "missing")
     """Both boards have these alike."""
     was_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
     was_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")
@@ -42,15 +48,9 @@ class MovedForm(BehindForm):
         min_value=1, max_value=choices.MAX_CUTOFF, required=False, label="Items: first k"
     )
     was_version = forms.ChoiceField(required=False, label="Version")
-    was_source = forms.ChoiceField(
-        choices=(
-            ("", SAME),
-            (Source.GRADER, "the grader"),
-            (Source.CORRECTED, "the grader, corrected by people"),
-            (Source.HUMANS, "people only"),
-        ),
-        required=False,
-        label="Ratings by",
+    was_source = forms.ChoiceField(choices=_was("source", SOURCES), required=False, label="Ratings by")
+    was_definition = forms.ChoiceField(
+        choices=_was("definition", DEFINITIONS), required=False, label="Definition"
     )
 
     before: BoardSpec
@@ -92,7 +92,7 @@ class MovedForm(BehindForm):
         told = {name: self.sent[f"{WAS}{name}"] for name in self.shown if self.sent.get(f"{WAS}{name}")}
         if "bank" in told:
             sent.pop("version", None)  # a version belongs to its bank
-        if told.get("version") == NOW:
-            sent.pop("version", None)
-            del told["version"]
+        for name in [name for name in told if told[name] == USUAL.get(name)]:
+            sent.pop(name, None)
+            del told[name]
         return {**sent, **told}

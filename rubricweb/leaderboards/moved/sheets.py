@@ -51,12 +51,16 @@ def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet
     heads = ("Item", "Topic") if is_items else ("Topic",)
     columns = (*heads, "Change", "Adds to the score", "Cells" if is_items else "Passages labelled otherwise")
     title = f"Why {run_tag} differs"
-    said = "a number before and after the arrow is the rating (of passages: the label); a dash is none"
+    said = (
+        "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "
+        "the same on both boards, and counts on one"
+    )
     return Sheet(title, columns, tuple(lines), len(heads) + 1, (said,), n_notes=1)
 
 
 def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:
-    said = (str(value) if value >= 0 else "\N{EN DASH}" for value in (cell.before, cell.after))
+    values = dict.fromkeys((cell.before, cell.after))
+    said = (str(value) if value >= 0 else "\N{EN DASH}" for value in values)
     text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(said)
     if bank is None or cell.passage_id is None or row.item_id is None:
         return text, ""

@@ -68,7 +68,12 @@ def _differences(before: BoardSpec, after: BoardSpec) -> list[tuple[str, str, st
         ("bank", str(before.bank or "labels"), str(after.bank or "labels")),
         ("version", str(before.version or "as of now"), str(after.version or "as of now")),
         ("ratings by", before.source.value, after.source.value),
+        ("definition", _definition(before), _definition(after)),
         ("measure", stating.measure_name(before), stating.measure_name(after)),
         ("grade at least", str(before.measure.min_grade), str(after.measure.min_grade)),
     ]
     return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+def _definition(spec: BoardSpec) -> str:
+    return stating.DEFINITIONS[spec.measure.definition]

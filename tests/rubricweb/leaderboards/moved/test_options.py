@@ -11,7 +11,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
 
@@ -53,6 +53,16 @@ def test_two_thresholds_and_two_sources(rich, name, definition, options):
     check(stricter, spec)
     n_parts = [check(before, spec) for before in others]
     assert all(n_parts) or name == "P_2", "the assessor contradicts the grader"
+
+
+@pytest.mark.parametrize("name", ["rubric_cover", "normalised_cover", "P_2"])
+@pytest.mark.parametrize("options", [{}, {"source": Source.CORRECTED}, {"missing": Missing.SKIP}], ids=str)
+def test_two_definitions(rich, name, options):
+    """One item of the bank has no grades, so that the definitions divide by different numbers."""
+    actions.add_item(rich.bank, rich.topics["t1"], kind="question", text="Why do leaves fall?", by=None)
+    before = spec_of(rich, name, PAPERS, **options)
+    n_parts = [check(before, spec_of(rich, name, other, **options)) for other in (WORKBENCH, FROM_0)]
+    assert all(n_parts) or name != "rubric_cover"
 
 
 @pytest.mark.parametrize(("name", "definition"), MEASURES[1:6])
