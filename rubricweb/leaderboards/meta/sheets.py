@@ -38,7 +38,7 @@ def comparison(rows: Sequence[MetaRow], wanted: Wanted, against: str, shown: Seq
         f"Correlation of the order of runs with {against}{top}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
         "wins: in how many columns best, or as good",
-        _void(rows),
+        void(rows),
         f"RubricWeb {__version__}",
     )
     legend = (Mark.BEST, "best of a column"), (Mark.TIED, f"at most {wanted.within:g} below it")
@@ -89,21 +89,16 @@ def document(
     }
 
 
-def void_reasons(rows: Iterable[MetaRow]) -> list[str]:
-    """The reasons that occur, for the line under the table."""
-    found = (value.reason for row in rows for cell in row.found for value in cell.by.values())
-    return sorted({reason for reason in found if reason})
+def void(rows: Sequence[MetaRow]) -> str:
+    """What a dash in the table says; nothing where there is none."""
+    has_meaning = all(cell.by for row in rows for cell in row.found)
+    found = {value.reason for row in rows for cell in row.found for value in cell.by.values()} - {""}
+    reasons = sorted(found) + ([] if has_meaning else [NO_MEANING])
+    return f"a dash is void: {'; '.join(reasons)}" if reasons else ""
 
 
 def span(spread: Interval) -> str:
     return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
-
-
-def _void(rows: Sequence[MetaRow]) -> str:
-    """What a dash in the table says; nothing where there is none."""
-    has_meaning = all(cell.by for row in rows for cell in row.found)
-    reasons = void_reasons(rows) + ([] if has_meaning else [NO_MEANING])
-    return f"a dash is void: {'; '.join(reasons)}" if reasons else ""
 
 
 def _column(found: Sequence[Found], coefficient: Coefficient, within: float) -> list[Cell]:

@@ -78,7 +78,7 @@ def _tables(form: MetaForm) -> Context:
     details = selectors.detail_rows(form.rows, form.detailed, form.wanted)
     return {
         "sheet": sheets.comparison(rows, form.wanted, against, form.shown),
-        "reasons": sheets.void_reasons(rows),
+        "void": sheets.void(rows),
         "detail": sheets.detail(details, form.detailed, form.wanted),
         "measures": form.wanted.measures,
         "detailed": form.detailed,

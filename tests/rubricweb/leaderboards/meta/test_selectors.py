@@ -99,8 +99,9 @@ def test_a_direct_grader_has_one_row_and_no_cover(made):
     (row,) = contenders(made.collection, [direct], [made.bank], [3, 4, 5])
     assert (row.bank, row.min_grade) == (None, 1)
     assert row.spec("rubric_cover") is None
-    (found,) = meta_rows([row], Wanted("official:TREC", ("rubric_cover",), 2))[0].found
-    assert found.value(Coefficient.KENDALL) is None
+    rows = meta_rows([row], Wanted("official:TREC", ("rubric_cover",), 2))
+    assert rows[0].found[0].value(Coefficient.KENDALL) is None
+    assert sheets.void(rows) == "a dash is void: this measure has no meaning for this grader"
 
 
 def test_too_many_rows_are_refused(made, monkeypatch):
