@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Labels = NDArray[np.signedinteger[Any]]
 """Any label below 0 is that of a passage without one."""
 Scores = NDArray[np.float64]
-_NAME = re.compile(r"(P|recall|success|ndcg_cut|map_cut)_([0-9]+)|(map|recip_rank|ndcg)")
+_NAME = re.compile(r"(P|recall|success|ndcg_cut|map_cut)_([0-9]+)|(map|recip_rank|ndcg|Rprec|bpref)")
 
 
 def is_known(measure: str) -> bool:
@@ -47,6 +47,8 @@ def label_scores(ranked: Labels, judged: Labels, measure: str, *, level: int = 1
     relevant = top >= level
     if kind == "P":
         return _over(relevant.sum(axis=1, dtype=np.float64), cutoff)
+    if kind == "bpref":
+        return _bpref(relevant, (top >= 0) & ~relevant, judged[judged >= 0] >= level)
     return _OF_RELEVANT[kind.removesuffix("_cut")](relevant, int((judged >= level).sum()))
 
 
@@ -70,11 +72,24 @@ def _average_precision(relevant: NDArray[np.bool_], whole: int) -> Scores:
     return _over(np.where(relevant, precisions, 0.0).sum(axis=1), whole)
 
 
+def _r_precision(relevant: NDArray[np.bool_], whole: int) -> Scores:
+    return _over(relevant[:, :whole].sum(axis=1, dtype=np.float64), whole)
+
+
+def _bpref(relevant: NDArray[np.bool_], other: NDArray[np.bool_], judged: NDArray[np.bool_]) -> Scores:
+    """1 - min(R, judged not relevant above it) / min(R, judged not relevant), summed over relevant / R."""
+    whole = int(judged.sum())
+    bound = min(whole, len(judged) - whole)
+    above = np.minimum(np.cumsum(other, axis=1), whole)
+    return _over(np.where(relevant, 1 - above / max(bound, 1), 0.0).sum(axis=1), whole)
+
+
 _OF_RELEVANT: dict[str, Callable[[NDArray[np.bool_], int], Scores]] = {
     "recall": _recall,
     "success": _success,
     "recip_rank": _reciprocal_rank,
     "map": _average_precision,
+    "Rprec": _r_precision,
 }
 
 
