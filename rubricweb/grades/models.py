@@ -313,6 +313,8 @@ class HumanGrade(models.Model):
     is_withdrawn = models.BooleanField(default=False)
     is_random = models.BooleanField(default=False)
     """The cell came up by a random draw among all that a board stands on: estimates may use it."""
+    drawn_from = models.CharField(max_length=60, blank=True)
+    """Which those are: `grades.humans.deciding_cells`, or empty for all."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
     """The grader whose rating the person had seen, or gave a verdict of."""
     seen_rating = models.SmallIntegerField(null=True)

@@ -19,6 +19,8 @@ from rubricweb.grades.models import HumanGrade, HumanStamp
 How = HumanGrade.How
 Verdict = HumanGrade.Verdict
 BATCH = 500
+SAME = ("rating", "verdict", "how", "is_withdrawn", "is_random", "drawn_from", "config_id", "seen_rating")
+"""What somebody says again who takes back what came after it."""
 
 
 def rate_cell(
@@ -29,16 +31,17 @@ def rate_cell(
     seen: int,
     how: How = How.GRID,
     shown: Shown | None = None,
-    is_random: bool = False,
+    drawn_from: str | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
 
-    `uid` makes sending it twice harmless. Raises SaidMeanwhile or UnfitRating.
+    `drawn_from` names the cells that a random one was drawn from: ALL_CELLS or `deciding_cells`. `uid` makes
+    sending it twice harmless. Raises SaidMeanwhile or UnfitRating.
     """
     _within_scale(rating)
-    said = {"rating": rating, "how": how, "is_random": is_random}
-    return _append(cell, by, seen, uid, _shown(shown) | said)
+    said = {"rating": rating, "how": how}
+    return _append(cell, by, seen, uid, _shown(shown) | said | _drawn(drawn_from))
 
 
 def judge_grader(
@@ -49,7 +52,7 @@ def judge_grader(
     seen: int,
     shown: Shown,
     rating: int | None = None,
-    is_random: bool = False,
+    drawn_from: str | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Find the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
@@ -59,8 +62,8 @@ def judge_grader(
         _within_scale(rating)
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
-    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED, "is_random": is_random}
-    return _append(cell, by, seen, uid, _shown(shown) | said)
+    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
+    return _append(cell, by, seen, uid, _shown(shown) | said | _drawn(drawn_from))
 
 
 @transaction.atomic
@@ -124,8 +127,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
         raise UnfitRating("There is nothing to undo: you said nothing of this cell.")
     if before is None:
         return _append(cell, by, seen, uid, {"is_withdrawn": True, "how": last.how})
-    same = ("rating", "verdict", "how", "is_withdrawn", "is_random", "config_id", "seen_rating")
-    return _append(cell, by, seen, uid, {name: getattr(before, name) for name in same})
+    return _append(cell, by, seen, uid, {name: getattr(before, name) for name in SAME})
 
 
 @transaction.atomic
@@ -162,6 +164,10 @@ def _move_stamp(topic_id: int) -> None:
 
 def _shown(shown: Shown | None) -> dict[str, object]:
     return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
+
+
+def _drawn(drawn_from: str | None) -> dict[str, object]:
+    return {} if drawn_from is None else {"is_random": True, "drawn_from": drawn_from}
 
 
 def _within_scale(rating: int) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix
 from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.grades.humans.sayings import ALL_CELLS, deciding_cells
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
 from rubricweb.grades.stamped import StampedCache
@@ -39,8 +40,8 @@ class HumanGrades(TopicGrades):
 
     wrong: tuple[tuple[int, int, str, int | None], ...]
     """(config, row, uid, rating that was shown): found wrong, and nobody gave a rating."""
-    drawn: GradeMatrix
-    """The same cells: 1 where somebody rated a cell that came up by a random draw, else 0."""
+    drawn: Mapping[str, GradeMatrix]
+    """By where they were drawn from, the same cells: 1 where somebody rated one drawn at random, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +51,19 @@ class CheckedGrades(TopicGrades):
     checked: GradeMatrix
     """The same cells: 1 where a person rated or gave a verdict, else 0."""
 
-    drawn: GradeMatrix
-    """1 where the cell came up by a random draw, else 0; other cells too than the grader's."""
+    drawn: Mapping[str, GradeMatrix]
+    """As `HumanGrades.drawn`; other cells too than the grader's."""
 
-    def drawn_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Shape (passages, items): of the cells that people saw to, those that were drawn at random."""
-        return np.asarray((self.drawn.columns(uids).ratings == 1) & self.checked_in(uids))
+    config_id: int
+
+    def drawn_in(self, uids: tuple[str, ...], cutoff: int) -> NDArray[np.bool_]:
+        """Shape (passages, items): of the cells that people saw to, those drawn at random from all, or from
+        those that decide Rubric-Cover@cutoff by this grader's ratings.
+        """
+        checked = self.checked_in(uids)
+        names = ALL_CELLS, deciding_cells(self.config_id, cutoff)
+        drawn = [self.drawn[name].columns(uids).ratings == 1 for name in names if name in self.drawn]
+        return np.asarray(checked & np.any(drawn, axis=0)) if drawn else np.zeros_like(checked)
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
         """Shape (passages, items): which cells of these items a person has seen to."""
@@ -112,17 +120,20 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
             cells.setdefault((row_of[row.passage_id], row.revision.uid), []).append(row)
     uids = tuple(dict.fromkeys(uid for _, uid in cells))
     ratings = np.full((len(topic.doc_ids), len(uids)), MISSING, dtype=np.int8)
-    drawn = np.zeros_like(ratings)
+    drawn: dict[str, NDArray[np.int8]] = {}
     wrong: list[tuple[int, int, str, int | None]] = []
     for (passage, uid), said in cells.items():
         rating = decided(said)
-        drawn[passage, uids.index(uid)] = any(row.is_random for row in said)
+        for name in {row.drawn_from for row in said if row.is_random}:
+            drawn.setdefault(name, np.zeros_like(ratings))[passage, uids.index(uid)] = 1
         if rating is None:
             wrong += [(row.config_id, passage, uid, row.seen_rating) for row in said if row.config_id]
         else:
             ratings[passage, uids.index(uid)] = rating
-    grades, random = (GradeMatrix(topic.query_id, topic.doc_ids, uids, cells) for cells in (ratings, drawn))
-    return HumanGrades(topic, grades, tuple(wrong), random)
+    grades, *random = (
+        GradeMatrix(topic.query_id, topic.doc_ids, uids, cells) for cells in (ratings, *drawn.values())
+    )
+    return HumanGrades(topic, grades, tuple(wrong), dict(zip(drawn, random, strict=True)))
 
 
 def decided(said: Iterable[HumanGrade]) -> int | None:
@@ -152,4 +163,5 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
         GradeMatrix(query_id, doc_ids, uids, ratings),
         GradeMatrix(query_id, doc_ids, uids, checked),
         human.drawn,
+        config_id,
     )

@@ -124,7 +124,7 @@ def best_cells(
         for grades in (graded, checked)
     )
     reaches = rated >= min_grade
-    seen = checked.drawn_in(uids)
+    seen = checked.drawn_in(uids, k)
     is_seen = np.concatenate([seen, np.zeros((1, len(uids)), dtype=np.bool_)])[best, columns]
     truth = np.where(said >= MIN_RATING, said >= min_grade, ~reaches)
     return np.array([reaches, is_seen, truth & is_seen, best >= 0], dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -209,13 +210,21 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     is_first = turn.rating is None
     how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
     shown = None if how == How.BLIND else shown_beside(cell)
-    is_random = cell.is_random and cell.campaign.is_representative
-    humans.rate_cell(
-        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, is_random=is_random, uid=uid
-    )
+    said: dict[str, Any] = {"how": how, "shown": shown, "drawn_from": drawn_from(cell)}
+    humans.rate_cell(saying_of(cell), rating=rating, by=by, seen=seen, uid=uid, **said)
     turn.rating = rating if is_first else turn.rating
     turn.comment = comment
     return _hand_in(turn, State.SUBMITTED, uid)
+
+
+def drawn_from(cell: CampaignCell) -> str | None:
+    """Of which cells it is a random one, where estimates may stand on it."""
+    campaign = cell.campaign
+    if not (cell.is_random and campaign.is_representative):
+        return None
+    if campaign.cells_taken == Campaign.Cells.DECIDING:
+        return humans.deciding_cells(cell.config_id, campaign.cutoff)
+    return humans.ALL_CELLS
 
 
 @transaction.atomic

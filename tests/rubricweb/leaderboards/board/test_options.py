@@ -10,7 +10,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell
+from rubricweb.grades.humans import ALL_CELLS, Cell, Shown, Source, deciding_cells, judge_grader, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards.board import selectors, stating
@@ -186,16 +186,16 @@ def verified(collection, assessor):
         for run in (whole, part) if number < 16 else (whole,):
             factories.RankingFactory(run=run, topic=topic, doc_ids=ids)
 
-    def see(*, is_random=True):
+    def see(drawn_at=None, drawn_from=ALL_CELLS):
+        drawn_from = deciding_cells(config.pk, drawn_at) if drawn_at else drawn_from
         for number, item in enumerate(bank.items.order_by("topic", "pk")):
             passage = item.topic.pool.first().passage
             factories.grade(config, item, passage, 5)
-            cell, shown = Cell.of(item, passage), Shown(config, 5)
+            cell, said = Cell.of(item, passage), {"by": assessor, "seen": 0, "drawn_from": drawn_from}
             if number % 4 == 0:
-                verdict = HumanGrade.Verdict.WRONG
-                judge_grader(cell, verdict=verdict, by=assessor, seen=0, shown=shown, is_random=is_random)
+                judge_grader(cell, verdict=HumanGrade.Verdict.WRONG, shown=Shown(config, 5), **said)
             else:
-                rate_cell(cell, rating=4, by=assessor, seen=0, is_random=is_random)
+                rate_cell(cell, rating=4, **said)
         return BoardSpec(collection, config, bank, QUESTIONS, Measure())
 
     return see
@@ -216,7 +216,16 @@ def test_verified_cells_make_an_estimate(verified):
 
 
 def test_cells_that_were_not_drawn_make_no_estimate(verified):
-    assert estimates(verified(is_random=False)) == {"whole": None, "part": None}
+    assert estimates(verified(drawn_from=None)) == {"whole": None, "part": None}
+
+
+@pytest.mark.parametrize(("drawn_at", "counts"), [(20, True), (10, False)])
+def test_cells_that_decide_boards_of_another_cutoff_are_no_sample(verified, drawn_at, counts):
+    """What decides the first 10 passages is not all that decides the first 20, and rated higher."""
+    found = estimates(verified(drawn_at=drawn_at))["whole"]
+
+    assert (found is not None) == counts
+    assert found is None or found.value == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(("missing", "expected"), [(Missing.ZERO, 0.75 * 0.8), (Missing.SKIP, 0.75)])
@@ -236,7 +245,7 @@ def test_an_estimate_weighs_subtopics_as_the_score_does(verified):
     passage = topic.pool.first().passage
     factories.grade(spec.config, more, passage, 5)
     by = HumanGrade.objects.first().by
-    rate_cell(Cell.of(more, passage), rating=5, by=by, seen=0, is_random=True)
+    rate_cell(Cell.of(more, passage), rating=5, by=by, seen=0, drawn_from=ALL_CELLS)
 
     by_items = estimates(spec)["whole"].value
     by_subtopics = estimates(replace(spec, by_subtopic=True))["whole"].value

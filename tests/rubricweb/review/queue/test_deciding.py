@@ -3,6 +3,7 @@
 import pytest
 
 from grading.types import ItemKind
+from rubricweb.grades.humans import deciding_cells
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue.actions import Plan, open_campaign
 from rubricweb.review.queue.models import Campaign
@@ -41,6 +42,16 @@ def test_estimates_stand_on_random_cells_of_the_whole_bank(campaign_of, ranked, 
     campaign = campaign_of(order=Order.RANDOM, **said)
     rate_next(campaign, assessor)
     assert (campaign.is_representative, HumanGrade.objects.get().is_random) == (expected, expected)
+
+
+@pytest.mark.parametrize("cells", [Cells.ALL, Cells.DECIDING])
+def test_a_rating_says_from_which_cells_it_was_drawn(bank, campaign_of, ranked, assessor, cells):
+    campaign = campaign_of(order=Order.RANDOM, cells=cells, cutoff=5)
+    rate_next(campaign, assessor)
+    config = campaign.cells.first().config_id
+
+    expected = deciding_cells(config, 5) if cells == Cells.DECIDING else ""
+    assert HumanGrade.objects.get().drawn_from == expected
 
 
 def test_part_of_the_topics_or_kinds_stands_for_itself_only(bank, ranked, campaign_of, owner):
