@@ -42,7 +42,7 @@ class Plan:
     selection: Selection
     cells: tuple[Cell, ...]
     unchecked: tuple[tuple[Cell, Shown], ...]
-    """Rated by the grader, and the reader said nothing of them."""
+    """Rated by the grader; the reader said nothing of them, and is not to rate them blind."""
     missing: tuple[Missing, ...]
     failed: tuple[Missing, ...]
     price: Price | None
@@ -97,12 +97,12 @@ def _to_grade(found: Board, rows: Some[int], columns: Some[Column], value: int) 
 
 
 def _unchecked(found: Board, rows: Some[int], columns: Some[Column]) -> list[tuple[Cell, Shown]]:
-    pairs = []
+    pairs, closed = [], found.said.keys() | found.blind
     for column in columns:
         config = found.rater.by_kind.get(column.kind)
         for row in rows if config is not None else ():
             rating, passage = int(found.sheet.graded[row, column.at]), found.pool.passage_pks[row]
-            if config and rating >= 0 and (column.revision_pk, passage) not in found.said:
+            if config and rating >= 0 and (column.revision_pk, passage) not in closed:
                 cell = Cell(found.pool.topic_id, column.revision_pk, passage)
                 pairs.append((cell, Shown(config, rating)))
     return pairs

@@ -207,3 +207,10 @@ class TestScreens:
         assert (list(context["rows"]), left_out) == ([], "1 passage")
         assert self.told(client_of(assessor), address, source="judgments")[1] is None
         assert cell.campaign.mode == "assisted"
+
+    def test_many_at_once(self, cell, bank, client_of, assessor, developer):
+        """Nobody finds a rating right unseen."""
+        address = reverse("review:bulk", args=[bank.pk, cell.topic_id])
+        for person, count in ((developer, 6), (assessor, 5)):
+            plan = client_of(person).get(address).context["plan"]
+            assert (len(plan.cells), len(plan.unchecked)) == (6, count)
