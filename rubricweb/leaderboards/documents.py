@@ -62,6 +62,10 @@ def tsv_lines(board: Board) -> list[str]:
     }
     beside |= {"low": [row.low for row in board.rows], "high": [row.high for row in board.rows]}
     beside |= {"judged": [row.judged for row in board.rows], "verified": [row.verified for row in board.rows]}
+    if any(row.estimate for row in board.rows):
+        found = [row.estimate for row in board.rows]
+        beside["estimate"] = [one.value if one else None for one in found]
+        beside["estimate_half_width"] = [one.half_width if one else None for one in found]
     beside |= {c.token: [row.others[n] for row in board.rows] for n, c in enumerate(board.spec.columns)}
     return leaderboard_lines(tsv_rows(board), said, beside)
 

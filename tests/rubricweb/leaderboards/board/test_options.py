@@ -13,6 +13,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import ALL_CELLS, Cell, Shown, Source, deciding_cells, judge_grader, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors, stating
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from tests import factories
@@ -213,6 +214,15 @@ def test_verified_cells_make_an_estimate(verified):
     assert found.value == pytest.approx(0.75)
     assert 0.1 < found.half_width < 0.2
     assert (found.verified, found.cells) == (40, 40)
+
+
+def test_a_file_has_the_estimates(verified):
+    board = selectors.board(verified())
+    head, whole, part = (line.split("\t") for line in documents.tsv_lines(board)[-3:])
+
+    assert head[-2:] == ["estimate", "estimate_half_width"]
+    assert [float(line[-2]) for line in (whole, part)] == pytest.approx([0.75, 0.6])
+    assert float(whole[-1]) == pytest.approx(board.rows[0].estimate.half_width)
 
 
 def test_cells_that_were_not_drawn_make_no_estimate(verified):
