@@ -76,7 +76,7 @@ def tsv_rows(board: Board) -> list[LeaderboardRow]:
 
 def tex_lines(board: Board) -> list[str]:
     """A table for a paper, with what it stands on in comments."""
-    columns = ("Ranks", "Run", stating.measure_name(board.spec), "\N{PLUS-MINUS SIGN}")
+    columns = ("Ranks", "Run", stating.measure_name(board.spec), "\N{PLUS-MINUS SIGN} std. err.")
     rows = tuple(
         (
             sheets.Cell(row.interval),

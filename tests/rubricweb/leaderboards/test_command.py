@@ -136,7 +136,7 @@ def test_latex(made):
     lines = output(*made.names, "--format", "tex", "--columns", "P_1").splitlines()
 
     assert "% measure: Rubric-Cover@20" in lines
-    assert r"Ranks & Run & Rubric-Cover@20 & $\pm$ & P\_1 \\" in lines
+    assert r"Ranks & Run & Rubric-Cover@20 & $\pm$ std. err. & P\_1 \\" in lines
     assert r"1--4 & both & 1.000 & 0.000 & 1.000 \\" in lines
 
 
