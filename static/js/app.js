@@ -93,11 +93,15 @@ document.addEventListener("changed", ({ target }) => outdate(target));
 document.addEventListener("htmx:beforeRequest", ({ detail }) => (detail.elt.isOutOfDate = false));
 const hasOtherForms = ({ elt, formData }) =>
   String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
+const isBusy = (part) => isPressed || part?.querySelector("form[hx-post].htmx-request");
+function askAgain(live) {
+  if (isBusy(document.querySelector(live.getAttribute("hx-target")))) setTimeout(askAgain, 200, live);
+  else htmx.trigger(live, "again");
+}
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { requestConfig: asked, target, isLate } = detail;
   if (!asked.elt.matches("[data-live]")) return outdate(target);
-  const mustWait = isPressed || target.querySelector("form[hx-post].htmx-request");
-  if (!mustWait && !isLate && !asked.elt.isOutOfDate && !hasOtherForms(asked)) return;
+  if (!isBusy(target) && !isLate && !asked.elt.isOutOfDate && !hasOtherForms(asked)) return;
   detail.shouldSwap = false;
-  setTimeout(() => htmx.trigger(asked.elt, "again"), mustWait ? 200 : 0);
+  setTimeout(askAgain, 0, asked.elt);
 });

@@ -103,6 +103,15 @@ def test_a_click_counts_while_the_list_is_replaced(drafts, page):
     expect(of(page, drafts[0])).to_have_count(0)
 
 
+def test_a_release_that_nobody_hears_of_holds_no_list_back(drafts, page):
+    """An open menu keeps it for itself."""
+    page.evaluate("document.dispatchEvent(new PointerEvent('pointerdown', { buttons: 1 }))")
+    page.mouse.move(1, 1)
+    page.locator("#drafts").evaluate("(part) => (part.dataset.old = '')")
+    page.evaluate("htmx.trigger('#drafts-live > span', 'again')")
+    expect(page.locator("#drafts[data-old]")).to_have_count(0)
+
+
 def test_an_open_row_survives_a_list_that_comes_after_a_newer_one(drafts, page):
     """The list is replaced by the answer to a decision while it is being fetched."""
     row, late = of(page, drafts[0]), []
