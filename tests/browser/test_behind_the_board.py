@@ -13,7 +13,7 @@ VIEWS = {
     "items": "influence/",
     "teams": "influence/?view=teams",
     "options": "influence/?definition=workbench&columns=P_20&units=subtopics",
-    "moved": "moved/?was_min_grade=5",
+    "moved": "moved/?was_min_grade=5&was_definition=workbench",
     "figures": "figures/",
     "publish": "publish/",
 }
