@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -88,6 +89,11 @@ def evidence(
         shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
         found.append(TopicEvidence(topic, items, ratings, shown, hidden))
     return found
+
+
+def count_hidden(topics: Iterable[TopicEvidence]) -> int:
+    """Passages, of all these topics."""
+    return sum(int(topic.hidden.sum()) for topic in topics)
 
 
 def _hidden(topic: TopicPool, veil: Veil, look: Look) -> Mask:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -210,8 +209,10 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     is_first = turn.rating is None
     how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
     shown = None if how == How.BLIND else shown_beside(cell)
-    said: dict[str, Any] = {"how": how, "shown": shown, "drawn_from": drawn_from(cell)}
-    humans.rate_cell(saying_of(cell), rating=rating, by=by, seen=seen, uid=uid, **said)
+    drawn = drawn_from(cell)
+    humans.rate_cell(
+        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, drawn_from=drawn, uid=uid
+    )
     turn.rating = rating if is_first else turn.rating
     turn.comment = comment
     return _hand_in(turn, State.SUBMITTED, uid)

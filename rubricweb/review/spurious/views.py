@@ -19,7 +19,7 @@ from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.grades.editor.what_if import what_if
 from rubricweb.grades.scoring import Measure
-from rubricweb.review.evidence import evidence
+from rubricweb.review.evidence import count_hidden, evidence
 from rubricweb.review.selectors import raters
 from rubricweb.review.spurious import selectors
 from rubricweb.review.spurious.forms import SuspectsForm
@@ -38,7 +38,7 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
     found = selectors.suspects(topics, form.look, form.value("sort", "count"))
     page = Paginator(found, PAGE_ROWS).get_page(form.value("page", 1))
     context = _place(bank) | {"form": form, "rater": rater, "page": page}
-    context["hidden"] = sum(int(topic.hidden.sum()) for topic in topics)
+    context["hidden"] = count_hidden(topics)
     context["rows"] = selectors.rows(bank, page, rater, form.look)
     return page_or_part(request, "review/spurious/suspects.html", context, part="suspects")
 
@@ -66,7 +66,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
         "look": form.look,
         "found": found,
         "passages": passages,
-        "hidden": sum(int(topic.hidden.sum()) for topic in topics),
+        "hidden": count_hidden(topics),
         "what_if": what_if(item, config, Measure(min_grade=form.look.min_grade)) if config else None,
         "form": rewording,
     }
