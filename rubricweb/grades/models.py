@@ -42,6 +42,11 @@ class GraderConfig(models.Model):
         return f"{self.llm} · {self.prompt_name}{self.of_answers}"
 
     @property
+    def label(self) -> str:
+        """Its name with the prompt first, for tables of prompts."""
+        return f"{self.prompt_name} ({self.llm}{self.of_answers})"
+
+    @property
     def prompt_name(self) -> str:
         """The class; of a collection's own prompt the id, since others of its class may have other words."""
         own = self.options.get(PROMPT)

@@ -49,7 +49,7 @@ class Labeller:
 
     @property
     def label(self) -> str:
-        return f"{self.config.prompt_name} ({self.config.llm}{self.config.of_answers})"
+        return self.config.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Contender:
 
     @property
     def label(self) -> str:
-        return f"{self.config.prompt_name} ({self.config.llm}{self.config.of_answers})"
+        return self.config.label
 
     @property
     def bank_name(self) -> str:
