@@ -170,7 +170,7 @@ def test_failures_have_a_class_and_bounded_attempts(
 
 def test_a_server_that_hangs_is_given_up(asking) -> None:
     given_up = threading.Event()
-    built, server = asking(lambda *_: given_up.wait(60) and says("4"), timeout_s=0.5, attempts=2)
+    built, server = asking(lambda *_: given_up.wait(60) and says("4"), timeout_s=4.0, attempts=2)
     failed = failure(built.grade(pairs()))
     given_up.set()
     assert failed.error_class is ErrorClass.TIMEOUT
