@@ -1,4 +1,4 @@
-"""The files of the published RUBRIC Workbench (Farzi and Dietz 2024), readers and writers in one place."""
+"""The files of the published RUBRIC Workbench (Dietz 2024), readers and writers in one place."""
 
 from grading.formats.bank import BankItem, BankLine, read_bank, write_bank
 from grading.formats.graded import read_graded

@@ -1,6 +1,7 @@
 """alpha-nDCG@k with the items of a bank as intents: what a passage adds that earlier ones did not cover.
 
-Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation" (SIGIR 2008); RUBRIC 4.5 names it.
+Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation" (SIGIR 2008). EXAM++ 4.3.2 and
+Workbench 4.5 name it.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Spurious:
-    """How often passages that are not relevant cover an item (Farzi and Dietz 2024, RUBRIC 4.4)."""
+    """How often passages that are not relevant cover an item (Workbench, Dietz 2024, 4.4)."""
 
     item: int
     passages: tuple[int, ...]
@@ -254,7 +254,7 @@ def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
-    """Relevant passages that no item covers, by row: the bank may lack a question (RUBRIC 4.4)."""
+    """Relevant passages that no item covers, by row: the bank may lack a question (Workbench 4.4)."""
 
     uncovered: tuple[int, ...]
     """Graded, and the highest rating is below the minimum grade."""

@@ -1,7 +1,8 @@
 """Rubric-Cover@k: the share of a topic's items that a run's first k passages cover.
 
-Farzi and Dietz 2024, RUBRIC 4.5 (EXAM 6.3.1, EXAM++ 4.3.1): |{items rated >= t on at least one of the first k
-passages}| / |items of the bank|. Passages that are not graded or not pooled cover nothing.
+|{items rated >= t on at least one of the first k passages}| / |items of the bank|. Passages that are not
+graded or not pooled cover nothing. Defined in EXAM++ (Farzi and Dietz 2024), 4.3.1, and in the Workbench
+(Dietz 2024), 4.5; with k = 20 and t = 4 in TREMA-UNH at TREC RAG (Farzi and Dietz 2024), 6.3.1.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def deciding_rows(ratings: Ratings, ranked: Rows, *, cutoff: int = 20) -> NDArra
 def cover(ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4) -> NDArray[np.float64]:
     """Shape (runs,): covered items / all items of the topic (0..1); NaN where the topic has no items.
 
-    RUBRIC Figure 1: passages rated (4 4 2 1 0), (3 3 5 4 4) and (4 1 2 3 3) cover 5 of 5 items together at t
-    = 4, the first alone 2 of 5.
+    Workbench, Figure 1: passages rated (4 4 0 0 4), (5 0 0 4 4) and (0 0 4 0 4) cover 5 of 5 items together
+    at t = 4, the first alone 3 of 5.
 
-    >>> ratings = np.array([[4, 4, 2, 1, 0], [3, 3, 5, 4, 4], [4, 1, 2, 3, 3]], dtype=np.int8)
+    >>> ratings = np.array([[4, 4, 0, 0, 4], [5, 0, 0, 4, 4], [0, 0, 4, 0, 4]], dtype=np.int8)
     >>> cover(ratings, np.array([[0, 1, 2], [0, -1, -1]], dtype=np.int32)).tolist()
-    [1.0, 0.4]
+    [1.0, 0.6]
     """
     covered = covered_items(ratings, ranked, cutoff=cutoff, min_grade=min_grade)
     return _share(covered.sum(axis=1), ratings.shape[1])
@@ -72,8 +73,9 @@ def cover(ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 
 def normalised_cover(
     ratings: Ratings, ranked: Rows, *, cutoff: int = 20, min_grade: int = 4
 ) -> NDArray[np.float64]:
-    """Shape (runs,): covered items / items that any passage of the matrix covers; NaN where none does (EXAM
-    6.3.1).
+    """Shape (runs,): covered items / items that any passage of the matrix covers; NaN where none does.
+
+    The normalised cover of the Workbench (Dietz 2024), 6.
 
     >>> ratings = np.array([[4, 0, 0], [0, 5, 0]], dtype=np.int8)
     >>> normalised_cover(ratings, np.array([[0], [-1]], dtype=np.int32)).tolist()

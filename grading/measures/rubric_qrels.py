@@ -1,6 +1,7 @@
 """Rubric-Qrels: relevance labels of passages from the ratings of their items.
 
-Farzi and Dietz 2024, RUBRIC 4.5 (EXAM 6.3.2, EXAM++ 4.3.2).
+The highest rating, or the best that m items reach: RUBRIC (Farzi and Dietz 2024), 4.3; EXAM++, 4.3.2;
+TREMA-UNH at TREC RAG, 6.3.2. The count of covered items: Workbench (Dietz 2024), 4.5.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ def labels(
     With `min_answers` m, MAX and BINARY use the m-th highest rating, the best that at least m items reach; it
     is 0 where fewer than m items are rated. COUNT does not use it. Raises ValueError for m below 1.
 
-    RUBRIC Figure 1 (max):
+    Workbench, Figure 1:
 
-    >>> ratings = np.array([[4, 4, 2, 1, 0], [3, 3, 5, 4, 4], [4, 1, 2, 3, 3]], dtype=np.int8)
+    >>> ratings = np.array([[4, 4, 0, 0, 4], [5, 0, 0, 4, 4], [0, 0, 4, 0, 4]], dtype=np.int8)
     >>> labels(ratings).tolist()
     [4, 5, 4]
     >>> labels(ratings, min_answers=3).tolist()
-    [2, 4, 3]
+    [4, 4, 0]
     >>> labels(ratings, mode=LabelMode.COUNT).tolist()
-    [2, 3, 1]
+    [3, 3, 2]
     """
     if min_answers < 1:
         raise ValueError(f"min_answers is {min_answers}, expected 1 or more")

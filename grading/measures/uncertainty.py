@@ -19,7 +19,8 @@ class Summary(NamedTuple):
 def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
     """Summarise scores of shape (runs, topics); NaN is left out.
 
-    The standard error is the sample standard deviation / sqrt(topics) (RUBRIC 4.5).
+    The standard error is the sample standard deviation / sqrt(topics), as TREMA-UNH at TREC RAG
+    (Farzi and Dietz 2024), 6.3.3, reports it.
 
     >>> summary = mean_and_stderr(np.array([[0.2, 0.4, 0.9], [0.5, np.nan, np.nan]]))
     >>> summary.mean.round(4).tolist(), summary.stderr.round(4).tolist(), summary.n_topics.tolist()
@@ -34,7 +35,7 @@ def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
 
 
 class Marks(NamedTuple):
-    """Of the means of all runs (EXAM 6.3.3 and 7); NaN without runs."""
+    """Of the means of all runs (TREMA-UNH at TREC RAG, 6.3.3 and 7); NaN without runs."""
 
     minimum: float
     median: float

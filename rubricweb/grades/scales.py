@@ -14,7 +14,7 @@ Scale = tuple[int, int]
 
 WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
 HIGH_SHARE = 0.8
-"""From here on a rating covers an item: 4 of the scale 0 to 5 (RUBRIC 4.5)."""
+"""From here on a rating covers an item: 4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1)."""
 
 
 def scale_of(config: GraderConfig) -> Scale:

@@ -109,7 +109,7 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """4 of the 0-5 scale (RUBRIC 4.5), as high on a shorter one; labels and checked answers from 1."""
+    """4 of the 0-5 scale as high on a shorter one; labels and checked answers from 1."""
     return scales.default_min_grade(config)
 
 

@@ -20,7 +20,7 @@ from rubricweb.leaderboards.errors import BoardError
 
 MAX_COLUMNS = 20
 RAG24 = ("cover-1", "cover-4", "cover-5", "qrels-ndcg", "qrels-1", "qrels-4", "qrels-5")
-"""The measures of the TREC RAG'24 rubric evaluation (EXAM 7), all at 20 passages."""
+"""The measures of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
 NUGGET_SET = (
     "nuggets_strict_vital",
     "nuggets_strict_all",

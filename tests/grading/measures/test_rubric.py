@@ -10,8 +10,8 @@ from grading.measures.rubric_cover import cover, covered_items, normalised_cover
 from grading.measures.rubric_qrels import UNJUDGED, LabelMode, labels
 from grading.types import FAILED, MISSING
 
-# RUBRIC Figure 1: three passages, five questions.
-FIGURE_1 = np.array([[4, 4, 2, 1, 0], [3, 3, 5, 4, 4], [4, 1, 2, 3, 3]], dtype=np.int8)
+# Workbench (Dietz 2024), Figure 1: three passages, five questions.
+FIGURE_1 = np.array([[4, 4, 0, 0, 4], [5, 0, 0, 4, 4], [0, 0, 4, 0, 4]], dtype=np.int8)
 
 
 def rows(*rankings):
@@ -38,8 +38,8 @@ def test_figure_1_covers_five_of_five():
 
 
 def test_the_cutoff_counts_passages():
-    assert cover(FIGURE_1, rows([0, 2, 1]), cutoff=1).tolist() == [0.4]
-    assert cover(FIGURE_1, rows([0, 2, 1]), cutoff=2).tolist() == [0.4]
+    assert cover(FIGURE_1, rows([0, 2, 1]), cutoff=1).tolist() == [0.6]
+    assert cover(FIGURE_1, rows([0, 2, 1]), cutoff=2).tolist() == [0.8]
     assert cover(FIGURE_1, rows([0, 2, 1]), cutoff=3).tolist() == [1.0]
     with pytest.raises(ValueError, match="expected 1 or more"):
         cover(FIGURE_1, rows([0]), cutoff=0)
@@ -83,7 +83,7 @@ def test_cover_is_what_a_plain_loop_says(topic, cutoff, min_grade):
 def test_figure_1_labels():
     assert labels(FIGURE_1).tolist() == [4, 5, 4]
     assert labels(FIGURE_1, mode=LabelMode.BINARY, min_grade=5).tolist() == [0, 1, 0]
-    assert labels(FIGURE_1, mode=LabelMode.COUNT).tolist() == [2, 3, 1]
+    assert labels(FIGURE_1, mode=LabelMode.COUNT).tolist() == [3, 3, 2]
 
 
 @pytest.mark.parametrize(

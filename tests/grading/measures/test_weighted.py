@@ -13,7 +13,7 @@ from grading.types import FAILED, MISSING, Importance
 
 VITAL, OKAY, AVOID = Importance.VITAL, Importance.OKAY, Importance.AVOID
 
-# EXAM (RAG'24) Table 10: ten questions on one passage, by two models.
+# TREMA-UNH at TREC RAG, Table 10: ten questions on one passage, by two models.
 TABLE_10 = {"llama": [5, 5, 3, 5, 5, 5, 5, 5, 5, 4], "t5": [5, 5, 2, 4, 0, 0, 0, 4, 0, 2]}
 # Table 11: a negative example, FLAN-T5, both attempts alike.
 TABLE_11 = [0, 0, 2, 2, 0, 0, 0, 0, 0, 2]
