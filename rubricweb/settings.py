@@ -48,6 +48,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "rubricweb.core.middleware.RequestReference",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -163,14 +164,30 @@ if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 
+LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "plain": {
+            "()": "rubricweb.core.logs.PrivateFormatter",
+            "format": "{asctime} {levelname} {name} [{reference}]: {message}",
+            "style": "{",
+        }
+    },
+    "filters": {"reference": {"()": "rubricweb.core.logs.WithReference"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["reference"]},
+    },
     "loggers": {
-        "rubricweb": {"handlers": ["stderr"], "level": rubric.str("LOG_LEVEL", "INFO")},
-        "grading": {"handlers": ["stderr"], "level": rubric.str("LOG_LEVEL", "INFO")},
+        "rubricweb": {"handlers": ["stderr"], "level": LOG_LEVEL},
+        "grading": {"handlers": ["stderr"], "level": LOG_LEVEL},
+        # Errors with their tracebacks; addresses that do not exist are no news.
+        "django": {"handlers": ["stderr"], "level": "ERROR"},
+        "django.security": {"level": "WARNING"},
         "axes": {"level": "WARNING"},
+        # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
+        "uvicorn": {"handlers": ["stderr"]},
+        "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
     },
 }

@@ -14,3 +14,5 @@ urlpatterns = [
     path("exports/", include("rubricweb.exports.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler500 = "rubricweb.core.errors.server_error"

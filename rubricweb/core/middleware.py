@@ -1,7 +1,8 @@
-"""Two small middlewares: login loss under htmx, and toasts for htmx answers."""
+"""Small middlewares: a reference for each request, login loss under htmx, and toasts for htmx answers."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 from django.conf import settings
@@ -11,7 +12,28 @@ from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRedirect
 
+from rubricweb.core import logs
+
 Answer = Callable[[HttpRequest], HttpResponse]
+REFERENCE_BYTES = 5
+
+
+class RequestReference:
+    """Name each request by a random reference: its log lines have it, so has the page when it fails."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        reference = secrets.token_hex(REFERENCE_BYTES)
+        request.reference = reference  # type: ignore[attr-defined]
+        token = logs.reference.set(reference)
+        try:
+            response = self.get_response(request)
+        finally:
+            logs.reference.reset(token)
+        response["X-Request-Reference"] = reference
+        return response
 
 
 class HtmxLoginRedirect:

@@ -1,0 +1,95 @@
+"""What reaches the log: lines with the reference of their request, tracebacks without texts or secrets."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+NO_REQUEST = "-"
+SAFE_CHARACTERS = 60
+"""A longer message of an exception may quote a passage."""
+LINE_CHARACTERS = 300
+MASK = "[secret]"
+TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/reset/)[A-Za-z0-9_/-]+")
+"""Links that open something for whoever has them: published boards and forgotten passwords."""
+
+reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class WithReference(logging.Filter):
+    """Give each record `reference`, the one that an error page shows, and hide what opens links."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        record.reference = getattr(request, "reference", None) or reference.get()
+        if record.name.startswith(("django.", "uvicorn.")) and isinstance(record.args, tuple):
+            record.args = tuple(TOKEN.sub(MASK, arg) if isinstance(arg, str) else arg for arg in record.args)
+        return True
+
+
+class PrivateFormatter(logging.Formatter):
+    """Tracebacks with files, lines and types; a message that may quote a passage or a secret is left out."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name that logging calls; Any: as its stub
+        error = ei[1]
+        return "\n".join(_told(error)) if error is not None else "no exception"
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        for secret in _secrets():
+            text = text.replace(secret, MASK)
+        return text
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    """The lines of `error`, after those of the errors that it followed."""
+    import traceback
+
+    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if earlier is not None:
+        yield from _told(earlier)
+        yield "This led to:"
+    yield "Traceback (most recent call last):"
+    yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    yield f"{type(error).__module__}.{type(error).__qualname__}: {safe_message(error)}"
+
+
+def safe_message(error: BaseException) -> str:
+    """The first line of what `error` says, unless it is so long that it may quote a text."""
+    text = str(error)
+    first = text.partition("\n")[0]
+    if isinstance(error, _speaking()):
+        return first[:LINE_CHARACTERS]
+    if len(text) <= SAFE_CHARACTERS:
+        return first
+    return f"(a message of {len(text):,} characters is left out, since it may quote a text)"
+
+
+def _speaking() -> tuple[type[BaseException], ...]:
+    """Errors whose first line names code, hosts and tables, never rows."""
+    from django.core.exceptions import ImproperlyConfigured
+    from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
+    from django.template import TemplateSyntaxError
+    from django.urls import NoReverseMatch
+    from redis import RedisError
+
+    database = (IntegrityError, InterfaceError, OperationalError, ProgrammingError)
+    code = (AttributeError, ImportError, NameError, TypeError, NoReverseMatch, TemplateSyntaxError)
+    return (*database, *code, ImproperlyConfigured, OSError, RedisError)
+
+
+def _secrets() -> Iterator[str]:
+    from django.conf import settings
+
+    yield settings.SECRET_KEY
+    named = [settings.OPENAI_API_KEY, settings.DATABASES["default"].get("PASSWORD")]
+    for value in (*named, urlsplit(settings.REDIS_URL).password):
+        if value:
+            yield value
