@@ -1,7 +1,14 @@
 """The prompts that graders use: published ones, data in the TOML files beside this one, and people's own."""
 
 from grading.prompts.catalogue import get, known
-from grading.prompts.custom import as_options, from_options, from_template, is_own
+from grading.prompts.custom import (
+    as_options,
+    covering_from,
+    from_options,
+    from_template,
+    is_own,
+    usual_min_grade,
+)
 from grading.prompts.prompt import PLACEHOLDERS, Prompt
 from grading.prompts.rules import ParseRule
 
@@ -10,9 +17,11 @@ __all__ = [
     "ParseRule",
     "Prompt",
     "as_options",
+    "covering_from",
     "from_options",
     "from_template",
     "get",
     "is_own",
     "known",
+    "usual_min_grade",
 ]

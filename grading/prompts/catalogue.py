@@ -53,4 +53,5 @@ def _prompt(entry: dict[str, Any]) -> Prompt:  # Any: tomllib's own type of a ta
         rule=ParseRule(entry["parse"]),
         system=entry.get("system", ""),
         labels=tuple(entry.get("labels", {}).items()),
+        min_grade=entry.get("min_grade"),
     )

@@ -96,6 +96,8 @@ def _check_scale(prompt: Prompt) -> None:
     if prompt.rule is ParseRule.TEXT:
         if prompt.scale:
             raise BadPrompt("a prompt that asks for text has no scale", part="scale")
+        if prompt.min_grade is not None:
+            raise BadPrompt("a prompt that asks for text has no threshold", part="min_grade")
         if "answer" in prompt.placeholders:
             raise BadPrompt("a prompt about an {answer} asks for a rating, so it needs a scale", part="scale")
         return
@@ -108,6 +110,9 @@ def _check_scale(prompt: Prompt) -> None:
         )
     if prompt.rule in (ParseRule.YES_NO, ParseRule.ANSWER_KEY) and prompt.scale != (0, 1):
         raise BadPrompt(f"the rule {prompt.rule} gives 0 or 1; the scale must be 0 to 1", part="scale")
+    if prompt.min_grade is not None and not low < prompt.min_grade <= high:
+        text = f"the threshold {prompt.min_grade} must be above {low} and at most {high}"
+        raise BadPrompt(text, part="min_grade")
 
 
 def _check_labels(prompt: Prompt) -> None:

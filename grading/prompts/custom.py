@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -28,7 +29,7 @@ Choice = TypeVar("Choice", ItemKind, ParseRule)
 _DIGEST = 12
 """Hex digits of the digest in a prompt id: a clash within one installation is out of the question."""
 _BINARY = (ParseRule.YES_NO, ParseRule.ANSWER_KEY)
-_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict")
+_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict", "min_grade")
 
 
 def from_template(
@@ -44,8 +45,9 @@ def from_template(
 ) -> Prompt:
     """A prompt in somebody's own words, with an id that no other words, scale or rule can have.
 
-    Without a rule it reads a label where there are labels, a number where there is a scale, else text.
-    Raises BadPrompt or UnknownPlaceholder, which say what to correct.
+    Without a rule it reads a label where there are labels, a number where there is a scale, else text. Its
+    threshold is that of `usual_min_grade`; `covering_from` changes it. Raises BadPrompt or
+    UnknownPlaceholder, which say what to correct.
     """
     rule = rule or (ParseRule.LABEL if labels else ParseRule.RATING if scale else ParseRule.TEXT)
     prompt = Prompt(
@@ -62,7 +64,33 @@ def from_template(
         is_strict=is_strict,
     )
     check(prompt)
-    return replace(prompt, purpose=_purpose(prompt), version=_digest(prompt))
+    purpose = _purpose(prompt)
+    usual = usual_min_grade(purpose, prompt.scale) if prompt.scale else None
+    prompt = replace(prompt, purpose=purpose, min_grade=usual)
+    return replace(prompt, version=_digest(prompt))
+
+
+def covering_from(prompt: Prompt, min_grade: int) -> Prompt:
+    """The same prompt of one's own with another threshold, and so with another id. Raises BadPrompt."""
+    changed = replace(prompt, min_grade=min_grade)
+    check(changed)
+    return replace(changed, version=_digest(changed))
+
+
+def usual_min_grade(purpose: Purpose, scale: Scale) -> int:
+    """The lowest rating that covers where the prompt states none.
+
+    Four fifths of the scale: 4 of 0 to 5, 2 of 0 to 2. Of direct labels the upper half: 2 of UMBRELA's 0 to 3
+    and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
+
+    >>> [usual_min_grade(Purpose.RATE, (0, highest)) for highest in (1, 2, 3, 5)]
+    [1, 2, 3, 4]
+    >>> [usual_min_grade(Purpose.DIRECT, (0, highest)) for highest in (1, 2, 3, 4)]
+    [1, 1, 2, 2]
+    """
+    lowest, highest = scale
+    share = 0.5 if purpose is Purpose.DIRECT else 0.8
+    return lowest + math.ceil(share * (highest - lowest))
 
 
 def _implied(rule: ParseRule, labels: Mapping[str, int]) -> Scale | None:
@@ -87,7 +115,11 @@ def as_options(prompt: Prompt) -> dict[str, JSON]:
         "parse": prompt.rule.value,
         "labels": [[name, rating] for name, rating in prompt.labels],
     }
-    return stored | ({"strict": True} if prompt.is_strict else {})
+    if prompt.is_strict:
+        stored["strict"] = True
+    if prompt.scale and prompt.min_grade not in (None, usual_min_grade(prompt.purpose, prompt.scale)):
+        stored["min_grade"] = prompt.min_grade
+    return stored
 
 
 def from_options(prompt_class: str, options: JSON) -> Prompt:
@@ -101,7 +133,9 @@ def from_options(prompt_class: str, options: JSON) -> Prompt:
         raise BadPrompt("the system text of a prompt must be text")
     if not isinstance(options.get("strict", False), bool):
         raise BadPrompt("whether a prompt is strict must be true or false")
-    return from_template(
+    if type(options.get("min_grade", 0)) is not int:
+        raise BadPrompt("the threshold of a prompt must be a whole number")
+    prompt = from_template(
         prompt_class,
         cast("str", options["template"]),
         _kinds(options.get("kinds")),
@@ -111,6 +145,7 @@ def from_options(prompt_class: str, options: JSON) -> Prompt:
         labels=_labels(options.get("labels") or []),
         is_strict=bool(options.get("strict")),
     )
+    return covering_from(prompt, cast("int", options["min_grade"])) if "min_grade" in options else prompt
 
 
 def _purpose(prompt: Prompt) -> Purpose:

@@ -38,7 +38,12 @@ class Prompt:
     labels: tuple[tuple[str, int], ...] = ()
     """Names with a rating each, which rule LABEL reads; the first of a rating is its name."""
     is_strict: bool = False
-    """Is a reply that does not say what was asked for a failed grade, whatever the grader's options?"""
+    """Is a reply that does not say what was asked for a failed grade, whatever the grader's options?
+
+    Of a direct prompt it always is.
+    """
+    min_grade: int | None = None
+    """The lowest rating with which a passage covers the item, or is relevant; None without a scale."""
 
     @property
     def prompt_id(self) -> str:
@@ -101,10 +106,12 @@ class Prompt:
     ) -> Parsed:
         """Read a raw reply by the prompt's rule. `pair` is what was asked about; rule ANSWER_KEY needs it.
 
-        Raises ParseFailure where no published rule says what such a reply counts as, and, with
-        on_unparsable="fail", for every reply that does not say what was asked for.
+        Raises ParseFailure where no published rule says what such a reply counts as. In strict and in direct
+        prompts, and with on_unparsable="fail", it does so for every reply that does not say what was asked
+        for.
         """
-        return read(self, reply, pair, "fail" if self.is_strict else on_unparsable)
+        is_strict = self.is_strict or self.purpose is Purpose.DIRECT
+        return read(self, reply, pair, "fail" if is_strict else on_unparsable)
 
     def label_of(self, rating: int) -> str:
         """The name of a rating, or the number where it has none."""

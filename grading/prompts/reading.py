@@ -16,7 +16,7 @@ from grading.parsing import (
     parse_yes_no,
 )
 from grading.prompts.rules import ParseRule
-from grading.types import MAX_RATING, MIN_RATING, Outcome, Pair
+from grading.types import MAX_RATING, MIN_RATING, Outcome, Pair, Purpose
 from grading.verify import verify
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def read(prompt: Prompt, reply: str, pair: Pair | None, on_unparsable: OnUnparsa
     if prompt.rule is ParseRule.ANSWER_KEY:
         return checked(reply, pair)
     rating, outcome = _rating(prompt, reply, on_unparsable)
+    if outcome is Outcome.UNANSWERABLE and prompt.purpose is Purpose.DIRECT:
+        raise ParseFailure("the reply states no label")  # a passage is not relevant for want of an answer
     return Parsed(rating, outcome, (pair.answer or "") if pair else "")
 
 

@@ -1,11 +1,9 @@
-"""The scale of a grader's ratings: what its prompt asks for, and what the ratings are called."""
+"""The scale of a grader's ratings: what its prompt asks for, from where on it counts, and its names."""
 
 from __future__ import annotations
 
-import math
-
 from grading.errors import BadPrompt, UnknownPrompt
-from grading.prompts import Prompt
+from grading.prompts import Prompt, usual_min_grade
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.models import GraderConfig
@@ -13,8 +11,8 @@ from rubricweb.grades.models import GraderConfig
 Scale = tuple[int, int]
 
 WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
-HIGH_SHARE = 0.8
-"""From here on a rating covers an item: 4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1)."""
+PAPERS_MIN_GRADE = usual_min_grade(Purpose.RATE, WHOLE_SCALE)
+"""4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1), for prompts that are not known here."""
 
 
 def scale_of(config: GraderConfig) -> Scale:
@@ -24,14 +22,15 @@ def scale_of(config: GraderConfig) -> Scale:
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """The first rating that covers where nobody chose another: 4 of 0 to 5, 3 of 0 to 3, 2 of 0 to 2.
+    """The lowest rating that covers, or is relevant, where nobody chose another: as the prompt states it.
 
-    Of direct labels and of verified answers it is 1.
+    Every screen, form, command and file takes its default from here. Prompts that are not known here, which
+    came with a file, count from 4 where they rate, and from 1 where they label or verify.
     """
-    if config.purpose != Purpose.RATE:
-        return 1
-    lowest, highest = scale_of(config)
-    return lowest + math.ceil(HIGH_SHARE * (highest - lowest))
+    prompt = _prompt(config)
+    if prompt and prompt.min_grade is not None:
+        return prompt.min_grade
+    return PAPERS_MIN_GRADE if config.purpose == Purpose.RATE else MIN_RATING + 1
 
 
 def within_scale(config: GraderConfig, min_grade: int | None) -> int:

@@ -87,15 +87,9 @@ def test_the_words_are_the_papers(prompt_class: str, instruction: str) -> None:
         ("Incorrect", 0, Outcome.NUMERIC),
         ("Wrong", 0, Outcome.NUMERIC),
         ("false", 0, Outcome.NUMERIC),
-        ("In the 1950s", 0, Outcome.DEFAULTED),
-        ("Relevant", 0, Outcome.DEFAULTED),
-        ("1", 0, Outcome.DEFAULTED),
-        ("", 0, Outcome.DEFAULTED),
     ],
 )
-def test_yes_is_relevant_and_anything_else_is_not(
-    prompt_class: str, reply: str, rating: int, outcome: Outcome
-) -> None:
+def test_yes_is_relevant_and_no_is_not(prompt_class: str, reply: str, rating: int, outcome: Outcome) -> None:
     assert prompts.get(prompt_class).parse(reply, PAIR) == Parsed(rating, outcome)
 
 
@@ -108,26 +102,33 @@ def test_yes_is_relevant_and_anything_else_is_not(
         ("Score: 2", 2, Outcome.NUMERIC),
         ("1/2", 1, Outcome.NUMERIC),
         ('{"score": "2"}', 2, Outcome.NUMERIC),
-        # out of its scale: no rating was said
-        ("3", 1, Outcome.DEFAULTED),
-        ("5: highly relevant", 1, Outcome.DEFAULTED),
-        ("-1", 1, Outcome.DEFAULTED),
-        ("1.5", 1, Outcome.DEFAULTED),
-        ("4/5", 1, Outcome.DEFAULTED),
-        ("relevant", 1, Outcome.DEFAULTED),
-        ("unanswerable", 0, Outcome.UNANSWERABLE),
-        ("", 0, Outcome.UNANSWERABLE),
     ],
 )
 def test_thomas_is_a_number_from_0_to_2(reply: str, rating: int, outcome: Outcome) -> None:
     assert prompts.get("Thomas").parse(reply, PAIR) == Parsed(rating, outcome)
 
 
-def test_what_was_not_asked_for_fails_on_request() -> None:
+UNREADABLE = ("", "a.", "I cannot assess this.", "unanswerable", "-1", "1.5", "7")
+
+
+@pytest.mark.parametrize("prompt", [one for one in prompts.known() if one.purpose == Purpose.DIRECT])
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_a_reply_without_a_label_is_a_failed_grade(prompt: prompts.Prompt, reply: str) -> None:
+    """Whatever the grader's options: it is no label 1, and not relevant by default."""
+    with pytest.raises(ParseFailure):
+        prompt.parse(reply, PAIR)
+
+
+@pytest.mark.parametrize("reply", ["3", "5: highly relevant", "4/5", "relevant", "-1", "1.5"])
+def test_a_label_out_of_the_scale_is_none(reply: str) -> None:
     with pytest.raises(ParseFailure, match="no rating from 0 to 2"):
-        prompts.get("Thomas").parse("3", PAIR, on_unparsable="fail")
-    with pytest.raises(ParseFailure, match="neither yes nor no"):
-        prompts.get("Sun").parse("Perhaps", PAIR, on_unparsable="fail")
+        prompts.get("Thomas").parse(reply, PAIR)
+
+
+def test_an_own_direct_prompt_is_read_as_strictly() -> None:
+    own = prompts.from_template("OwnLabels", "{query} {context}", {ItemKind.DIRECT}, (0, 3))
+    with pytest.raises(ParseFailure, match="no rating from 0 to 3"):
+        own.parse("I cannot assess this.", PAIR)
 
 
 def test_umbrela_style_ends_with_its_final_score() -> None:
@@ -139,4 +140,5 @@ def test_umbrela_style_ends_with_its_final_score() -> None:
     assert prompt.parse("M: 3\nT: 2\n##final score: 2", PAIR) == Parsed(2, Outcome.NUMERIC)
     assert prompt.parse("##final score: 3\n##final score: 0", PAIR) == Parsed(0, Outcome.NUMERIC)
     assert prompt.parse("3", PAIR) == Parsed(3, Outcome.NUMERIC)
-    assert prompt.parse("##final score: 4", PAIR) == Parsed(1, Outcome.DEFAULTED)
+    with pytest.raises(ParseFailure, match="not from 0 to 3"):
+        prompt.parse("##final score: 4", PAIR)

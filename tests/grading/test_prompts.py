@@ -185,7 +185,7 @@ def test_every_reply_to_every_prompt_is_parsed_or_a_parse_failure(reply: str, pr
     try:
         parsed = prompt.parse(reply, pair)
     except ParseFailure:
-        assert prompt.rule is ParseRule.LABEL
+        assert prompt.rule is ParseRule.LABEL or prompt.purpose is Purpose.DIRECT
         return
     if prompt.scale:
         assert parsed.rating in range(prompt.scale[0], prompt.scale[1] + 1)
@@ -265,3 +265,13 @@ def test_the_docs_tell_how_each_prompt_is_read(prompt: Prompt) -> None:
 @pytest.mark.parametrize("prompt", generation.known(), ids=lambda prompt: prompt.prompt_class)
 def test_the_docs_name_each_drafting_prompt(prompt: generation.DraftPrompt) -> None:
     assert f"\n| `{prompt.prompt_class}` | " in DOCS
+
+
+def test_every_prompt_with_a_scale_states_its_threshold() -> None:
+    stated = {one.prompt_class: one.min_grade for one in prompts.known()}
+    assert [one for one in prompts.known() if (one.min_grade is None) != (one.scale is None)] == []
+    assert [
+        one for one in prompts.known() if one.scale and not one.scale[0] < one.min_grade <= one.scale[1]
+    ] == []
+    expected = {"UmbrelaStyle": 2, "Thomas": 1, "FagB": 1, "NuggetAssignment": 2, "NuggetSelfRatedPrompt": 4}
+    assert {name: stated[name] for name in expected} == expected

@@ -13,7 +13,7 @@ from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPl
 from grading.graders import BACKENDS, GraderSpec, build
 from grading.graders.base import misfit, refuse_unknown_options, unasked
 from grading.parsing import Parsed
-from grading.prompts import ParseRule, Prompt, as_options, from_options, from_template
+from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
 from grading.types import Grade, GradeFailure, Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
 
 QUESTION, NUGGET, DIRECT = ItemKind.QUESTION, ItemKind.NUGGET, ItemKind.DIRECT
@@ -280,3 +280,48 @@ def test_a_denial_is_wrong_without_asking_whether_it_is_right() -> None:
     true_false = replace(PAIR, item=replace(PAIR.item, answers=("false",)), answer="No.")
     assert unasked(prompt, true_false) is None
     assert unasked(prompts.get("QuestionSelfRatedPrompt"), PAIR) is None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "scale", "usual"),
+    [
+        ({QUESTION}, (0, 5), 4),
+        ({QUESTION}, (0, 3), 3),
+        ({DIRECT}, (0, 3), 2),
+        ({DIRECT}, (0, 4), 2),
+        ({DIRECT}, (0, 2), 1),
+    ],
+)
+def test_a_prompt_without_a_threshold_has_the_usual_one(
+    kinds: set[ItemKind], scale: tuple[int, int], usual: int
+) -> None:
+    text = "{query} {context}" if DIRECT in kinds else "{question} {context}"
+    prompt = from_template("OwnPrompt", text, kinds, scale)
+    assert prompt.min_grade == usual
+    assert "min_grade" not in as_options(prompt), "its id is that of the time when no prompt had a threshold"
+
+
+def test_a_stated_threshold_travels_with_the_prompt_and_changes_its_id() -> None:
+    lenient = covering_from(strict(), 2)
+    assert (lenient.min_grade, strict().min_grade) == (2, 3)
+    assert lenient.prompt_id != strict().prompt_id
+    assert from_options(lenient.prompt_class, as_options(lenient)) == lenient
+    assert covering_from(lenient, 3) == strict()
+
+
+@pytest.mark.parametrize("min_grade", [0, 4])
+def test_a_threshold_is_above_the_lowest_rating_and_within_the_scale(min_grade: int) -> None:
+    with pytest.raises(
+        BadPrompt, match=f"the threshold {min_grade} must be above 0 and at most 3"
+    ) as refused:
+        covering_from(strict(), min_grade)
+    assert refused.value.part == "min_grade"
+
+
+def test_a_prompt_for_text_has_no_threshold() -> None:
+    text = from_template("OwnExtraction", "{question} {context}", {QUESTION})
+    assert text.min_grade is None
+    with pytest.raises(BadPrompt, match="asks for text has no threshold"):
+        covering_from(text, 1)
+    with pytest.raises(BadPrompt, match="must be a whole number"):
+        from_options("StrictPrompt", as_options(strict()) | {"min_grade": "3"})

@@ -10,7 +10,7 @@ from django import forms
 
 from grading.errors import BadPrompt
 from grading.graders import registry
-from grading.prompts import ParseRule, Prompt, from_template
+from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
@@ -44,6 +44,7 @@ FIELD_OF = {
     "template": "template",
     "scale": "lowest",
     "labels": "labels",
+    "min_grade": "min_grade",
 }
 _LABEL_LINE = re.compile(r"\s*([0-9])\s*[:=]\s*(\S.*)")
 
@@ -82,6 +83,14 @@ class PromptForm(forms.Form):
     highest = forms.IntegerField(
         label="Highest rating", required=False, min_value=MIN_RATING, max_value=MAX_RATING, initial=5
     )
+    min_grade = forms.IntegerField(
+        label="Covers from rating",
+        required=False,
+        min_value=MIN_RATING + 1,
+        max_value=MAX_RATING,
+        help_text="The lowest rating that counts. Empty for the usual one: 4 of 0 to 5, for direct labels"
+        " 2 of 0 to 3.",
+    )
     labels = forms.CharField(
         label="Labels, one rating a line",
         required=False,
@@ -92,7 +101,7 @@ class PromptForm(forms.Form):
         label="A reply that says none of this",
         required=False,
         choices=list(UNREADABLE.items()),
-        help_text="Where the reply is one of the labels it is always a failed grade.",
+        help_text="Where the reply is one of the labels, and for direct labels, it is always a failed grade.",
     )
 
     prompt: Prompt
@@ -120,6 +129,8 @@ class PromptForm(forms.Form):
             self.prompt = from_template(
                 fields["name"], fields["template"], {kind}, system=fields["system"], **self._reading(purpose)
             )
+            if fields.get("min_grade") and self.prompt.scale:
+                self.prompt = covering_from(self.prompt, fields["min_grade"])
         except BadPrompt as problem:
             self.add_error(FIELD_OF.get(problem.part), _sentence(str(problem)))
             return
@@ -134,7 +145,8 @@ class PromptForm(forms.Form):
         rule = ParseRule(fields.get("read_as") or ParseRule.RATING)
         is_counted = rule in (ParseRule.RATING, ParseRule.FINAL_SCORE)
         ends = fields.get("lowest"), fields.get("highest")
-        is_strict = fields.get("unreadable") == "fail" and rule is not ParseRule.LABEL
+        is_always = rule is ParseRule.LABEL or purpose is Purpose.DIRECT
+        is_strict = fields.get("unreadable") == "fail" and not is_always
         return {
             "rule": rule,
             "scale": ends if is_counted and None not in ends else None,
@@ -193,6 +205,7 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
         "read_as": prompt.rule.value if prompt.rule in READ_AS else "",
         "lowest": lowest,
         "highest": highest,
+        "min_grade": prompt.min_grade,
         "labels": _label_lines(prompt),
         "unreadable": "fail" if prompt.is_strict else "default",
     }

@@ -25,7 +25,7 @@ def t5(prompt_class):
     [
         (RATES, (0, 5), 4),
         ("NuggetAssignment", (0, 2), 2),
-        ("UmbrelaStyle", (0, 3), 1),
+        ("UmbrelaStyle", (0, 3), 2),
         ("Thomas", (0, 2), 1),
         ("QuestionCompleteConcisePromptWithAnswerKey2", (0, 1), 1),
     ],
