@@ -5,14 +5,16 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 PORT ?= 8000
-PYTHON ?= $(shell for v in python3.11 python3.12 python3.13 python3 python; do \
-	$$v -c 'import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$v; break; }; done)
+# Exits with 0 where RubricWeb runs: Python 3.11 to 3.14 with pip.
+SUITS := import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
+PYTHON ?= $(shell for v in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	$$v -c '$(SUITS)' 2>/dev/null && { echo $$v; break; }; done)
 
 VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-SOURCES = $(wildcard grading rubricweb tests bench manage.py)
+SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 PYTEST_ARGS ?= -n 2
 
@@ -20,7 +22,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast lock format bench screenshots clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons lock format bench screenshots clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -55,6 +57,9 @@ format: setup-test ## format the code and the templates
 	$(BIN)/ruff format $(SOURCES)
 	$(if $(TEMPLATES),$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true)
 
+test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments
+	$(BIN)/python .ci/pythons
+
 bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
@@ -69,16 +74,15 @@ clean: ## remove the environment, the caches and what was built (never the data)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "RubricWeb needs Python 3.11, 3.12 or 3.13, and none was found: install one, or say PYTHON=/path/to/python." >&2; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
-		|| { echo "RubricWeb needs Python 3.11, 3.12 or 3.13; PYTHON=$(PYTHON) is not one of them." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "RubricWeb needs Python 3.11 to 3.14, and none was found: install one, or say PYTHON=/path/to/python." >&2; exit 1; }
+	@"$(PYTHON)" -c '$(SUITS)' || { echo "RubricWeb needs Python 3.11 to 3.14; PYTHON=$(PYTHON) is not one of them." >&2; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
 $(VENV)/.base: requirements/base.txt | $(VENV)/bin/python
 	$(PIP) -r requirements/base.txt
 	@touch $@
 
-$(VENV)/.ready: requirements/base.txt requirements/models.txt requirements/dev.txt .ci/chromium | $(VENV)/.base
+$(VENV)/.ready: requirements/base.txt requirements/test.txt requirements/models.txt requirements/dev.txt .ci/chromium | $(VENV)/.base
 	$(PIP) -r requirements/dev.txt
 	.ci/chromium
 	@touch $@

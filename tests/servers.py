@@ -93,7 +93,7 @@ def redis_executable() -> str:
     if found := redis_server_binary():
         return found
     raise pytest.UsageError(
-        "The tests need a redis-server: install Redis, or use Python 3.11 or 3.12 on Linux."
+        "The tests need a redis-server: install Redis, or use Python 3.11 to 3.13 on Linux."
     )
 
 

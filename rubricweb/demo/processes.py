@@ -15,6 +15,8 @@ import redis
 from django.conf import settings
 from honcho.environ import parse_procfile
 
+from rubricweb.core.redis_server import ALLOW_STAND_IN
+
 START_SECONDS = 10
 STOP_SECONDS = 10
 LOOK_SECONDS = 0.2
@@ -38,8 +40,8 @@ def running_redis() -> Iterator[None]:
     if is_redis_up():
         yield
         return
-    server = subprocess.Popen(
-        [sys.executable, "-m", "rubricweb.core.redis_server"],
+    server = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "rubricweb.core.redis_server", ALLOW_STAND_IN],
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C would end it before the worker
     )

