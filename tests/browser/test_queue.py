@@ -236,6 +236,37 @@ def test_undo_goes_back_to_the_cell(people, campaign_of):
     assert page.url.endswith(f"/queue/{campaign.pk}/")
 
 
+def test_an_undone_cell_comes_back_after_a_stop(people, campaign_of):
+    campaign = campaign_of(size=2)
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("1")
+    expect_cell(page, campaign, 2)
+    page.keyboard.press("z")
+    expect_cell(page, campaign, 1)
+    page.get_by_role("button", name="Stop for now").click()
+    page.get_by_role("link", name=f"Rate {campaign.name}").click()
+    expect_cell(page, campaign, 1)
+    page.keyboard.press("4")
+    expect_cell(page, campaign, 2)
+    page.keyboard.press("5")
+    expect(page.get_by_text("All 2 ratings are there.")).to_be_visible()
+    assert rated(campaign) == [(1, 4), (2, 5)]
+
+
+def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of):
+    campaign = campaign_of(size=1)
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.get_by_text("Skip…").click()
+    page.locator(SHOWN).get_by_role("button", name="Skip").click()
+    page.get_by_role("link", name="Rate a cell that you skipped").click()
+    expect_cell(page, campaign, 1)
+    page.keyboard.press("2")
+    expect(page.get_by_text("All 1 ratings are there.")).to_be_visible()
+    assert rated(campaign) == [(1, 2)]
+
+
 def test_blind_then_reveal_then_a_change_of_mind(people, campaign_of):
     campaign = campaign_of("blind")
     page = people.sign_in("assessor")

@@ -25,6 +25,7 @@ from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, address_kept
+from rubricweb.review.queue.actions import undo_in_grid
 from rubricweb.review.queue.veil import veiled_cell
 
 Place = tuple[Item, Passage]
@@ -59,7 +60,7 @@ def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     form = SayingForm(request.POST)
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
-    return _tried(request, place, form, humans.undo)
+    return _tried(request, place, form, undo_in_grid)
 
 
 def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, int]) -> Place:

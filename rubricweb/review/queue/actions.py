@@ -20,7 +20,7 @@ from rubricweb.core import audit, events
 from rubricweb.grades import humans
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.review.queue.leases import LEASE, drawn_mode
+from rubricweb.review.queue.leases import LEASE, free_turn, fresh
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.review.queue.population import Choice, ChosenCell, chosen
 from rubricweb.review.selectors.raters import KINDS, raters
@@ -206,6 +206,8 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     turn = _own_turn(cell, by)
     if HumanGrade.objects.filter(uid=uid, by=by).exists():
         return turn
+    if turn.state == State.SKIPPED:
+        _unskip(turn)
     is_first = turn.rating is None
     how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
     shown = None if how == How.BLIND else shown_beside(cell)
@@ -271,11 +273,28 @@ def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
 
 def _unskip(turn: Turn) -> bool:
     """Nobody else needs to take the cell, unless somebody has begun to."""
-    spare = turn.cell.turns.filter(state=State.PENDING, person=None).order_by("-pk").first()
-    if spare is not None and not turn.assigned_by_id:
-        spare.delete()
+    others = turn.cell.turns.exclude(state=State.SKIPPED).exclude(pk=turn.pk)
+    spare = others.filter(state=State.PENDING, person=None).order_by("-pk").first()
+    if spare is not None and others.count() >= turn.cell.campaign.assessors:
+        Turn.objects.filter(pk=spare.pk, state=State.PENDING, person=None).delete()
     turn.reason = ""
     return True
+
+
+@transaction.atomic
+def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
+    """Undo outside the queue; when no rating of `by` is left, the queue asks for the cell again.
+
+    Raises what `grades.humans.undo` raises.
+    """
+    event = humans.undo(cell, by=by, seen=seen, uid=uid)
+    if event.is_withdrawn and humans.said_by(by, cell) == event:
+        place = {"cell__revision": cell.revision_id, "cell__passage": cell.passage_id}
+        done = Turn.objects.filter(person=by, state=State.SUBMITTED, **place)
+        free = {"state": State.PENDING, "can_undo": False, "done_at": None}
+        done.exclude(assigned_by=None).update(**free)
+        done.filter(assigned_by=None).update(person=None, **free)
+    return event
 
 
 def saying_of(cell: CampaignCell) -> humans.Cell:
@@ -292,11 +311,14 @@ def shown_beside(cell: CampaignCell) -> humans.Shown | None:
 
 
 def _own_turn(cell: CampaignCell, person: User) -> Turn:
-    """The person's turn of the cell; a new one where another has taken it since."""
+    """The person's turn of the cell, else one that nobody has; a new one where others have them all."""
     turn = cell.turns.select_for_update().filter(person=person).first()
-    if turn is None:
-        mode = drawn_mode(cell.campaign, cell, person)
-        turn = Turn(campaign=cell.campaign, cell=cell, order=cell.order, person=person, mode=mode)
+    if turn is not None:
+        return turn
+    turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
+    begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
+    for name, value in begun.items():
+        setattr(turn, name, value)
     return turn
 
 

@@ -10,8 +10,8 @@ import hashlib
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Now
 
 from rubricweb.accounts.models import User
 from rubricweb.grades.models import HumanGrade
@@ -24,8 +24,10 @@ TRIES = 8
 
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
-_NEW = Q(_WAITING, person=None)
-_LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
+NEW = Q(_WAITING, person=None)
+"""Nobody has it, whatever became of it before."""
+LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
+"""Somebody let it lapse."""
 
 
 def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
@@ -60,6 +62,34 @@ def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mod
     return Mode.BLIND if lot[0] < 128 else Mode.ASSISTED
 
 
+def fresh(campaign: Campaign, cell: CampaignCell, person: User) -> dict[str, object]:
+    """The fields of a turn that the person begins.
+
+    Who rated the cell before, and took that back, has seen what the grader says of it: a blind rating that
+    they gave then stays their first one, and after another rating the turn is not blind.
+    """
+    mode, first = drawn_mode(campaign, cell, person), None
+    said = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
+    before = said.exclude(rating=None).order_by("number").first()
+    if before is not None and mode == Mode.BLIND:
+        is_blind = before.how == HumanGrade.How.BLIND
+        mode, first = (mode, before.rating) if is_blind else (Mode.ASSISTED, None)
+    return {
+        "person": person,
+        "mode": mode,
+        "rating": first,
+        "comment": "",
+        "reason": "",
+        "can_undo": False,
+        "uid": None,
+    }
+
+
+def free_turn(cell: CampaignCell) -> Turn | None:
+    """A turn of the cell that nobody has, or that was let lapse."""
+    return cell.turns.select_for_update().filter(NEW | LAPSED).order_by("pk").first()
+
+
 def _take_one(campaign: Campaign, person: User) -> bool:
     """False where nothing is to be had."""
     for _ in range(TRIES):
@@ -76,20 +106,29 @@ def _take_one(campaign: Campaign, person: User) -> bool:
 def _candidate(campaign: Campaign, person: User) -> Turn | None:
     """The next turn that the person could take: assigned to them, let lapse by others, or new.
 
-    Each is a question of its own, since an index answers it at its first row.
+    At the end come cells that they rated elsewhere, or nobody might finish the campaign.
+
+    Each is a query of its own, since an index answers it at its first row.
     """
     theirs = campaign.turns.filter(_WAITING, person=person)
-    others = (_takeable(campaign, person, free) for free in (_LAPSED, _NEW))
-    return next(filter(None, map(_first, (theirs, *others))), None)
+    others = [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
+    unrated = [turns.filter(_unrated_by(person)) for turns in others]
+    return next(filter(None, map(_first, (theirs, *unrated, *others))), None)
 
 
 def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
-    """Free turns of cells that the person neither has, nor had, nor rated anywhere else."""
+    """Free turns of cells of which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
-    rated = HumanGrade.objects.filter(
+    return campaign.turns.filter(free, ~Exists(had))
+
+
+def _unrated_by(person: User) -> Coalesce:
+    """Of a turn: the person said nothing of its cell anywhere, or took it back."""
+    said = HumanGrade.objects.filter(
         by=person, revision=OuterRef("cell__revision"), passage=OuterRef("cell__passage")
     )
-    return campaign.turns.filter(free, ~Exists(had), ~Exists(rated))
+    is_withdrawn = said.order_by("-number").values("is_withdrawn")[:1]
+    return Coalesce(Subquery(is_withdrawn), Value(True))
 
 
 def _first(turns: QuerySet[Turn]) -> Turn | None:
@@ -99,8 +138,6 @@ def _first(turns: QuerySet[Turn]) -> Turn | None:
 
 def _lease(turn: Turn, campaign: Campaign, person: User) -> bool:
     """False where somebody else was quicker."""
-    free = Turn.objects.filter(_NEW | _LAPSED | Q(_WAITING, person=person), pk=turn.pk)
-    mode = drawn_mode(campaign, turn.cell, person)
-    fresh = {"comment": "", "reason": "", "rating": None, "can_undo": False, "uid": None}
+    free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
-    return bool(free.update(person=person, state=State.LEASED, mode=mode, **fresh, **times))
+    return bool(free.update(state=State.LEASED, **fresh(campaign, turn.cell, person), **times))

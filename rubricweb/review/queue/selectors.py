@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from uuid import UUID
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from grading.types import Outcome, Purpose
@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import humans
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.review.queue.actions import saying_of
-from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.leases import LAPSED, NEW, take
 from rubricweb.review.queue.meanings import Meanings, meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.review.selectors.cell import Segment, highlighted
@@ -150,6 +150,8 @@ class Desk:
     next: int | None
     """Neighbours, by cell, among what the person did."""
     can_undo: bool
+    skipped: int | None
+    """A cell that the person skipped and that still waits for somebody; only where nothing else is left."""
     uid: UUID
 
     @property
@@ -194,8 +196,15 @@ def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) 
         previous=before,
         next=after,
         can_undo=mine.filter(can_undo=True).exists(),
+        skipped=None if cards else _skipped(campaign, person),
         uid=new_uid(),
     )
+
+
+def _skipped(campaign: Campaign, person: User) -> int | None:
+    free = campaign.turns.filter(NEW | LAPSED, cell=OuterRef("cell"))
+    mine = campaign.turns.filter(Exists(free), person=person, state=State.SKIPPED)
+    return mine.order_by("order").values_list("cell", flat=True).first()
 
 
 def pace(times: Iterable[datetime | None]) -> float | None:
