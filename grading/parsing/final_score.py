@@ -6,7 +6,8 @@ import re
 
 from grading.errors import ParseFailure
 from grading.parsing.parsed import ParsedRating
-from grading.parsing.rating import OnUnparsable, Scale, json_objects, parse_rating
+from grading.parsing.prose import Scale
+from grading.parsing.rating import OnUnparsable, json_objects, parse_rating
 from grading.parsing.words import plain
 from grading.types import MAX_RATING, MIN_RATING, Outcome
 

@@ -1,7 +1,8 @@
 """The number that a reply says (Farzi and Dietz 2024: EXAM++ 4.2.2, RUBRIC 4.2.1).
 
 1. NUMERIC: the reply says one integer of the scale, as itself ("4", "**4**"), at its start
-   ("5: The answer ..."), after a lead-in ("Rating: 4"), out of the whole scale ("4/5") or as JSON.
+   ("5: The answer ..."), in a sentence that rates ("Rating: 4", "I would rate this a 4"; prose.py), out of
+   the whole scale ("4/5"), on a line of its own, or as JSON.
 2. UNANSWERABLE, rating 0: it is empty or ill-formed, or one of the papers' expressions.
 3. DEFAULTED, rating 1: anything else.
 """
@@ -16,31 +17,30 @@ from typing import Literal
 
 from grading.errors import ParseFailure
 from grading.parsing.parsed import ParsedRating
+from grading.parsing.prose import NUMBER, Scale, in_prose, in_scale
 from grading.parsing.words import bare, is_unanswerable, plain
 from grading.types import MAX_RATING, MIN_RATING, Outcome
 
-Scale = tuple[int, int]
 OnUnparsable = Literal["default", "fail"]
 
 _SHORT = 48
 """Replies up to this many characters are remembered: models give the same few over and over."""
-_DIGITS = 3
-"""A longer number is on no scale."""
 _MAX_BRACES = 20
 """Opening braces that are tried as the start of a JSON object."""
 _JSON_KEYS = ("grade", "rating", "score")
 
-# An integer, perhaps out of another one; no sign, decimal, share or range: not -1, 4.5, 4%, 3-4, "3 or 4".
-_NUMBER = re.compile(
-    r"(?<![^\W_])(?<![.,/\u2212\u2013-])(?P<number>[0-9]+)(?:\s*/\s*(?P<of>[0-9]+)|\s+out\s+of\s+(?P<out_of>[0-9]+))?"
-    r"(?![^\W_]|%|[.,:/][0-9]|\s+out\s+of\b|[ \t]*(?:[-\u2013\u2014/,]|\b(?:to|or|and)\b)[ \t]*[0-9])"
-)
 # What may stand between a leading number and its text; "3-year-old", "4 people" and "3: 5" are no ratings.
 _CLOSERS = r"[*_`\"')\]}]"
 _SEPARATOR = re.compile(
     rf"{_CLOSERS}*(?:\s*[:;=\u2014)\]}}]|[.,]\s|\s+[-\u2013]|[-\u2013]\s|[ \t]*\n)\W*(?![0-9])\w"
 )
 _CLOSED = re.compile(rf"{_CLOSERS}+\s\W*(?![0-9])\w")
+# A number that is explained at once, as in "4 because it names the cause" or "4 (mostly relevant)".
+_EXPLAINED = re.compile(
+    rf"{_CLOSERS}*\s+(?:because|since|based\s+on|due\s+to|on\s+(?:a|the|this)\s+(?:\S+\s+)?scale)\b"
+    r"|\s*\([^()0-9\n]{1,80}\)\s*(?:[.,;:!\n]|$)",
+    re.IGNORECASE,
+)
 
 
 def parse_rating(
@@ -61,7 +61,7 @@ def parse_rating(
 
 def _parse(reply: str, scale: Scale) -> ParsedRating:
     text = plain(reply)
-    for reading in (_in_json, _in_the_open, _after_lead_in):
+    for reading in (_in_json, _in_the_open, in_prose):
         rating = reading(text, scale)
         if rating is not None:
             return ParsedRating(rating, Outcome.NUMERIC)
@@ -75,46 +75,15 @@ _remembered = lru_cache(maxsize=4096)(_parse)
 
 def _in_the_open(text: str, scale: Scale) -> int | None:
     """A number that is the whole text, or opens it and is set off from what follows."""
-    found = _NUMBER.search(text)
+    found = NUMBER.search(text)
     if found is None:
         return None
     before, after = text[: found.start()], text[found.end() :]
     is_first = not bare(before)
-    is_set_off = _SEPARATOR.match(after) or (before and _CLOSED.match(after))
+    is_set_off = _SEPARATOR.match(after) or _EXPLAINED.match(after) or (before and _CLOSED.match(after))
     if is_first and (not bare(after) or is_set_off):
-        return _in_scale(found, scale)
+        return in_scale(found, scale)
     return None
-
-
-def _after_lead_in(text: str, scale: Scale) -> int | None:
-    """A number after "rating", "grade", "score", "code" or "answer", unless two of them disagree."""
-    ratings = set()
-    for lead_in in _lead_in(scale).finditer(text):
-        found = _NUMBER.match(text, lead_in.end())
-        ratings.add(_in_scale(found, scale) if found else None)
-    ratings.discard(None)
-    return ratings.pop() if len(ratings) == 1 else None
-
-
-@lru_cache(maxsize=32)
-def _lead_in(scale: Scale) -> re.Pattern[str]:
-    low, high = scale
-    # "Grade (0-5):" states the scale first; "score for it would be" takes some words to come to the number.
-    stated = rf"(?:\W*(?:{low}\s*(?:[-\u2013]|to)\s*{high}|out\s+of\s+{high})\b)?"
-    words = r"(?:(?:(?!\bout\b)[^0-9\n.?!]){0,40}?(?:[:=]|\b(?:is|be|was)\b)|\s+of\b)?"
-    return re.compile(
-        rf"(?<![a-z])(?:rating|grade|score|code|answer)(?![a-z]){stated}{words}(?:[^\w.?!,%/]|_)*(?=[0-9])",
-        re.IGNORECASE,
-    )
-
-
-def _in_scale(found: re.Match[str], scale: Scale) -> int | None:
-    low, high = scale
-    whole = found["of"] or found["out_of"]
-    if len(found["number"]) > _DIGITS or (whole and whole != str(high)):
-        return None
-    number = int(found["number"])
-    return number if low <= number <= high else None
 
 
 def _in_json(text: str, scale: Scale) -> int | None:

@@ -27,15 +27,21 @@ UNANSWERABLE = frozenset(
 _YES = frozenset({"yes", "correct", "true"})
 _NO = frozenset({"no", "incorrect", "wrong", "false"})
 
-# A bare letter or small roman numeral, dressed as the label of a choice: "a.", "(iii)", "B)".
+# A letter or small roman numeral that labels a choice: "a.", "(iii)", "B)", "d".
 _CHOICE_LABEL = re.compile(r"[(\[]?(?:[a-d]|i{1,3}|iv)[)\].:]*", re.IGNORECASE)
+# A capital alone may well be the answer: vitamin C, group B.
+_CAPITAL = re.compile(r"[A-D]")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,40}>")
 _KEYCAP = re.compile("[\ufe0f\u20e3]")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
 
 def plain(reply: str) -> str:
-    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go."""
+    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go.
+
+    What a reasoning model thought before it replied, up to "</think>", goes too.
+    """
+    reply = reply.rpartition("</think>")[2]
     if not reply.isascii():
         reply = _KEYCAP.sub("", unicodedata.normalize("NFKC", reply))
     if "<" in reply:
@@ -56,13 +62,19 @@ def bare(reply: str) -> str:
 def is_unanswerable(reply: str) -> bool:
     """True for an empty or ill-formed reply ("a.", "(iii)") and for the papers' eight expressions.
 
-    Case and the punctuation around the expression do not matter; any further word does.
+    Case and the punctuation around the expression do not matter; any further word does. A capital alone ("C")
+    is no ill-formed reply.
     """
     reply = plain(reply)
-    if _CHOICE_LABEL.fullmatch(reply):
-        return True
+    if is_choice_label(reply):
+        return not _CAPITAL.fullmatch(reply)
     words = " ".join(bare(reply).lower().split())
     return not words or words in UNANSWERABLE
+
+
+def is_choice_label(text: str) -> bool:
+    """True for the label of a choice and nothing else: "a.", "(iii)", "C"."""
+    return bool(_CHOICE_LABEL.fullmatch(text))
 
 
 def parse_yes_no(reply: str, *, on_unparsable: Literal["default", "fail"] = "default") -> ParsedRating:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from grading.parsing import is_unanswerable
-from grading.parsing.words import bare
+from grading.parsing.words import bare, is_choice_label
 from grading.verify.normal import normal
 
 SHORTEST_FUZZY = 4
@@ -44,6 +44,8 @@ def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> Ver
 
     >>> verify("Rising!", ["falls", "rises"])
     Verdict(correct=True, matched_key='rises')
+    >>> verify("C", ["C"])
+    Verdict(correct=True, matched_key='C')
     >>> verify("The water table will be rising.", ["falls", "rises"])
     Verdict(correct=False, matched_key=None)
     """
@@ -57,7 +59,8 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
     is_true = _TRUTH.get(bare(key).lower())
     if is_true is not None:
         return _truth(answer) is is_true
-    if is_unanswerable(answer):
+    # "(c)" says nothing, except where the key is such a label itself.
+    if is_unanswerable(answer) and not (is_choice_label(key.strip()) and is_choice_label(answer.strip())):
         return False
     return _is_close(normal(answer), normal(key)) or _says_choices(answer, key, choices)
 

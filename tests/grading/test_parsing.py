@@ -49,15 +49,83 @@ DEFAULTED = [
     "½", "4.0", ".5", "3 years", "3-year-old", "42", "6 months", "1/8", "4/10", "7/5", "6/5",
     "4 out of 10", "3:30", "1,000", "2nd", "Rating: 10", "Rating: 4.5", "Rating: -1", "Rating: 3-4",
     "Rating: 3 or 4", "Rating: 4/10", "Rating: 4%", "Rating: 4, score: 2", "Rating: high",
-    "The answer is one of 3 options", '{"grade": 4.5}', '{"grade": 7}', '{"grade": true}',
+    "The answer is one of 3 options", "C", '{"grade": 4.5}', '{"grade": 7}', '{"grade": true}',
     '{"grade": null}', '{"grade": "four"}', '{"level": 4}', "four", "The Beatles", "No way",
     "no answer was given", "v.", "before",
+]  # fmt: skip
+
+
+PROSE = {
+    # first person
+    "I would rate this passage a 4 out of 5.": 4, "I'd give this a 4.": 4, "I\u2019d give it a 3.": 3,
+    "I would rate this passage as a 3 because it omits the main cause.": 3, "I rate this passage: 2": 2,
+    "I would give this passage a rating of 4 out of 5.": 4, "I would assign a score of 3 to this passage.": 3,
+    "I'll give it a 2, since only part of the question is covered.": 2, "I'd say 4.": 4, "We rate it 5!": 5,
+    "Based on the passage, I would rate the answer a 5.": 5,
+    "I would rate this passage a **4** out of **5**.": 4,
+    "I would rate the relevance of the passage as 3/5.": 3, "I would score this 1, as it is off topic.": 1,
+    "While it does not name the author, I would still rate it a 4.": 4, "I choose 3.": 3,
+    "I would rate this passage as highly relevant (5).": 5,
+    "I'd give the passage a 4 on a scale of 0 to 5.": 4,
+    "I have to give this passage a 0, as it says nothing about leaves.": 0,
+    "The passage covers 2 of the 3 causes. I would rate it a 4.": 4,
+    "I would grade this passage as \"2\": the key facts are missing.": 2,
+    # labels
+    "Rate: 4": 4, "Rated 4/5": 4, "Rated: 2": 2, "Relevance: 3": 3, "Overall: 4/5": 4, "Verdict: 5": 5,
+    "Rating for this passage: 4": 4, "Relevance to the question: 2": 2,
+    "Rating: 4 The passage explains it.": 4,
+    "Answer: 4\n\nExplanation: The passage names 2 causes.": 4, "**Rating: 3/5**": 3,
+    "Final rating: **2**": 2,
+    "Here is my rating:\n\n**4**": 4, "My rating is a 4.": 4, "Grade: 4 (mostly relevant)": 4,
+    # the third person
+    "This passage is a 4.": 4, "It's a 2.": 2, "This would be a solid 4.": 4, "This deserves a 5.": 5,
+    "The passage should be given a 3.": 3, "The passage would be rated a 4, I think.": 4, "It gets a 1": 1,
+    "This passage is rated as a 2 because it is vague.": 2, "The passage earns a 4 rating.": 4,
+    # a stated scale
+    "On a scale of 0 to 5, this passage is 4.": 4, "On a scale from 0 to 5, I would rate this as 3.": 3,
+    "Using the scale of 0-5, I would rate this passage a 4.": 4, "4 on a scale of 0 to 5": 4,
+    # out of the whole scale, or a line of its own
+    "This passage gets 4 out of 5.": 4, "Mostly relevant, so 4/5.": 4, "That makes 3 out of 5, at best.": 3,
+    "The passage answers the question, with minor gaps.\n\n4": 4, "It covers 2 of 3 points.\n\n**3**\n": 3,
+    "Let me think.\nThe passage is good.\n\n4/5": 4, "<think>Is it 2 or 3?</think>\n\n4": 4,
+    "<think>I would rate it a 1.</think>I would rate it a 5.": 5,
+    # explained at once
+    "4 because it names the cause": 4, "4 (mostly relevant)": 4, "5 (Highly relevant).": 5, "4/5 stars": 4,
+}  # fmt: skip
+
+NO_PROSE_RATING = [
+    # numbers that count something
+    "The answer is 3 years.", "It takes 3 years", "Answer: 4 people died", "I would give 3 reasons for that.",
+    "I'd say 4 people were there.", "4 out of 5 dentists recommend it", "The passage answers 4/5 of it",
+    "question 4 is not answered", "The passage answers question 3.", "See section 4.", "It is a 3 year plan.",
+    "This is a 5 point list", "It was given a 4 year sentence.", "The plan scores a 3 percent gain",
+    "for grade 4 students", "Chapter 2 covers it", "There are 4.", "about 5", "the top 5 of all", "1 of 5",
+    # other scales, and no number of this one
+    "I would rate this passage a 4/10.", "I'd give it 8 out of 10.", "I would rate it a 7.", "4 out of 100",
+    "I would rate this a 3.5 out of 5.", "I'd give this a B+.", "Rating: **4** out of 10", "It's a 10.",
+    "On a scale of 1 to 10, this is 4.", "I would rate it 80%.", "I would rate this a -1.",
+    # undecided, or denied
+    "I would rate this a 3 or 4.", "I would rate this a 3 or a 4.", "I'd give it between 2 and 4.",
+    "I would rate this higher than 3.", "I'd give it at least 3.", "I would not give this a 5.",
+    "This is not a 5.", "It doesn't deserve a 5.", "I'd rate it a 4. On reflection, I'd rate it a 2.",
+    "Please rate the passage from 0 to 5.", "The scale is 0 to 5.", "Either\n2\n4", "Rate it 0-5.",
+    "I cannot rate this passage.", "It should not be given a 4.", "<think>4</think>The passage is fine.",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "rating"), NUMERIC.items())
 def test_reads_the_number_that_a_reply_says(reply: str, rating: int) -> None:
     assert parse_rating(reply) == ParsedRating(rating, Outcome.NUMERIC)
+
+
+@pytest.mark.parametrize(("reply", "rating"), PROSE.items())
+def test_reads_the_rating_that_a_sentence_says(reply: str, rating: int) -> None:
+    assert parse_rating(reply) == ParsedRating(rating, Outcome.NUMERIC)
+
+
+@pytest.mark.parametrize("reply", NO_PROSE_RATING)
+def test_a_number_in_a_sentence_is_no_rating_by_itself(reply: str) -> None:
+    assert parse_rating(reply) == ParsedRating(1, Outcome.DEFAULTED)
 
 
 @pytest.mark.parametrize("reply", UNANSWERABLE)
@@ -224,6 +292,11 @@ def test_a_label_is_found_or_a_parse_failure_raised(reply: str) -> None:
         '{"a":' * 5000,
         "{" * 20_000,
         "grade " * 20_000,
+        "i rate " * 20_000,
+        "I give it a " * 20_000 + "4",
+        "scale of 0 to 5 " * 10_000,
+        "4\n" * 50_000,
+        "</think>" * 20_000,
         " " * 100_000 + "x",
         "(" * 50_000 + "4",
         '{"grade": ' + "1" * 9999,

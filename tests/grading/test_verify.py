@@ -46,6 +46,13 @@ def test_the_normal_form(text: str, form: str) -> None:
         ("abcdefghijk", "xbcdefghijx"),
         # a letter more: 1 of the longer one's 6
         ("bcdfg", "bcdfgh"),
+        # a letter or a numeral is right where the key is one
+        ("C", "C"),
+        ("c", "C"),
+        ("C.", "C"),
+        ("(c)", "C)"),
+        ("a.", "a"),
+        ("(iii)", "iii"),
     ],
 )
 def test_right_answers(answer: str, key: str) -> None:
@@ -74,8 +81,10 @@ def test_right_answers(answer: str, key: str) -> None:
         ("unanswerable", "unanswerable"),
         ("No answer.", "no answer"),
         ("It does not say", "it does not say"),
-        ("a.", "a"),
-        ("(iii)", "iii"),
+        ("a.", "vitamin A"),
+        ("(iii)", "three"),
+        ("b", "C"),
+        ("C.", "D"),
     ],
 )
 def test_wrong_answers(answer: str, key: str) -> None:
