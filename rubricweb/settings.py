@@ -4,7 +4,9 @@ from pathlib import Path
 
 import plotly
 from csp.constants import SELF
+from django.core.exceptions import ImproperlyConfigured
 
+from rubricweb.core import production
 from rubricweb.core.embedded import default_redis_url
 from rubricweb.core.environment import Environment
 
@@ -17,10 +19,13 @@ for each in (env, rubric):
 DEBUG = rubric.bool("DEBUG", True)
 DATA_DIR = rubric.path("DATA_DIR", BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = rubric.str("SECRET_KEY", "insecure, for development only") if DEBUG else rubric.str("SECRET_KEY")
+SECRET_KEY = rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if DEBUG else rubric.str("SECRET_KEY")
 ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if DEBUG else [])
 CSRF_TRUSTED_ORIGINS: list[str] = rubric.list("CSRF_TRUSTED_ORIGINS", [])
 BEHIND_PROXY = rubric.bool("BEHIND_PROXY", False)
+TRUSTED_PROXIES: list[str] = rubric.list("TRUSTED_PROXIES", [])
+if objections := production.objections(debug=DEBUG, secret_key=SECRET_KEY, hosts=ALLOWED_HOSTS):
+    raise ImproperlyConfigured(" ".join(objections))
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -117,6 +122,10 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_HANDLER = "rubricweb.accounts.lockout.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "rubricweb.accounts.lockout.client_address"
+AXES_LOCKOUT_TEMPLATE = "accounts/locked.html"
+ADDRESS_FAILURE_LIMIT = 50  # of all accounts together, within the cool-off time
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "review:home"
 LOGOUT_REDIRECT_URL = "accounts:login"

@@ -1,7 +1,16 @@
 """The audit trail: one row for each change, written in the transaction of the change."""
 
+import secrets
+
 from django.conf import settings
 from django.db import models
+
+STAMP_BITS = 62
+
+
+def new_stamp() -> int:
+    """A number that no other state of any database has, so that what is cached by it is of this state."""
+    return secrets.randbits(STAMP_BITS)
 
 
 class AuditEntry(models.Model):

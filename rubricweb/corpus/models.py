@@ -1,14 +1,22 @@
 """What an evaluation stands on: topics, the pooled passages, the runs, and human judgments."""
 
+import secrets
+
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
 from grading import prompts
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
 
 OFFICIAL = "official"
 """The name of an official leaderboard that nobody named."""
+
+
+def new_salt() -> str:
+    """What made-up names of a collection are derived from; nobody is shown it."""
+    return secrets.token_urlsafe(24)
 
 
 class Collection(models.Model):
@@ -26,8 +34,9 @@ class Collection(models.Model):
     """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
-    stamp = models.PositiveBigIntegerField(default=1)
-    """Moved by every import that changes pools, runs or judgments; caches of those are keyed by it."""
+    stamp = models.PositiveBigIntegerField(default=new_stamp)
+    """Drawn anew by every import that changes pools, runs or judgments; caches of those are keyed by it."""
+    name_salt = models.CharField(max_length=40, default=new_salt, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CollectionQuerySet.as_manager()

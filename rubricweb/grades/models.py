@@ -13,6 +13,7 @@ from grading.graders.base import ANSWERS_BY, PROMPT
 from grading.graders.registry import IMPORTED
 from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.querysets import GradeQuerySet
 
@@ -271,7 +272,7 @@ class MatrixStamp(models.Model):
 
     config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="stamps")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="stamps")
-    number = models.PositiveBigIntegerField(default=1)
+    number = models.PositiveBigIntegerField(default=new_stamp)
     grades = models.PositiveIntegerField(default=0)
     """How many grades there are: counters are maintained, not counted."""
 
@@ -354,7 +355,7 @@ class HumanStamp(models.Model):
     """Moves with every human grade of a topic; matrices by humans are keyed by it."""
 
     topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
-    number = models.PositiveBigIntegerField(default=1)
+    number = models.PositiveBigIntegerField(default=new_stamp)
 
     def __str__(self) -> str:
         return f"human stamp {self.number} of topic {self.topic_id}"

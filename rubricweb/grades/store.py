@@ -14,6 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from grading.types import Outcome
+from rubricweb.core.models import new_stamp
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.querysets import GradeQuerySet
 
@@ -105,9 +106,9 @@ def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeR
 def _move_stamp(config: GraderConfig, topic_id: int, *, expected: int) -> None:
     """Say that grades changed. Done first: it locks the stamp, so that writers to a topic take turns."""
     stamp = MatrixStamp.objects.filter(config=config, topic=topic_id)
-    moved = {"number": F("number") + 1, "grades": F("grades") + expected}
+    moved = {"number": new_stamp(), "grades": F("grades") + expected}
     if not stamp.update(**moved):
-        absent = MatrixStamp(config=config, topic_id=topic_id, number=0, grades=0)
+        absent = MatrixStamp(config=config, topic_id=topic_id, grades=0)
         MatrixStamp.objects.bulk_create([absent], ignore_conflicts=True)
         stamp.update(**moved)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
 from rubricweb.core import events
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.sayings import Cell, Shown, said_by
@@ -156,9 +156,9 @@ def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, o
 
 def _move_stamp(topic_id: int) -> None:
     stamp = HumanStamp.objects.filter(topic=topic_id)
-    if not stamp.update(number=F("number") + 1):
-        HumanStamp.objects.bulk_create([HumanStamp(topic_id=topic_id, number=0)], ignore_conflicts=True)
-        stamp.update(number=F("number") + 1)
+    if not stamp.update(number=new_stamp()):
+        HumanStamp.objects.bulk_create([HumanStamp(topic_id=topic_id)], ignore_conflicts=True)
+        stamp.update(number=new_stamp())
     events.publish_on_commit(Collection.objects.get(topics=topic_id).channel, "ratings")
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import reset_queries, transaction
-from django.db.models import F
 
 from grading.formats.workbench import GradedTopic, read_graded
 from rubricweb.accounts.actions import set_role
@@ -15,6 +14,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.importers import BankImporter
 from rubricweb.core import audit, events
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.importers import (
     Counts,
     JudgmentImporter,
@@ -85,8 +85,8 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     _Import(collection, files, tally, by=by).run()
     is_corpus, is_bank, is_graded = (tally.has_changed(kinds) for kinds in (CORPUS, BANKS, GRADES))
     if is_corpus:
-        Collection.objects.filter(pk=collection.pk).update(stamp=F("stamp") + 1)
-        collection.refresh_from_db(fields=["stamp"])
+        collection.stamp = new_stamp()
+        collection.save(update_fields=["stamp"])
     for has_changed, event in ((is_corpus, "runs"), (is_bank, "items"), (is_graded, "grades")):
         if has_changed:
             events.publish_on_commit(collection.channel, event)

@@ -39,5 +39,8 @@ def published(public: PublicBoard) -> Published | None:
 
 def made_up_name(public: PublicBoard, run_tag: str) -> str:
     """The same for a run as long as the board is published, and not to be found out from its tag."""
-    digest = salted_hmac("rubricweb.leaderboards.public", f"{public.token}:{run_tag}", algorithm="sha256")
+    salt = public.collection.name_salt
+    digest = salted_hmac(
+        "rubricweb.leaderboards.public", f"{public.token}:{run_tag}", secret=salt, algorithm="sha256"
+    )
     return f"run {digest.hexdigest()[:NAME_DIGITS]}"

@@ -128,6 +128,8 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
     for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
+        if pk not in pool.by_topic:
+            continue  # imported since the pool was read
         items = asked.get(pk, ())
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
         rows.append(

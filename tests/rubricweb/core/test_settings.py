@@ -76,3 +76,35 @@ def test_a_very_long_path_still_gives_a_usable_redis_socket(tmp_path):
     answer = _settings(tmp_path, "print(settings.REDIS_URL)", RUBRIC_DATA_DIR=str(deep))
     socket = answer.stdout.strip().removeprefix("unix://").removesuffix("?db=0")
     assert len(socket) <= 100
+
+
+LONG = "k3J-x8Qw_2mN5vB7cZ1pLr9Tt4Yy6Uu0Aa-Ss_Dd"
+
+
+@pytest.mark.parametrize(
+    ("env", "objection"),
+    [
+        ({"RUBRIC_DEBUG": "1", "RUBRIC_SECRET_KEY": LONG}, "RUBRIC_DEBUG is on"),
+        ({"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": "insecure, for development only"}, "is published"),
+        ({"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": "changeme"}, "has 8 characters"),
+        ({"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": LONG[:31]}, "has 31 characters"),
+        ({"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": "changeme" * 5}, "can be guessed"),
+        ({"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": "a" * 40}, "can be guessed"),
+    ],
+)
+def test_a_server_that_others_reach_refuses(tmp_path, env, objection):
+    answer = _settings(tmp_path, "", RUBRIC_ALLOWED_HOSTS="localhost,rubric.example.org", **env)
+    assert answer.returncode != 0
+    assert objection in answer.stderr
+    assert "rubric.example.org" in answer.stderr
+
+
+def test_a_server_that_others_reach_starts_with_a_key_of_its_own(tmp_path):
+    env = {"RUBRIC_DEBUG": "0", "RUBRIC_SECRET_KEY": LONG, "RUBRIC_ALLOWED_HOSTS": "rubric.example.org"}
+    assert _settings(tmp_path, "print('starts')", **env).stdout.strip() == "starts"
+
+
+def test_this_machine_alone_may_have_any_key(tmp_path):
+    hosts = "localhost,127.0.0.1,[::1],rubric.localhost"
+    env = {"RUBRIC_DEBUG": "1", "RUBRIC_SECRET_KEY": "changeme", "RUBRIC_ALLOWED_HOSTS": hosts}
+    assert _settings(tmp_path, "print('starts')", **env).stdout.strip() == "starts"

@@ -137,3 +137,12 @@ def test_another_collection_s_board_cannot_be_closed(publish, owner, client_of):
     )
     board.refresh_from_db()
     assert board.is_open
+
+
+def test_made_up_names_come_from_the_database_and_not_from_the_secret_key(publish, settings):
+    board = publish(is_anonymous="on")
+    before = made_up_name(board, "both")
+    settings.SECRET_KEY = "published with the source"
+    assert made_up_name(board, "both") == before
+    board.collection.name_salt = "another"
+    assert made_up_name(board, "both") != before

@@ -1,0 +1,85 @@
+"""Who is locked out after wrong passwords: an account from one address, and an address that tries many."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any
+
+from axes.attempts import get_cool_off_threshold
+from axes.handlers.database import AxesDatabaseHandler
+from axes.helpers import get_failure_limit
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.db.models import Sum
+from django.http import HttpRequest
+
+REWRITTEN_PORT = "0"
+"""The port that uvicorn gives a client whose address it took from a header."""
+SOCKET = "unix"
+IPV6_HOST_BITS = 64
+"""One subscriber has all of these."""
+
+
+class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
+    """django-axes' own, and beside it a limit for all accounts that one address tries."""
+
+    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
+        """Of the account from this address; as many as lock it where the address has too many of its own."""
+        failures = int(super().get_failures(request, credentials))
+        if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
+            return max(failures, int(get_failure_limit(request, credentials)))
+        return failures
+
+
+def address_failures(request: HttpRequest) -> int:
+    """Wrong passwords from the address of `request` within the cool-off time, whichever the account."""
+    recent = AccessAttempt.objects.filter(
+        ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
+    )
+    return recent.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
+
+
+def client_address(request: HttpRequest) -> str:
+    """Where a request comes from: the nearest address that is none of RUBRIC_TRUSTED_PROXIES.
+
+    X-Forwarded-For is read from its end, where trusted proxies write; what a client writes stands before.
+    """
+    address = _peer(request)
+    for hop in reversed(request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+        if not _is_trusted(address) or not _is_address(hop.strip()):
+            break
+        address = hop.strip()
+    return _counted_as(address)
+
+
+def _peer(request: HttpRequest) -> str:
+    if request.META.get("REMOTE_PORT") == REWRITTEN_PORT:
+        return "127.0.0.1"  # uvicorn believed the header, which by default it does for this machine only
+    return str(request.META.get("REMOTE_ADDR") or SOCKET)
+
+
+def _is_trusted(address: str) -> bool:
+    proxies: list[str] = settings.TRUSTED_PROXIES
+    if address == SOCKET:
+        return SOCKET in proxies
+    networks = [ip_network(proxy, strict=False) for proxy in proxies if proxy != SOCKET]
+    return _is_address(address) and any(ip_address(address) in network for network in networks)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _counted_as(address: str) -> str:
+    if not _is_address(address):
+        return "127.0.0.1"
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network(f"{parsed}/{128 - IPV6_HOST_BITS}", strict=False).network_address)

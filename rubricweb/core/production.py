@@ -1,0 +1,31 @@
+"""What a server that others can reach must not have. Read by the settings, so that nothing starts with it."""
+
+from __future__ import annotations
+
+import re
+
+PUBLISHED_KEY = "insecure, for development only"
+KEY_CHARACTERS = 32
+DISTINCT_CHARACTERS = 10
+WEAK = re.compile(r"change.?me|insecure|example|your.?secret|secret.?key|password", re.IGNORECASE)
+MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
+LOCAL = re.compile(r"localhost|.*\.localhost|127\.[0-9.]+|\[?::1\]?|testserver", re.IGNORECASE)
+
+
+def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:
+    """What speaks against serving `hosts` with these settings; nothing where all of them are this machine."""
+    others = [host for host in hosts if not LOCAL.fullmatch(host)]
+    if not others:
+        return []
+    found = []
+    if debug:
+        found.append("RUBRIC_DEBUG is on: its error pages show code and settings. Set RUBRIC_DEBUG=false.")
+    if secret_key == PUBLISHED_KEY:
+        found.append(f"RUBRIC_SECRET_KEY is the one that is published with the source. {MAKE_ONE}")
+    elif len(secret_key) < KEY_CHARACTERS:
+        length = f"has {len(secret_key)} characters, and at least {KEY_CHARACTERS} are needed"
+        found.append(f"RUBRIC_SECRET_KEY {length}. {MAKE_ONE}")
+    elif WEAK.search(secret_key) or len(set(secret_key)) < DISTINCT_CHARACTERS:
+        found.append(f"RUBRIC_SECRET_KEY can be guessed. {MAKE_ONE}")
+    named = ", ".join(others)
+    return [f"RUBRIC_ALLOWED_HOSTS names {named}, which others can reach. {objection}" for objection in found]
