@@ -1,11 +1,10 @@
-"""The leaderboard as a figure: a point a run, best on top, with its standard error."""
+"""The leaderboard as a figure: a point a run, best on top, with the interval of its score."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-
-from grading.formats.leaderboard_tsv import LeaderboardRow
+from dataclasses import dataclass
 
 Json = dict[str, object]
 
@@ -14,8 +13,19 @@ ROW_HEIGHT, FRAME_HEIGHT, MIN_HEIGHT = 22, 110, 220
 """Pixels."""
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run's score with the ends of its interval; None or NaN is undefined."""
+
+    run_tag: str
+    score: float | None
+    low: float | None
+    high: float | None
+    n_topics: int
+
+
 def leaderboard_figure(
-    rows: Sequence[LeaderboardRow],
+    rows: Sequence[Point],
     *,
     title: str,
     score_label: str,
@@ -26,9 +36,11 @@ def leaderboard_figure(
     `theme` may have the colours `text`, `grid` and `mark`; without them they are left to the page, and the
     background is transparent.
 
-    >>> figure = leaderboard_figure([LeaderboardRow("bm25", 0.5, None, 1)], title="T", score_label="Cover@20")
-    >>> figure["data"][0]["x"], figure["data"][0]["error_x"]["array"]
-    ([0.5], [0.0])
+    >>> points = [Point("bm25", 0.5, 0.25, 0.625, 4)]
+    >>> figure = leaderboard_figure(points, title="T", score_label="Cover@20")
+    >>> whiskers = figure["data"][0]["error_x"]
+    >>> figure["data"][0]["x"], whiskers["arrayminus"], whiskers["array"]
+    ([0.5], [0.25], [0.125])
     """
     scored = [row for row in rows if _defined(row.score) is not None]
     ordered = sorted(scored, key=lambda row: -(row.score or 0.0))
@@ -40,16 +52,22 @@ def leaderboard_figure(
     }
 
 
-def _points(rows: Sequence[LeaderboardRow], score_label: str, colours: Mapping[str, str]) -> Json:
+def _points(rows: Sequence[Point], score_label: str, colours: Mapping[str, str]) -> Json:
     mark: Json = {"color": colours["mark"]} if "mark" in colours else {}
+    whiskers: Json = {
+        "type": "data",
+        "symmetric": False,
+        "array": [_beyond(row.high, row.score) for row in rows],
+        "arrayminus": [_beyond(row.score, row.low) for row in rows],
+        "thickness": 1.5,
+    }
     return {
         "type": "scatter",
         "mode": "markers",
         "orientation": "h",
         "x": [row.score for row in rows],
         "y": list(range(len(rows))),
-        "error_x": {"type": "data", "array": [_defined(row.stderr) or 0.0 for row in rows], "thickness": 1.5}
-        | mark,
+        "error_x": whiskers | mark,
         "marker": {"size": 8} | mark,
         "text": [_hover(row, score_label) for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
@@ -57,7 +75,7 @@ def _points(rows: Sequence[LeaderboardRow], score_label: str, colours: Mapping[s
     }
 
 
-def _layout(rows: Sequence[LeaderboardRow], title: str, score_label: str, colours: Mapping[str, str]) -> Json:
+def _layout(rows: Sequence[Point], title: str, score_label: str, colours: Mapping[str, str]) -> Json:
     grid: Json = {"gridcolor": colours["grid"], "zerolinecolor": colours["grid"]} if "grid" in colours else {}
     font: Json = {"font": {"color": colours["text"]}} if "text" in colours else {}
     ticks: Json = {
@@ -78,12 +96,18 @@ def _layout(rows: Sequence[LeaderboardRow], title: str, score_label: str, colour
     } | font
 
 
-def _hover(row: LeaderboardRow, score_label: str) -> str:
-    stderr = _defined(row.stderr)
-    spread = "" if stderr is None else f" \u00b1 {stderr:.3f}"
+def _hover(row: Point, score_label: str) -> str:
+    low, high = _defined(row.low), _defined(row.high)
+    spread = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
     topics = "topic" if row.n_topics == 1 else "topics"
     run_tag, label = _escaped(row.run_tag), _escaped(score_label)
     return f"{run_tag}<br>{label} {row.score:.3f}{spread}<br>{row.n_topics} {topics}"
+
+
+def _beyond(high: float | None, low: float | None) -> float:
+    """The length of a whisker; 0 where there is none."""
+    ends = _defined(high), _defined(low)
+    return 0.0 if ends[0] is None or ends[1] is None else max(0.0, ends[0] - ends[1])
 
 
 def _defined(value: float | None) -> float | None:

@@ -73,6 +73,15 @@ def validate(measure: str) -> str:
     raise UnknownMeasure(f"no measure {measure!r}; known are {known}")
 
 
+def takes_gains(measure: str) -> bool:
+    """Whether the measure takes labels as gains, so that no first relevant label plays a part in it.
+
+    >>> takes_gains("ndcg_cut_10"), takes_gains("P_20")
+    (True, False)
+    """
+    return measure == "G" or "ndcg" in measure.lower()
+
+
 def topic_scores(
     labels: Mapping[str, int],
     runs: Sequence[Mapping[str, float] | None],

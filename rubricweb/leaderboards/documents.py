@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from grading.formats import sheets
-from grading.formats.leaderboard_tsv import LeaderboardRow, leaderboard_lines
+from grading.formats import data_table, sheets
+from grading.formats.data_table import Value
 from grading.measures.prediction_powered import Estimate
 from grading.measures.rank_correlation import Correlation
+from grading.measures.trec_eval import takes_gains
 from rubricweb import __version__
 from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, Column
 
 Json = dict[str, object]
 
+STDERR = "\N{PLUS-MINUS SIGN} std. err."
 FORMATS = ("json", "tsv", "tex")
 
 
@@ -38,6 +40,8 @@ def document(board: Board) -> Json:
         "cells": board.verified[1] or None,
         "version": __version__,
         "made": said["made"],
+        "columns": [_column(board, place) for place in range(len(board.spec.columns))],
+        "importance": stating.importance(board) or None,
         "rows": [_row(row, board.spec.columns) for row in board.rows],
         "brackets": [[board.rows[n].run_tag for n in range(a, b + 1)] for a, b in board.brackets],
         "correlations": [_correlation(found) for found in board.correlations],
@@ -50,47 +54,62 @@ def json_lines(board: Board) -> list[str]:
 
 def tsv_lines(board: Board) -> list[str]:
     """Comment lines that state everything, a header, one run a line; numbers with all their digits."""
-    said = [f"{name}: {value}" for name, value in stating.statements(board)]
+    said = stating.statements(board)
     said += [
-        f"{name} with {found.against} ({found.measure}): {_value(value)} over {value.n} runs"
+        (f"{name} with {found.against} ({found.measure})", f"{_value(value)} over {value.n} runs")
         for found in board.correlations
         for name, value in (("Spearman", found.spearman), ("Kendall tau-b", found.kendall))
     ]
-    beside: dict[str, list[float | None]] = {
-        "rank_first": [row.first for row in board.rows],
-        "rank_last": [row.last for row in board.rows],
+    columns: dict[str, Callable[[BoardRow], Value]] = {
+        "run_tag": lambda row: row.run_tag,
+        "rank": lambda row: row.rank,
+        "score": lambda row: row.score,
+        "stderr": lambda row: row.stderr,
+        "n_topics": lambda row: row.n_topics,
+        "n_answered": lambda row: row.n_answered,
+        "rank_first": lambda row: row.first,
+        "rank_last": lambda row: row.last,
+        "low": lambda row: row.low,
+        "high": lambda row: row.high,
+        "judged": lambda row: row.judged,
+        "verified": lambda row: row.verified,
     }
-    beside |= {"low": [row.low for row in board.rows], "high": [row.high for row in board.rows]}
-    beside |= {"judged": [row.judged for row in board.rows], "verified": [row.verified for row in board.rows]}
     if any(row.estimate for row in board.rows):
-        found = [row.estimate for row in board.rows]
-        beside["estimate"] = [one.value if one else None for one in found]
-        beside["estimate_half_width"] = [one.half_width if one else None for one in found]
-    beside |= {c.token: [row.others[n] for row in board.rows] for n, c in enumerate(board.spec.columns)}
-    return leaderboard_lines(tsv_rows(board), said, beside)
+        columns["estimate"] = lambda row: row.estimate.value if row.estimate else None
+        columns["estimate_half_width"] = lambda row: row.estimate.half_width if row.estimate else None
+    for place, column in enumerate(board.spec.columns):
+        columns |= _further(column.token, place)
+    return data_table.tsv_lines(data_table.data_table(board.rows, columns, said))
 
 
-def tsv_rows(board: Board) -> list[LeaderboardRow]:
-    return [LeaderboardRow(row.run_tag, row.score, row.stderr, row.n_topics) for row in board.rows]
+def _further(token: str, place: int) -> dict[str, Callable[[BoardRow], Value]]:
+    """A further column of the file, with its standard error and its number of topics."""
+    return {
+        token: lambda row: row.others[place].score,
+        f"{token}_stderr": lambda row: row.others[place].stderr,
+        f"{token}_n_topics": lambda row: row.others[place].n_topics,
+    }
 
 
 def tex_lines(board: Board) -> list[str]:
     """A table for a paper, with what it stands on in comments."""
-    columns = ("Ranks", "Run", stating.measure_name(board.spec), "\N{PLUS-MINUS SIGN} std. err.")
+    columns = ["Rank", "Possible ranks", "Run", stating.measure_name(board.spec), STDERR]
+    for column in board.spec.columns:
+        columns += [column.label, STDERR]
     rows = tuple(
         (
-            sheets.Cell(row.interval),
-            sheets.Cell(row.run_tag),
-            *sheets.row(row.score, row.stderr, *row.others),
+            *(sheets.Cell(text) for text in (str(row.rank), row.interval, row.run_tag)),
+            *sheets.row(row.score, row.stderr),
+            *(cell for other in row.others for cell in sheets.row(other.score, other.stderr)),
         )
         for row in board.rows
     )
     return sheets.tex_lines(
         sheets.Sheet(
             title="",
-            columns=(*columns, *(column.label for column in board.spec.columns)),
+            columns=tuple(columns),
             rows=rows,
-            n_labels=2,
+            n_labels=3,
             comments=tuple(f"{name}: {value}" for name, value in stating.statements(board)),
         )
     )
@@ -99,7 +118,8 @@ def tex_lines(board: Board) -> list[str]:
 def _spec(spec: BoardSpec) -> Json:
     measure = spec.measure
     mode: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers}
-    by_labels: Json = {**mode, "labels": stating.labels(spec), "level": measure.level}
+    level = None if takes_gains(measure.name) else measure.level
+    by_labels: Json = {**mode, "labels": stating.labels(spec), "level": level}
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
@@ -119,6 +139,23 @@ def _spec(spec: BoardSpec) -> Json:
     }
 
 
+def _column(board: Board, place: int) -> Json:
+    column, counted = board.spec.columns[place], board.columns[place]
+    measure = column.measure
+    return {
+        "token": column.token,
+        "label": column.label,
+        "measure": measure.name,
+        "min_grade": None if column.is_judgments else measure.min_grade,
+        "cutoff": None if measure.is_trec else measure.cutoff,
+        "level": measure.level if measure.is_trec and not takes_gains(measure.name) else None,
+        "topics": counted.n_topics,
+        "topics_left_out": counted.n_left_out,
+        "denominator": stating.column_denominator(board, place),
+        "stated": stating.column_stated(board, place),
+    }
+
+
 def _row(row: BoardRow, columns: tuple[Column, ...]) -> Json:
     return {
         "rank": row.rank,
@@ -134,7 +171,10 @@ def _row(row: BoardRow, columns: tuple[Column, ...]) -> Json:
         "judged": row.judged,
         "verified": row.verified,
         "estimate": _estimate(row.estimate),
-        "columns": {column.token: value for column, value in zip(columns, row.others, strict=True)},
+        "columns": {
+            column.token: {"score": other.score, "stderr": other.stderr, "n_topics": other.n_topics}
+            for column, other in zip(columns, row.others, strict=True)
+        },
     }
 
 
@@ -171,4 +211,4 @@ def _correlation(found: BoardCorrelation) -> Json:
 
 
 def _value(found: Correlation) -> str:
-    return f"void, {found.reason}" if found.value is None else f"{found.value:.4f}"
+    return f"void, {found.reason}" if found.value is None else repr(found.value)

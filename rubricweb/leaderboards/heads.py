@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
 
+from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 
@@ -19,6 +20,8 @@ class Head:
     order: str
     sorts: str
     ranks: str = ""
+    note: str = ""
+    """What stands small under the label."""
 
 
 def changed(query: str, **changes: str) -> str:
@@ -27,17 +30,24 @@ def changed(query: str, **changes: str) -> str:
     return urlencode({name: value for name, value in said.items() if value})
 
 
+def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
+    """Of the further columns, with what each stands on and how many topics it counts."""
+    measure = dict(parse_qsl(query)).get("measure", "")
+    tokens = [column.token for column in board.spec.columns]
+    found = []
+    for place, column in enumerate(board.spec.columns):
+        title = f"{column.token}: {stating.column_stated(board, place)}. Each score with its standard error"
+        head = _head(column.token, column.label, title, query=query, sort=sort)
+        if column.is_own:
+            others = ",".join(measure if token == column.token else token for token in tokens)
+            head = replace(head, ranks=changed(query, measure=column.token, columns=others, sort=""))
+        found.append(replace(head, note=_topics(board.columns[place].n_topics)))
+    return found
+
+
 def heads(board: Board, query: str, sort: str) -> list[Head]:
     """Of the further columns, then of what stands beside the score."""
-    said = dict(parse_qsl(query))
-    measure, tokens = said.get("measure", ""), [column.token for column in board.spec.columns]
-    found = []
-    for column in board.spec.columns:
-        others = [measure if token == column.token else token for token in tokens]
-        is_own = column.config is None and not column.is_judgments
-        ranks = changed(query, measure=column.token, columns=",".join(others), sort="") if is_own else ""
-        title = f"{column.token}; the order of runs is by {said.get('measure', 'the first measure')}"
-        found.append(_head(column.token, column.label, title, query=query, sort=sort, ranks=ranks))
+    found = further_heads(board, query, sort)
     k = board.judged_at
     found.append(
         _head("judged", f"judged@{k}", f"Graded share of the first {k} passages", query=query, sort=sort)
@@ -48,8 +58,14 @@ def heads(board: Board, query: str, sort: str) -> list[Head]:
     return [*found, _head("topics", "Topics", "Topics in the mean", query=query, sort=sort)]
 
 
+def _topics(n: int) -> str:
+    return f"{n} topic" if n == 1 else f"{n} topics"
+
+
 def score_head(board: Board, label: str, query: str, sort: str) -> Head:
-    return _head("score", label, "What ranks the runs", query=query, sort=sort or "-score")
+    title = f"What ranks the runs: {stating.denominator(board)}"
+    head = _head("score", label, title, query=query, sort=sort or "-score")
+    return replace(head, note=_topics(board.n_topics)) if board.spec.columns else head
 
 
 def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
@@ -59,7 +75,7 @@ def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
 
     def value(row: BoardRow) -> float | None:
         if name in tokens:
-            return row.others[tokens.index(name)]
+            return row.others[tokens.index(name)].score
         return {"score": row.score, "judged": row.judged, "verified": row.verified}.get(name, row.n_answered)
 
     if name not in (*tokens, "score", "judged", "verified", "topics"):
@@ -74,8 +90,8 @@ def is_ranked(sort: str) -> bool:
     return sort in ("", "-score")
 
 
-def _head(name: str, label: str, title: str, *, query: str, sort: str, ranks: str = "") -> Head:
+def _head(name: str, label: str, title: str, *, query: str, sort: str) -> Head:
     order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
     wanted = name if order == "descending" else f"-{name}"
     sorts = changed(query, sort="" if (name, wanted) == ("score", "-score") else wanted)
-    return Head(name, label, title, order, sorts, ranks)
+    return Head(name, label, title, order, sorts)

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.urls import reverse
 
-from grading.figures.leaderboard import leaderboard_figure
-from grading.formats.leaderboard_tsv import LeaderboardRow
+from grading.figures.leaderboard import Point, leaderboard_figure
+from grading.measures.bootstrap import LEVEL
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.prediction_powered import MIN_VERIFIED
 from grading.types import ItemKind
@@ -23,6 +23,8 @@ from rubricweb.leaderboards.whiskers import Whisker
 
 REFINEMENTS = ("source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test")
 """Controls that stay out of sight until they are used."""
+WHISKERS = f"{100 * LEVEL:g} % bootstrap interval over topics"
+"""What the whiskers of the table and of the figure are."""
 MARKED_FROM = 5
 """With fewer runs percentiles say nothing."""
 
@@ -80,6 +82,8 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "pause": changed(query, paused="" if sent.get("paused") else "1"),
         "figure": _figure(board, query),
         "measure_name": label,
+        "whiskers": WHISKERS,
+        "importance": stating.importance(board),
         "statements": stating.statements(board),
     }
 
@@ -143,11 +147,11 @@ def _figure(board: Board, query: str) -> dict[str, object]:
     """The figure in the table's order; each point carries the address of its run's page."""
     rows = [row for row in board.rows if row.score is not None]
     points = [
-        LeaderboardRow(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.stderr, row.n_topics)
+        Point(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.low, row.high, row.n_topics)
         for row in rows
     ]
-    name = stating.measure_name(board.spec)
-    figure = leaderboard_figure(points, title="", score_label=f"{name} ± std. err.")
+    label = f"{stating.measure_name(board.spec)} with {WHISKERS}"
+    figure = leaderboard_figure(points, title="", score_label=label)
     slug = board.spec.collection.slug
     addresses = [f"{reverse('leaderboards:run', args=[slug, row.run_id])}?{query}" for row in rows]
     figure["data"][0]["customdata"] = addresses  # type: ignore[index]  # Plotly JSON is nested dicts

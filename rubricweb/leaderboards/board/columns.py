@@ -8,8 +8,11 @@ board's.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
+from grading.measures.trec_eval import takes_gains
 from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
@@ -41,13 +44,36 @@ _NAMES = {
 }
 
 
+def tokens(words: str) -> tuple[str, ...]:
+    """The names between commas or spaces, each once, with sets such as `rag24` spelled out.
+
+    >>> tokens("cover-4, P_20:5 cover-4")
+    ('cover-4', 'P_20:5')
+    """
+    named = words.replace(",", " ").split()
+    return tuple(dict.fromkeys(token for name in named for token in SETS.get(name, (name,))))
+
+
 def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
     """The board with further columns, from names between commas; `rag24` is a set. Raises BoardError."""
-    named = [word.strip() for word in words.split(",") if word.strip()]
-    tokens = list(dict.fromkeys(token for name in named for token in SETS.get(name, (name,))))
-    if len(tokens) > MAX_COLUMNS:
-        raise BoardError("columns", f"{len(tokens)} columns, expected at most {MAX_COLUMNS}")
-    return replace(spec, columns=tuple(_column(token, spec) for token in tokens))
+    named = tokens(words)
+    if len(named) > MAX_COLUMNS:
+        raise BoardError("columns", f"{len(named)} columns, expected at most {MAX_COLUMNS}")
+    columns = [_column(token, spec) for token in named]
+    own = [(column.token, column.measure) for column in columns if column.is_own]
+    labels = iter(distinct_labels([("", spec.measure), *own])[1:])
+    columns = [replace(column, label=next(labels)) if column.is_own else column for column in columns]
+    return replace(spec, columns=_told_apart(columns))
+
+
+def measures_named(words: str) -> tuple[str, ...]:
+    """The names of `tokens`, trec_eval's in their usual form. Raises BoardError for what is no measure."""
+    return tuple(dict.fromkeys(_usual(token) for token in tokens(words)))
+
+
+def _usual(token: str) -> str:
+    measure = measure_of(token, Measure())
+    return measure.name if measure == Measure(measure.name) and not _ALIAS.fullmatch(token) else token
 
 
 def measure_of(token: str, measure: Measure) -> Measure:
@@ -66,8 +92,8 @@ def measure_of(token: str, measure: Measure) -> Measure:
     min_grade, relevant = measure.min_grade, measure.relevant
     if found[4]:
         min_grade, relevant = int(found[4]), 0
-    if not 1 <= min_grade <= MAX_RATING:
-        raise BoardError("measure", f"{token}: grades count from 1 to {MAX_RATING}")
+        if not 1 <= min_grade <= MAX_RATING:
+            raise BoardError("measure", f"{token}: grades count from 1 to {MAX_RATING}")
     return replace(measure, name=name, cutoff=cutoff, min_grade=min_grade, relevant=relevant)
 
 
@@ -75,23 +101,58 @@ def label_of(measure: Measure, *, grade: bool = False) -> str:
     """As people write it: Rubric-Cover@20, P_20, and with `grade` from which grade on."""
     reached = f" \N{GREATER-THAN OR EQUAL TO} {measure.min_grade}" if grade else ""
     if measure.is_trec:
-        return measure.name if "ndcg" in measure.name.lower() else measure.name + reached
+        return measure.name if takes_gains(measure.name) else measure.name + reached
     short = measure.name.removeprefix(NUGGETS).replace("_", " ")
     return f"{_NAMES.get(measure.name, f'Nuggets, {short}')}@{measure.cutoff}{reached}"
+
+
+def score_label(spec: BoardSpec) -> str:
+    """The head of the column that ranks the runs, different from those of all further columns."""
+    return distinct_labels([("", spec.measure), *((c.token, c.measure) for c in spec.columns if c.is_own)])[0]
+
+
+def distinct_labels(named: Iterable[tuple[str, Measure]]) -> list[str]:
+    """`label_of` each measure, with its threshold, and then its name, where two labels would be the same.
+
+    >>> distinct_labels([("", Measure()), ("cover-1", Measure(min_grade=1)), ("map", Measure("map"))])
+    ['Rubric-Cover@20 ≥ 4', 'Rubric-Cover@20 ≥ 1', 'map']
+    """
+    pairs = list(named)
+    plain = [label_of(measure) for _, measure in pairs]
+    counts = Counter(plain)
+    with_grade = [
+        label_of(measure, grade=counts[label] > 1) for (_, measure), label in zip(pairs, plain, strict=True)
+    ]
+    counts = Counter(with_grade)
+    return [
+        f"{label} ({token})" if counts[label] > 1 and token else label
+        for (token, _), label in zip(pairs, with_grade, strict=True)
+    ]
+
+
+def _told_apart(columns: list[Column]) -> tuple[Column, ...]:
+    """Columns of one label, such as those of two graders of one name, say how they are asked for."""
+    counts = Counter(column.label for column in columns)
+    return tuple(
+        replace(column, label=f"{column.label} ({column.token})") if counts[column.label] > 1 else column
+        for column in columns
+    )
 
 
 def _column(token: str, spec: BoardSpec) -> Column:
     source, _, name = token.rpartition("/")
     measure = spec.measure
     if source == JUDGMENTS:
-        return _judged(token, name)
+        return _judged(token, name, spec)
     if not source:
         wanted = _in_field(spec.config, name, measure)
-        return Column(token, label_of(wanted, grade=wanted.min_grade != measure.min_grade), wanted)
+        return Column(token, label_of(wanted), wanted)
     other = _grader(spec.collection, source)
     base = replace(measure, min_grade=choices.default_min_grade(other), relevant=0)
     wanted = _in_field(other, name, base)
-    return Column(token, f"{label_of(wanted)} by {other}", wanted, config=other)
+    return Column(
+        token, f"{label_of(wanted, grade=wanted.min_grade != base.min_grade)} by {other}", wanted, other
+    )
 
 
 def _in_field(config: GraderConfig, name: str, measure: Measure) -> Measure:
@@ -102,11 +163,17 @@ def _in_field(config: GraderConfig, name: str, measure: Measure) -> Measure:
         raise BoardError("columns", str(error)) from error
 
 
-def _judged(token: str, name: str) -> Column:
-    found = choices.measure_named(name, field="columns")
-    if found in ITEM_MEASURES:
-        raise BoardError("columns", f"judgments are of passages, and {found} needs items")
-    return Column(token, f"{found} by judgments", Measure(found), is_judgments=True)
+def _judged(token: str, name: str, spec: BoardSpec) -> Column:
+    """A measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
+    level = spec.collection.min_relevant
+    try:
+        measure = measure_of(name, Measure(min_grade=level))
+    except BoardError as error:
+        raise BoardError("columns", str(error)) from error
+    if not measure.is_trec:
+        raise BoardError("columns", f"judgments are of passages, and {measure.name} needs items")
+    label = label_of(measure, grade=measure.level != level)
+    return Column(token, f"{label} by judgments", measure, is_judgments=True)
 
 
 def _grader(collection: Collection, source: str) -> GraderConfig:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.influence import TIED_DECIMALS, ranks
 from grading.measures.rank_correlation import kendall, spearman
+from grading.measures.trec_eval import takes_gains
 from grading.measures.uncertainty import marks, mean_and_stderr
+from grading.types import Importance
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
@@ -19,11 +21,22 @@ from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.currency import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.tables import Basis, answered, basis, score_column, score_units
-from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, TopicRow
+from rubricweb.leaderboards.board.types import (
+    Board,
+    BoardCorrelation,
+    BoardRow,
+    BoardSpec,
+    Column,
+    ColumnScore,
+    Counted,
+    TopicRow,
+)
 from rubricweb.leaderboards.board.verified import Verified, verified
 
 JUDGED_MEASURE = "ndcg_cut_10"
 """What human judgments are scored by where the board's own measure is not one of labels."""
+Further = Sequence[tuple[Column, NDArray[np.float64]]]
+"""Further columns with their scores, shape (runs, units)."""
 _AT_CUTOFF = re.compile(r"_([0-9]+)$")
 
 
@@ -34,21 +47,23 @@ def board(spec: BoardSpec) -> Board:
     k = judged_at(spec.measure)
     sure = certainty(table.scores, spec.test)
     people = verified(base, k)
-    rows = _rows(base, table, _Beside(base, k, sure, people))
-    counted = np.asarray((~np.isnan(table.scores)).any(axis=0), dtype=np.bool_)
-    asked = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
+    further = [(column, score_column(base, column).scores) for column in spec.columns]
+    rows = _rows(base, table, _Beside(base, k, sure, people, further))
+    counted = _counted(base, spec.measure, table.scores)
     row_of = {pk: row for row, pk in enumerate(base.pool.run_pks)}
     places = np.array([row_of[row.run_id] for row in rows], dtype=np.intp)
     return Board(
         spec=spec,
         rows=rows,
-        n_topics=int(counted.sum()),
-        n_left_out=int((~counted).sum()),
+        n_topics=counted.n_topics,
+        n_left_out=counted.n_left_out,
         n_items=sum(len(uids) for uids in base.items.values()),
         items_stamp=items_stamp(base.pool, base.items),
         judged_at=k,
         correlations=_correlations(spec, base.pool, table),
-        n_undefined=0 if spec.measure.is_trec else int((asked & ~counted).sum()),
+        n_undefined=counted.n_undefined,
+        n_vital=sum(said is Importance.VITAL for asked in base.asked.values() for said, _ in asked.weights),
+        columns=tuple(_counted(base, column.measure, scores) for column, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
         top=top(table.scores, sure, places),
         brackets=sure.brackets(places) if sure else (),
@@ -79,6 +94,15 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
     ]
 
 
+def judged_by(name: str, level: int) -> str:
+    """A measure of the judgments, with the first relevant one where it plays a part.
+
+    >>> judged_by("P_20", 2), judged_by("ndcg_cut_10", 2)
+    ('P_20, relevant from 2', 'ndcg_cut_10, gains are the judgments')
+    """
+    return f"{name}, gains are the judgments" if takes_gains(name) else f"{name}, relevant from {level}"
+
+
 def judged_at(measure: Measure) -> int:
     """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
     found = _AT_CUTOFF.search(measure.name) if measure.is_trec else None
@@ -88,11 +112,12 @@ def judged_at(measure: Measure) -> int:
 class _Beside:
     """What stands beside the score of each run."""
 
-    def __init__(self, base: Basis, k: int, sure: Certainty | None, people: Verified) -> None:
+    def __init__(
+        self, base: Basis, k: int, sure: Certainty | None, people: Verified, further: Further
+    ) -> None:
         self.judged, self.current = judged_shares(base, k), current_shares(base, k)
         self.sure, self.people = sure, people
-        columns = [score_column(base, column).means() for column in base.spec.columns]
-        self.others = np.array(columns).T if columns else np.zeros((len(base.pool.run_tags), 0))
+        self.others = [mean_and_stderr(scores) for _, scores in further]
 
     def of(self, run: int) -> dict[str, object]:
         sure = self.sure
@@ -106,8 +131,21 @@ class _Beside:
             "verified": _defined(self.people.shares[run]),
             "estimate": self.people.estimates[run],
             "current": _defined(self.current[run]),
-            "others": tuple(_defined(value) for value in self.others[run]),
+            "others": tuple(
+                ColumnScore(_defined(found.mean[run]), _defined(found.stderr[run]), int(found.n_topics[run]))
+                for found in self.others
+            ),
         }
+
+
+def _counted(base: Basis, measure: Measure, scores: NDArray[np.float64]) -> Counted:
+    """Of scores (runs, units): what their means go over."""
+    counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
+    undefined = 0
+    if not measure.is_trec:
+        asked = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
+        undefined = int((asked & ~counted).sum())
+    return Counted(int(counted.sum()), int((~counted).sum()), undefined)
 
 
 def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ...]:
@@ -152,7 +190,7 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
         level = spec.collection.min_relevant
         judged = judgment_table(pool, Measure(name), level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
-        found.append(_correlation("human judgments", f"{name}, relevant from {level}", ours, theirs))
+        found.append(_correlation("human judgments", judged_by(name, level), ours, theirs))
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
         found.append(_correlation(against, official.kind, ours, official.scores))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES
+from grading.measures.nuggets import NuggetScore
 from grading.measures.paired_tests import ALPHA, PairedTest
+from grading.measures.trec_eval import takes_gains
 from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades.humans import Source
-from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition
-from rubricweb.leaderboards.board.columns import label_of
-from rubricweb.leaderboards.board.types import Board, BoardSpec
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
+from rubricweb.leaderboards.board.columns import score_label
+from rubricweb.leaderboards.board.types import Board, BoardSpec, Column, Counted
 
 Json = dict[str, object]
 
@@ -29,8 +32,8 @@ SOURCES = {
 
 
 def measure_name(spec: BoardSpec) -> str:
-    """As people write it: Rubric-Cover@20, or trec_eval's name."""
-    return label_of(spec.measure)
+    """As people write it: Rubric-Cover@20, or trec_eval's name; with its threshold beside columns like it."""
+    return score_label(spec)
 
 
 def threshold(spec: BoardSpec) -> str:
@@ -38,36 +41,63 @@ def threshold(spec: BoardSpec) -> str:
 
 
 def denominator(board: Board) -> str:
-    """Over what the mean goes, in words."""
-    spec, n = board.spec, board.n_topics
+    """Over what the mean that ranks the runs goes, in words."""
+    return _denominator(board, board.spec.measure, board.counted)
+
+
+def column_denominator(board: Board, place: int) -> str:
+    """The same of a further column."""
+    column, counted = board.spec.columns[place], board.columns[place]
+    return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
+
+
+def _denominator(board: Board, measure: Measure, counted: Counted, of: str = "grades") -> str:
+    spec, n = board.spec, counted.n_topics
     lacking = "is left out of its mean" if spec.skips_missing else "counts 0"
     over = "subtopics" if spec.by_subtopic and spec.topic else "topics"
     macro = "; a topic is the mean over its subtopics" if spec.by_subtopic and not spec.topic else ""
-    if spec.measure.is_trec:
+    if measure.is_trec:
         strict = "" if spec.skips_missing else " (trec_eval -c)"
-        left_out = f"; {board.n_left_out} without are left out" if board.n_left_out else ""
-        mean = f"mean over all {n} {over} with grades{left_out}{macro}"
+        left_out = f"; {counted.n_left_out} without are left out" if counted.n_left_out else ""
+        mean = f"mean over all {n} {over} with {of}{left_out}{macro if of == 'grades' else ''}"
         return f"{mean}; a topic that a run lacks {lacking}{strict}"
-    without = board.n_left_out - board.n_undefined
+    without = counted.n_left_out - counted.n_undefined
     left_out = f"; {without} without are left out" if without else ""
-    undefined = f"; {board.n_undefined} where it is 0 / 0 are left out" if board.n_undefined else ""
+    undefined = f"; {counted.n_undefined} where it is 0 / 0 are left out" if counted.n_undefined else ""
     mean = f"mean over all {n} {over} with items{left_out}{undefined}{macro}"
-    return f"{_share(spec)}; {mean}; a topic that a run lacks {lacking}"
+    return f"{_share(measure)}; {mean}; a topic that a run lacks {lacking}"
+
+
+def importance(board: Board) -> str:
+    """What is to be known of scores of vital nuggets where importance tells no items apart; else nothing."""
+    vital = [f"{NUGGETS}{score}" for score in (NuggetScore.STRICT_VITAL, NuggetScore.VITAL)]
+    named = {board.spec.measure.name, *(column.measure.name for column in board.spec.columns)}
+    if not named.intersection(vital) or not board.n_items:
+        return ""
+    if board.n_vital == board.n_items:
+        return (
+            "no item is marked okay or to avoid: all count as vital, and vital scores are those of all items"
+        )
+    return "" if board.n_vital else "no item is vital, so that scores of vital items are 0 for every run"
 
 
 def labels(spec: BoardSpec) -> str:
     """How the ratings of a passage become its label, in words."""
-    measure = spec.measure
-    if spec.config.purpose == Purpose.DIRECT and measure.mode == "max":
+    return _labels(spec.config, spec.measure)
+
+
+def _labels(config: GraderConfig, measure: Measure) -> str:
+    reached = f">= {measure.min_grade}"
+    if config.purpose == Purpose.DIRECT and measure.mode == "max":
         return "the grader's label"
     if measure.mode == "count":
-        return f"number of items rated {threshold(spec)}"
+        return f"number of items rated {reached}"
     best = (
         "highest rating"
         if measure.min_answers == 1
         else f"best rating reached by {measure.min_answers} items"
     )
-    return best if measure.mode == "max" else f"1 if the {best} is {threshold(spec)}, else 0"
+    return best if measure.mode == "max" else f"1 if the {best} is {reached}, else 0"
 
 
 def label_basis(spec: BoardSpec) -> str:
@@ -100,11 +130,13 @@ def statements(board: Board) -> list[tuple[str, str]]:
         said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
     if spec.measure.is_trec:
         said.append(("labels", labels(spec)))
-        said.append(("relevant", f"label >= {spec.measure.level} (nDCG takes labels as gains)"))
+        said.append(relevant(spec.measure))
     else:
         said.append(("cutoff", f"first {spec.measure.cutoff} passages by rank"))
     said += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
-    said += [(column.label, column_stated(spec, column.token)) for column in spec.columns]
+    said += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
+    if note := importance(board):
+        said.append(("importance", note))
     if board.verified[0]:
         said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
     said += [("uncertainty", uncertainty(board)), ("RubricWeb", __version__)]
@@ -131,14 +163,31 @@ def uncertainty(board: Board) -> str:
     )
 
 
-def column_stated(spec: BoardSpec, token: str) -> str:
-    column = next(column for column in spec.columns if column.token == token)
+def relevant(measure: Measure) -> tuple[str, str]:
+    """What labels are to a measure of trec_eval: gains, or relevant from one on."""
+    return ("gains", "the labels") if takes_gains(measure.name) else ("relevant", f"label >= {measure.level}")
+
+
+def column_stated(board: Board, place: int) -> str:
+    """Everything that a further column depends on, in words."""
+    column = board.spec.columns[place]
+    return f"{_column_basis(board.spec, column)}; {column_denominator(board, place)}"
+
+
+def _column_basis(spec: BoardSpec, column: Column) -> str:
+    measure = column.measure
     if column.is_judgments:
-        return f"human judgments, relevant from {spec.collection.min_relevant}"
+        gains = takes_gains(measure.name)
+        return (
+            "human judgments, which are the gains"
+            if gains
+            else f"human judgments, relevant from {measure.level}"
+        )
     whose = f"by {column.config} (config {column.config.pk}), " if column.config else ""
-    if column.measure.is_trec:
-        return f"{whose}relevant from label {column.measure.level}"
-    return f"{whose}grade >= {column.measure.min_grade}, first {column.measure.cutoff} passages"
+    if not measure.is_trec:
+        return f"{whose}grade >= {measure.min_grade}, first {measure.cutoff} passages"
+    name, said = relevant(measure)
+    return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {said}"
 
 
 def grader(spec: BoardSpec) -> Json:
@@ -155,9 +204,8 @@ def kinds(spec: BoardSpec) -> str:
     return "s and ".join(sorted(spec.kinds, reverse=True))
 
 
-def _share(spec: BoardSpec) -> str:
+def _share(measure: Measure) -> str:
     """What is divided by what, for measures of items."""
-    measure = spec.measure
     if measure.name.startswith(NUGGETS):
         full, partial = measure.min_grade, measure.partial_grade
         return f"credit / nuggets; support is a grade >= {full}, partial support >= {partial}"

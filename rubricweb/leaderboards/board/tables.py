@@ -77,7 +77,7 @@ def score_units(
 def score_column(base: Basis, column: Column) -> ScoreTable:
     """A further column, over the same topics."""
     if column.is_judgments:
-        judged = judgment_table(base.pool, column.measure, level=base.spec.collection.min_relevant)
+        judged = judgment_table(base.pool, column.measure, level=column.measure.level)
         return _table(base, base.pool.topics, list(judged.scores.T))
     if column.config is None:
         return score_units(base, column.measure)

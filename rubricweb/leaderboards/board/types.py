@@ -36,6 +36,11 @@ class Column:
     is_judgments: bool = False
     """The human judgments of the collection instead of grades."""
 
+    @property
+    def is_own(self) -> bool:
+        """By the grades that the board itself stands on."""
+        return self.config is None and not self.is_judgments
+
 
 @dataclass(frozen=True, slots=True)
 class BoardSpec:
@@ -67,6 +72,26 @@ class BoardSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What a mean goes over: the same for every run, unless topics that a run lacks are left out."""
+
+    n_topics: int
+    n_left_out: int
+    """Topics of the collection in no mean: without items or, for labels, without grades or judgments."""
+    n_undefined: int = 0
+    """Of these, topics with items for which the measure is 0 / 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnScore:
+    """One run by a further column; `score` is None where no topic counts, `stderr` with fewer than two."""
+
+    score: float | None
+    stderr: float | None
+    n_topics: int
+
+
+@dataclass(frozen=True, slots=True)
 class BoardRow:
     """One run; `score` is None where no topic counts, `stderr` with fewer than two topics."""
 
@@ -94,8 +119,8 @@ class BoardRow:
     """What the score would be had people verified every cell; None with too few verified."""
     current: float | None = None
     """While a job grades: the share of this run's cells that are graded; None where none of them waits."""
-    others: tuple[float | None, ...] = ()
-    """Scores by the further columns."""
+    others: tuple[ColumnScore, ...] = ()
+    """By the further columns."""
 
     @property
     def place(self) -> str:
@@ -146,6 +171,10 @@ class Board:
     correlations: tuple[BoardCorrelation, ...]
     n_undefined: int = 0
     """Of those left out, topics with items for which the measure is 0 / 0."""
+    n_vital: int = 0
+    """Items that are vital, as all are that nobody said anything else of."""
+    columns: tuple[Counted, ...] = ()
+    """What the means of the further columns go over."""
     marks: Marks | None = None
     top: Top | None = None
     """None with fewer than two topics or two runs."""
@@ -157,6 +186,11 @@ class Board:
     """How many cells people have seen to, of how many."""
     most_deciding: int = 0
     """The most cells of one run that decide whether an item counts and that people have seen to."""
+
+    @property
+    def counted(self) -> Counted:
+        """What the mean that ranks the runs goes over."""
+        return Counted(self.n_topics, self.n_left_out, self.n_undefined)
 
     @property
     def is_ungraded(self) -> bool:

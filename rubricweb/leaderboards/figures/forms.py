@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.influence.forms import ALL_TOPICS, SHOWN, BehindForm
 from rubricweb.leaderboards.meta.references import reference_choices
@@ -41,16 +41,20 @@ class FigureForm(BehindForm):
         offer_choices(self, "run", [("", "the best"), *((tag, tag) for tag in tags)])
 
     def clean_against(self) -> str:
-        return self._measure(self.cleaned_data["against"] or "ndcg_cut_10")
+        names = _measures(self.cleaned_data["against"] or "ndcg_cut_10")
+        if len(names) != 1:
+            raise forms.ValidationError(f"{len(names)} measures, expected one.")
+        return names[0]
 
     def clean_others(self) -> list[str]:
-        names = list(dict.fromkeys(self.cleaned_data["others"].replace(",", " ").split()))
+        names = _measures(self.cleaned_data["others"])
         if len(names) > MAX_OTHERS:
             raise forms.ValidationError(f"{len(names)} measures, expected at most {MAX_OTHERS}.")
-        return [self._measure(name) for name in names]
+        return names
 
-    def _measure(self, name: str) -> str:
-        try:
-            return choices.measure_named(name)
-        except BoardError as error:
-            raise forms.ValidationError(str(error)) from error
+
+def _measures(words: str) -> list[str]:
+    try:
+        return list(measures_named(words))
+    except BoardError as error:
+        raise forms.ValidationError(str(error)) from error

@@ -14,8 +14,8 @@ from grading.figures.grades import grade_histogram
 from grading.figures.topics import heat_map, strip
 from grading.formats.sheets import Cell, Sheet, number
 from grading.types import MAX_RATING
-from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.board import choices, stating
+from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
@@ -34,7 +34,7 @@ class Drawn:
 
 def against(made: Scored, name: str, links: Links) -> Drawn:
     """The board's measure against another one."""
-    x, y = _series(made), _series(_under(made.spec, name))
+    x, y = _told_apart([made, _under(made.spec, name)], ["", name])
     rows = [
         (Cell(tag, href=links.get(tag, "")), Cell(number(x.scores[tag])), Cell(number(y.scores[tag])))
         for tag in ordered([x])
@@ -47,7 +47,9 @@ def against(made: Scored, name: str, links: Links) -> Drawn:
 def renormalised_boards(made: Scored, names: Sequence[str], references: Sequence[str]) -> Drawn:
     """Several boards in one figure, each from 0 (its worst run) to 1 (its best)."""
     spec = made.spec
-    boards = [_series(made), *(_series(_under(spec, name)) for name in names if name != spec.measure.name)]
+    under = {name: _under(spec, name) for name in names}
+    further = {name: one for name, one in under.items() if one.spec.measure != spec.measure}
+    boards = _told_apart([made, *further.values()], ["", *further])
     tags = set(made.run_tags)
     for name in references:
         found = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
@@ -117,13 +119,18 @@ def grade_counts(made: Scored) -> Drawn:
 
 def _under(spec: BoardSpec, name: str) -> Scored:
     """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
-    measure: Measure = choices.measure_chosen(spec.config, replace(spec.measure, name=name))
+    measure = choices.measure_chosen(spec.config, measure_of(name, spec.measure))
     return scored(replace(spec, measure=measure))
 
 
-def _series(made: Scored) -> Series:
-    scores = {tag: score for tag, score in made.by_run.items() if not np.isnan(score)}
-    return Series(stating.measure_name(made.spec), scores)
+def _told_apart(boards: Sequence[Scored], names: Sequence[str]) -> list[Series]:
+    """The scores of boards that differ by their measures, each with a label of its own."""
+    measures = [board.spec.measure for board in boards]
+    labels = distinct_labels(zip(names, measures, strict=True))
+    return [
+        Series(label, {tag: score for tag, score in board.by_run.items() if not np.isnan(score)})
+        for label, board in zip(labels, boards, strict=True)
+    ]
 
 
 def _best_first(made: Scored) -> list[int]:

@@ -14,6 +14,7 @@ from rubricweb.grades.scales import WHOLE_SCALE, scale_of
 from rubricweb.grades.scoring import Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.columns import measure_of
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
@@ -38,9 +39,13 @@ class Contender:
         return self.bank.name if self.bank else "labels"
 
     def spec(self, name: str) -> BoardSpec | None:
-        """The board under a measure; None where that measure has no meaning for this grader."""
+        """The board under a measure by its short name, whose threshold outranks the row's.
+
+        None where that measure has no meaning for this grader.
+        """
         try:
-            measure = choices.measure_chosen(self.config, Measure(name, self.min_grade))
+            named = measure_of(name, Measure(min_grade=self.min_grade))
+            measure = choices.measure_chosen(self.config, named)
         except BoardError:
             return None
         return BoardSpec(self.collection, self.config, self.bank, kinds_of(self.config), measure)

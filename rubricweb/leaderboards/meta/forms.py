@@ -16,6 +16,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
@@ -45,7 +46,7 @@ class MetaForm(forms.Form):
     measure = forms.CharField(
         label="Measures",
         max_length=400,
-        help_text="Several with spaces between: rubric_cover, or any of trec_eval.",
+        help_text="Several with spaces between: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval.",
     )
     k = forms.IntegerField(label="Official top only", required=False, min_value=3, max_value=100_000)
     within = forms.FloatField(label="As good within", min_value=0, max_value=1)
@@ -79,13 +80,13 @@ class MetaForm(forms.Form):
         offer_rows(self, "bank", collection.banks.all())
 
     def clean_measure(self) -> tuple[str, ...]:
-        names = dict.fromkeys(self.cleaned_data["measure"].replace(",", " ").split())
-        if len(names) > MAX_MEASURES:
-            raise forms.ValidationError(f"{len(names)} measures, expected at most {MAX_MEASURES}.")
         try:
-            return tuple(dict.fromkeys(choices.measure_named(name) for name in names))
+            names = measures_named(self.cleaned_data["measure"])
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
+        if not 1 <= len(names) <= MAX_MEASURES:
+            raise forms.ValidationError(f"{len(names)} measures, expected 1 to {MAX_MEASURES}.")
+        return names
 
     def clean(self) -> None:
         if self.errors:

@@ -13,7 +13,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.scoring import Measure, judgment_table
-from rubricweb.leaderboards.board.selectors import JUDGED_MEASURE
+from rubricweb.leaderboards.board.selectors import JUDGED_MEASURE, judged_by
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""
@@ -58,5 +58,5 @@ def _judged(collection: Collection, measure: Measure, min_relevant: int) -> Refe
     table = judgment_table(collection_pool(collection), Measure(name), level=min_relevant)
     means = np.round(table.means(), TIED_DECIMALS).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
-    label = f"human judgments ({name}, relevant from {min_relevant})"
+    label = f"human judgments ({judged_by(name, min_relevant)})"
     return Reference(label, values, table.scores, table.run_tags)

@@ -16,6 +16,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus import access
 from rubricweb.leaderboards import moves
 from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.heads import further_heads
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.forms import ChosenForm, PublishForm
 from rubricweb.leaderboards.screens import query_of
@@ -37,6 +38,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     if response is None:
         context = {"public": found, "board": shown.board, "statements": stating.statements(shown.board)}
         context["measure_name"] = stating.measure_name(shown.board.spec)
+        context["heads"] = further_heads(shown.board)
         # Without the request: nothing of the page depends on who reads it.
         response = HttpResponse(render_to_string("leaderboards/public.html", context))
     response["ETag"] = etag

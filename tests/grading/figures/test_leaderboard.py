@@ -4,14 +4,13 @@ import json
 
 import plotly.graph_objects as go
 
-from grading.figures.leaderboard import leaderboard_figure
-from grading.formats.leaderboard_tsv import LeaderboardRow
+from grading.figures.leaderboard import Point, leaderboard_figure
 
 ROWS = [
-    LeaderboardRow("bm25", 0.5, 0.05, 25),
-    LeaderboardRow("best<b>", 0.9, None, 1),
-    LeaderboardRow("undefined", None, None, 0),
-    LeaderboardRow("tied", 0.5, float("nan"), 25),
+    Point("bm25", 0.5, 0.25, 0.625, 25),
+    Point("best<b>", 0.9, None, None, 1),
+    Point("undefined", None, None, None, 0),
+    Point("tied", 0.5, float("nan"), float("nan"), 25),
 ]
 
 
@@ -26,10 +25,13 @@ def test_points_are_sorted_with_the_best_on_top():
     assert axis["range"][0] > axis["range"][1], "the first row is at the top"
 
 
-def test_error_bars_are_standard_errors_and_hover_says_them():
+def test_whiskers_are_the_interval_and_hover_says_it():
     points = figure()["data"][0]
-    assert points["error_x"]["array"] == [0.0, 0.05, 0.0]
-    assert points["text"][1] == "bm25<br>Rubric-Cover@20 0.500 \u00b1 0.050<br>25 topics"
+    assert (points["error_x"]["arrayminus"], points["error_x"]["array"]) == (
+        [0.0, 0.25, 0.0],
+        [0.0, 0.125, 0.0],
+    )
+    assert points["text"][1] == "bm25<br>Rubric-Cover@20 0.500 (0.250 to 0.625)<br>25 topics"
     assert points["text"][0].endswith("0.900<br>1 topic")
 
 

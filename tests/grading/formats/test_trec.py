@@ -1,11 +1,10 @@
-"""Qrels, runs and the leaderboard as TSV."""
+"""Qrels and runs."""
 
 from pathlib import Path
 
 import numpy as np
 import pytrec_eval
 
-from grading.formats.leaderboard_tsv import LeaderboardRow, leaderboard_lines, write_leaderboard
 from grading.formats.trec import read_qrels, read_run, trec_eval_order, write_qrels, write_run
 from grading.types import Qrel, Ranking
 
@@ -51,17 +50,3 @@ def test_trec_eval_order_is_what_trec_eval_does():
     for position, doc_id in enumerate(order, start=1):
         evaluator = pytrec_eval.RelevanceEvaluator({"q": {doc_id: 1}}, {"recip_rank"})
         assert np.isclose(evaluator.evaluate({"q": run})["q"]["recip_rank"], 1 / position)
-
-
-def test_leaderboard_tsv(tmp_path):
-    rows = [LeaderboardRow("bm25", 1 / 3, 0.125, 25), LeaderboardRow("none", float("nan"), None, 0)]
-    expected = [
-        "# Rubric-Cover@20",
-        "# bank main",
-        "run_tag\tscore\tstderr\tn_topics",
-        "bm25\t0.3333333333333333\t0.125\t25",
-        "none\t-\t-\t0",
-    ]
-    assert leaderboard_lines(rows, ["Rubric-Cover@20", "bank main"]) == expected
-    write_leaderboard(tmp_path / "board.tsv", rows, ["Rubric-Cover@20", "bank main"])
-    assert (tmp_path / "board.tsv").read_text().splitlines() == expected

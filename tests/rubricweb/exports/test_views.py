@@ -73,9 +73,9 @@ def test_the_leaderboard_file(made, viewer, client_of):
     assert response["Content-Type"] == "text/tab-separated-values; charset=utf-8"
     assert response["Content-Disposition"].endswith('_P_2_t4.tsv"')
     assert lines[0] == "# collection: autumn"
-    assert [line.split("\t")[:4] for line in lines[-4:]] == [
-        ["both", "0.75", "0.25", "2"],
-        *([tag, "0.25", "0.25", "2"] for tag in ("first", "lacks", "stray")),
+    assert [line.split("\t")[:5] for line in lines[-4:]] == [
+        ["both", "1", "0.75", "0.25", "2"],
+        *([tag, "2", "0.25", "0.25", "2"] for tag in ("first", "lacks", "stray")),
     ]
 
 
@@ -84,9 +84,9 @@ def test_the_leaderboard_as_json_and_latex(made, viewer, client_of):
     found = json.loads(text(client.get(TSV, {**query, "format": "json"})))
     latex = client.get(TSV, {**query, "format": "tex"})
 
-    assert found["rows"][0]["columns"] == {"rubric_cover": 1.0}
+    assert found["rows"][0]["columns"] == {"rubric_cover": {"score": 1.0, "stderr": 0.0, "n_topics": 2}}
     assert latex["Content-Disposition"].endswith('_P_2_t4.tex"')
-    assert r"1--4 & both & 0.750 & 0.250 & 1.000 \\" in text(latex)
+    assert r"1 & 1--4 & both & 0.750 & 0.250 & 1.000 & 0.000 \\" in text(latex)
     assert client.get(TSV, {**query, "format": "xml"}).status_code == 302
 
 

@@ -23,7 +23,11 @@ def test_further_columns_stand_beside_the_score(made, viewer, client_of):
     judge(made)
     response = client_of(viewer).get(BOARD, {"columns": "P_1:4,judgments/P_1"})
 
-    assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "1.0000", "1.0000", "100 %", "2"]
+    of_each = "1.0000 ± 0.0000"
+    assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", of_each, of_each, "100 %", "2"]
+    assert "P_1 by judgments 2 topics" in text_of(response)
+    title = response.context["heads"][1].title
+    assert "mean over all 2 topics with judgments; 1 without are left out" in title
     assert "P_1 by judgments" in text_of(response)
     assert response.context["query"].endswith("columns=P_1%3A4%2Cjudgments%2FP_1")
 

@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from rubricweb.banks.versions import name_version
 from rubricweb.leaderboards.board import columns
+from tests import factories
 from tests.worked import judge
 
 
@@ -57,12 +58,13 @@ def test_tsv_has_a_header_that_states_everything(made):
     lines = output("--measure", "P_2", "--mode", "binary", "--format", "tsv", *made.names).splitlines()
     comments = [line for line in lines if line.startswith("# ")]
 
-    assert lines[len(comments) :] == [
-        "run_tag\tscore\tstderr\tn_topics\trank_first\trank_last\tlow\thigh\tjudged\tverified",
-        "both\t0.75\t0.25\t2\t1\t4\t0.5\t1.0\t1.0\t-",
-        "first\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t1.0\t-",
-        "lacks\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t1.0\t-",
-        "stray\t0.25\t0.25\t2\t1\t4\t0.0\t0.5\t0.6666666666666666\t-",
+    names = "run_tag rank score stderr n_topics n_answered rank_first rank_last low high judged verified"
+    assert [line.split("\t") for line in lines[len(comments) :]] == [
+        names.split(),
+        ["both", "1", "0.75", "0.25", "2", "2", "1", "4", "0.5", "1.0", "1.0", "NaN"],
+        ["first", "2", "0.25", "0.25", "2", "2", "1", "4", "0.0", "0.5", "1.0", "NaN"],
+        ["lacks", "2", "0.25", "0.25", "2", "1", "1", "4", "0.0", "0.5", "1.0", "NaN"],
+        ["stray", "2", "0.25", "0.25", "2", "2", "1", "4", "0.0", "0.5", "0.6666666666666666", "NaN"],
     ]
     for stated in (
         "# measure: P_2",
@@ -116,7 +118,7 @@ def test_every_option_of_the_command(made, developer):
         1,
     )
     assert list(found["rows"][0]["columns"]) == [*columns.RAG24]
-    assert found["rows"][0]["columns"]["cover-4"] == found["rows"][0]["score"] == 1
+    assert found["rows"][0]["columns"]["cover-4"]["score"] == found["rows"][0]["score"] == 1
     assert (found["rows"][0]["rank_first"], found["rows"][0]["low"]) == (1, 1)
     assert found["marks"]["median"] == pytest.approx(0.5)
 
@@ -136,8 +138,9 @@ def test_latex(made):
     lines = output(*made.names, "--format", "tex", "--columns", "P_1").splitlines()
 
     assert "% measure: Rubric-Cover@20" in lines
-    assert r"Ranks & Run & Rubric-Cover@20 & $\pm$ std. err. & P\_1 \\" in lines
-    assert r"1--4 & both & 1.000 & 0.000 & 1.000 \\" in lines
+    error = r"$\pm$ std. err."
+    assert rf"Rank & Possible ranks & Run & Rubric-Cover@20 & {error} & P\_1 & {error} \\" in lines
+    assert r"1 & 1--4 & both & 1.000 & 0.000 & 1.000 & 0.000 \\" in lines
 
 
 @pytest.mark.parametrize(
@@ -156,3 +159,84 @@ def test_options_that_cannot_be_say_what_there_is(made, arguments, told):
     with pytest.raises(CommandError) as caught:
         output(*made.names, *arguments)
     assert told in str(caught.value)
+
+
+def tsv(*arguments):
+    """The comments by name, and the rows by run tag and column."""
+    lines = output("--format", "tsv", *arguments).splitlines()
+    said = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    header, *rows = (line.split("\t") for line in lines if not line.startswith("# "))
+    return said, {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+
+
+def test_each_further_column_has_its_own_error_and_number_of_topics(made):
+    """Only t1 is judged, so that the column of judgments is a mean over one topic."""
+    factories.JudgmentFactory(topic=made.topics["t1"], doc_id="d1", relevance=3)
+    options = ["--columns", "cover-1,judgments/P_1", *made.names]
+    said, rows = tsv(*options)
+    first = rows["first"]
+
+    assert [first[name] for name in ("cover-1", "cover-1_stderr", "cover-1_n_topics")] == [
+        "0.75",
+        "0.25",
+        "2",
+    ]
+    names = ("judgments/P_1", "judgments/P_1_stderr", "judgments/P_1_n_topics")
+    assert [first[name] for name in names] == ["1.0", "NaN", "1"]
+    found = json.loads(output(*options))
+    row = next(row for row in found["rows"] if row["run_tag"] == "first")
+    assert row["columns"]["cover-1"] == {"score": 0.75, "stderr": 0.25, "n_topics": 2}
+    assert row["columns"]["judgments/P_1"] == {"score": 1.0, "stderr": None, "n_topics": 1}
+    over = "mean over all 1 topics with judgments; 2 without are left out"
+    assert over in found["columns"][1]["denominator"]
+    assert over in said["P_1 by judgments"]
+    tex = output("--format", "tex", *options)
+    assert tex.count("std. err.") == 3
+    assert over in tex
+
+
+def test_no_two_columns_have_one_head(made):
+    options = [
+        "--measure",
+        "rubric_cover",
+        "--columns",
+        "rag24,rubric_cover:4,judgments/P_20,P_20:4",
+        *made.names,
+    ]
+    tex = output("--format", "tex", *options)
+    line = next(line for line in tex.splitlines() if line.startswith("Rank & "))
+    heads = [head for head in line.removesuffix(r" \\").split(" & ") if "std. err." not in head]
+
+    assert len(set(heads)) == len(heads) == 3 + 11
+    assert r"Rubric-Cover@20 $\geq$ 1" in heads
+    assert r"Rubric-Cover@20 $\geq$ 4" in heads
+
+
+def test_no_threshold_is_said_of_gains(made):
+    judge(made)
+    text = output("--format", "tsv", "--columns", "ndcg_cut_10,judgments/ndcg_cut_10,P_5", *made.names)
+    about = [line for line in text.splitlines() if "ndcg" in line and line.startswith("# ")]
+
+    assert len(about) >= 2
+    assert not [line for line in about if "relevant from" in line or "relevant: " in line]
+    assert "# P_5: labels: highest rating; relevant: label >= 4; mean over" in text
+    gains = output("--measure", "ndcg_cut_10", "--format", "tsv", *made.names)
+    assert "# gains: the labels" in gains.splitlines()
+    assert "relevant from" not in gains
+
+
+def test_vital_scores_say_when_importance_tells_nothing_apart(made):
+    options = ["--measure", "nuggets_strict_vital", *made.names]
+    assert "no item is marked okay or to avoid" in output("--format", "tsv", *options)
+    made.bank.items.update(importance="okay")
+    assert "no item is vital" in json.loads(output(*options))["importance"]
+    made.bank.items.filter(pk=made.bank.items.first().pk).update(importance="vital")
+    assert json.loads(output(*options))["importance"] is None
+    assert json.loads(output(*made.names))["importance"] is None
+
+
+def test_a_bank_s_name_does_not_break_out_of_its_comment(made):
+    made.bank.name = "main\nrun_tag\tscore\nevil\t1.0"
+    made.bank.save()
+    _, rows = tsv(*made.names)
+    assert set(rows) == {"both", "first", "lacks", "stray"}

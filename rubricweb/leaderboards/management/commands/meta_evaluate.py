@@ -14,7 +14,7 @@ from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.arguments import collection_named
-from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import selectors, sheets
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=words)
         words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
         parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
-        words = f"repeatable; default: {', '.join(MEASURES)}"
+        words = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {', '.join(MEASURES)}"
         parser.add_argument("--measure", action="append", default=[], metavar="M", help=words)
         words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
@@ -76,7 +76,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
 
 
 def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.Wanted]:
-    measures = tuple(choices.measure_named(name) for name in options["measure"] or MEASURES)
+    measures = measures_named(" ".join(options["measure"] or MEASURES))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
     names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]

@@ -22,7 +22,8 @@ def spec_of(made, words, measure=BASE):
 
 
 def others(made, words, measure=BASE):
-    return {row.run_tag: row.others for row in selectors.board(spec_of(made, words, measure)).rows}
+    rows = selectors.board(spec_of(made, words, measure)).rows
+    return {row.run_tag: tuple(other.score for other in row.others) for row in rows}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,46 @@ def test_columns_by_hand(made):
         "Rubric-Cover@10 \N{GREATER-THAN OR EQUAL TO} 1",
         "P_1",
         "P_1 by judgments",
+    ]
+    assert (
+        columns.score_label(spec_of(made, "rubric_cover:1"))
+        == "Rubric-Cover@10 \N{GREATER-THAN OR EQUAL TO} 4"
+    )
+
+
+def test_names_between_spaces_or_commas():
+    assert columns.tokens("map,  rag24 cover-4") == ("map", *columns.RAG24)
+    assert columns.measures_named("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
+
+
+def test_measures_of_judgments_have_short_names_too(made):
+    """`:3` is the first relevant judgment; the collection's own is 2."""
+    judge(made)
+    found = spec_of(made, "judgments/qrels-ndcg,judgments/P_20,judgments/P_20:3").columns
+    assert [(c.measure.name, c.measure.level) for c in found] == [
+        ("ndcg_cut_20", 2),
+        ("P_20", 2),
+        ("P_20", 3),
+    ]
+    assert [c.label for c in found] == [
+        "ndcg_cut_20 by judgments",
+        "P_20 by judgments",
+        "P_20 \N{GREATER-THAN OR EQUAL TO} 3 by judgments",
+    ]
+
+
+def test_two_names_of_one_measure_are_told_apart(made):
+    labels = [column.label for column in spec_of(made, "P_20:4 qrels-4 P_20").columns]
+    assert len(set(labels)) == 3
+
+
+def test_labels_are_unlike():
+    measures = [("", Measure()), ("cover-4", Measure()), ("ndcg_cut_10", Measure("ndcg_cut_10"))]
+    ge = "\N{GREATER-THAN OR EQUAL TO}"
+    assert columns.distinct_labels(measures) == [
+        f"Rubric-Cover@20 {ge} 4",
+        f"Rubric-Cover@20 {ge} 4 (cover-4)",
+        "ndcg_cut_10",
     ]
 
 

@@ -100,7 +100,7 @@ def test_correlation_with_human_judgments(made):
     judge(made)
     (found,) = board_of(made).correlations
 
-    assert (found.against, found.measure) == ("human judgments", "ndcg_cut_10, relevant from 2")
+    assert (found.against, found.measure) == ("human judgments", "ndcg_cut_10, gains are the judgments")
     assert found.spearman.value == pytest.approx(3.75 / 4.5)
     assert found.kendall.value == pytest.approx(4 / 5)
     assert found.spearman.n == 4

@@ -62,6 +62,15 @@ def test_measure_against_measure_links_to_runs(made, viewer, client_of):
     assert [row[0] for row in cells_of(response)] == ["both", "stray", "first", "lacks"]
 
 
+def test_measures_have_short_names_here_too(made, viewer, client_of):
+    client, ge = client_of(viewer), "\N{GREATER-THAN OR EQUAL TO}"
+    response = client.get(PAGE, {"others": "cover-1 P_2:5 rubric_cover"})
+    names = [trace["name"] for trace in figure_of(response)]
+    assert names == [f"Rubric-Cover@20 {ge} 4", f"Rubric-Cover@20 {ge} 1", "P_2"]
+    (points,) = figure_of(client.get(PAGE, {"view": "scatter", "against": "cover-1"}))
+    assert points["y"] == [1, 0.75, 0.25, 0.75]
+
+
 def test_topics_and_runs_lead_to_the_grid(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"view": "heat"})
     (squares,) = figure_of(response)

@@ -31,6 +31,14 @@ def test_json_against_a_file(made, official):
     assert not made.collection.official_scores.exists(), "comparing imports nothing"
 
 
+def test_measures_have_short_names_here_too(made, official):
+    options = ("--official", official, "--min-grade", "1", "--measure", "cover-4", "--measure", "P.2")
+    (found,) = json.loads(run(*options))
+    assert list(found["rows"][0]["measures"]) == ["cover-4", "P_2"]
+    (plain,) = json.loads(run("--official", official, "--min-grade", "4", "--measure", "rubric_cover"))
+    assert found["rows"][0]["measures"]["cover-4"] == plain["rows"][0]["measures"]["rubric_cover"]
+
+
 def test_tables_for_papers(made, official):
     judge(made)
     lines = run("--official", official, "--against", "judgments", "--measure", "P_2", "--format", "tsv")

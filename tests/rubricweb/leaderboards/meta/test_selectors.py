@@ -58,7 +58,7 @@ def test_judgments_are_scored_by_the_same_measure(made):
     wanted = Wanted(JUDGMENTS, ("P_2", "rubric_cover"), 2)
     precision, cover = (detail_rows(rows_of(made, [4]), name, wanted)[0].against for name in wanted.measures)
     assert precision == "human judgments (P_2, relevant from 2)"
-    assert cover == "human judgments (ndcg_cut_10, relevant from 2)"
+    assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
 
 
 def test_details_have_intervals_and_costs(made):

@@ -30,7 +30,7 @@ def test_the_page_compares_with_judgments(made, viewer, client_of):
     assert response.status_code == 200
     said = text(response)
     assert "Correlation of the order of runs with human judgments" in said
-    assert "rubric_cover against human judgments (ndcg_cut_10, relevant from 2)" in said
+    assert "rubric_cover against human judgments (ndcg_cut_10, gains are the judgments)" in said
     assert r"\begin{tabular}" in said
     assert "Upload" not in said, "only organizers change official leaderboards"
 
@@ -44,11 +44,24 @@ def test_what_is_compared_is_in_the_address(made, viewer, client_of):
     assert "map against human judgments" in said
 
 
+def test_measures_have_short_names_here_too(made, viewer, client_of):
+    """A threshold in the name holds in each row."""
+    judge(made)
+    query = {"measure": "cover-4, qrels-ndcg P_2:5", "min_grade": ["1", "4"], "show": ["kendall"]}
+    response = client_of(viewer).get(META, query)
+    assert response.status_code == 200
+    assert response.context["measures"] == ("cover-4", "qrels-ndcg", "P_2:5")
+    low, high = (cells[3:] for cells in response.context["sheet"].rows)
+    assert [cell.text for cell in low[:3]] == [cell.text for cell in high[:3]]
+    plain = client_of(viewer).get(META, query | {"measure": "rubric_cover ndcg_cut_20"})
+    assert plain.context["sheet"].rows[1][3].text == high[0].text
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
         ({"measure": "precision"}, "no measure 'precision'"),
-        ({"measure": " ".join(f"P_{k}" for k in range(1, 15))}, "expected at most 12"),
+        ({"measure": " ".join(f"P_{k}" for k in range(1, 15))}, "expected 1 to 12"),
         ({"k": "1"}, "greater than or equal to 3"),
         ({"reference": "official:nobody"}, "not one of the available choices"),
         ({"min_grade": ["9"]}, "not one of the available choices"),

@@ -37,16 +37,17 @@ def test_everybody_with_the_link_reads_it(publish):
     said = text(response)
     assert "The board" in said
     assert "Ranks Run Rubric-Cover@20" in said
-    assert "1\N{EN DASH}4 both 1.0000 1.0000 to 1.0000" in said, "no rank is more certain than it is"
+    assert "1\N{EN DASH}4 both 1.0000 0.0000 1.0000 to 1.0000" in said, "no rank is more certain than it is"
     assert "bank main (questions and nuggets, 3 items" in said
-    assert "P_2" in said
+    assert "P_2 2 topics" in said
+    assert "P_2 labels: highest rating; relevant: label >= 4; mean over all 2 topics" in said
     assert len(board.token) == 32
 
 
 def test_one_topic_has_neither_ranks_nor_intervals(publish):
     said = text(Client().get(publish("topic=t1").get_absolute_url()))
 
-    assert "\N{EN DASH} both 1.0000 \N{EN DASH} 100" in said
+    assert "\N{EN DASH} both 1.0000 \N{EN DASH} \N{EN DASH} 100" in said
 
 
 def test_it_shows_no_word_of_rubric_topics_or_passages(publish, made):

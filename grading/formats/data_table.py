@@ -1,0 +1,59 @@
+"""A table of results as TSV that programs read: lines that say what it stands on, a header, a row a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+UNDEFINED = "NaN"
+Value = str | int | float | None
+"""None, like a float that is NaN, is undefined."""
+Row = TypeVar("Row")
+
+_BREAKS = re.compile("[\\x00\\t\\n\\v\\f\\r\\x1c-\\x1f\\x85\\u2028\\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """All rows of a table, with numbers as they were computed."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    stated: tuple[tuple[str, str], ...] = ()
+    """Pairs of name and value that hold for all rows: collection, bank, grader, cutoff."""
+
+
+def data_table(
+    rows: Iterable[Row],
+    columns: Mapping[str, Callable[[Row], Value]],
+    stated: Sequence[tuple[str, str]] = (),
+) -> DataTable:
+    """A table with a value of each row for each column."""
+    values = tuple(tuple(value(row) for value in columns.values()) for row in rows)
+    return DataTable(tuple(columns), values, tuple(stated))
+
+
+def tsv_lines(table: DataTable) -> list[str]:
+    """A comment line for each statement, a header of column names, a line a row; without line breaks.
+
+    Numbers have all their digits, an undefined one is NaN. No text can end its line or its column.
+
+    >>> table = DataTable(("run_tag", "score"), (("bm25", 1 / 3), ("ql", None)), (("bank", "main\\n1"),))
+    >>> [line.split("\\t") for line in tsv_lines(table)]
+    [['# bank: main 1'], ['run_tag', 'score'], ['bm25', '0.3333333333333333'], ['ql', 'NaN']]
+    """
+    said = [f"# {_plain(name)}: {_plain(value)}" for name, value in table.stated]
+    rows = ("\t".join(_text(value) for value in row) for row in table.rows)
+    return [*said, "\t".join(_plain(name) for name in table.columns), *rows]
+
+
+def _text(value: Value) -> str:
+    if value is None or value != value:
+        return UNDEFINED
+    return _plain(value) if isinstance(value, str) else repr(value)
+
+
+def _plain(text: str) -> str:
+    return _BREAKS.sub(" ", text)
