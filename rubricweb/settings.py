@@ -54,8 +54,10 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "rubricweb.core.middleware.RequestReference",
+    "rubricweb.core.middleware.AskedAt",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "rubricweb.core.middleware.Compression",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

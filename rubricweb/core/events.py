@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 
 import redis
@@ -15,6 +16,12 @@ from django.http import StreamingHttpResponse
 logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
+KEPT_SECONDS = 3_600
+"""How long Redis knows when the last event of a channel was."""
+CLOCK_SKEW = 0.5
+"""Seconds by which the clocks of web servers may differ."""
+MISSED = "missed"
+"""Sent first to a page that may have missed an event: its live parts fetch themselves."""
 
 
 def publish(channel: str, name: str) -> None:
@@ -24,7 +31,10 @@ def publish(channel: str, name: str) -> None:
     """
     try:
         with redis.Redis.from_url(settings.REDIS_URL) as connection:
-            connection.publish(channel, name)
+            both = connection.pipeline()
+            both.set(_last(channel), name, ex=KEPT_SECONDS)  # what is left of its life says when this was
+            both.publish(channel, name)
+            both.execute()
     except redis.RedisError as error:
         logger.debug("event %s on %s was not sent: %s", name, channel, error)
 
@@ -33,25 +43,48 @@ def publish_on_commit(channel: str, name: str) -> None:
     transaction.on_commit(lambda: publish(channel, name))
 
 
-async def _messages(channel: str) -> AsyncIterator[str]:
+def _last(channel: str) -> str:
+    return f"{channel}:last"
+
+
+async def _is_missed(connection: redis.asyncio.Redis, channel: str, since: float | None) -> bool:
+    """Whether anything was published on `channel` since then, as far as is known."""
+    age = None if since is None else time.time() - since + CLOCK_SKEW
+    if age is None or not 0 <= age < KEPT_SECONDS:
+        return True
+    left = await connection.pttl(_last(channel))  # milliseconds; negative where there was no event
+    return left >= 0 and KEPT_SECONDS - left / 1_000 <= age
+
+
+async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     """Server-sent events from `channel`, with a comment line every few seconds to keep proxies awake."""
     connection = redis.asyncio.Redis.from_url(settings.REDIS_URL)
     try:
         async with connection.pubsub(ignore_subscribe_messages=True) as listener:
             await listener.subscribe(channel)
+            if await _is_missed(connection, channel, since):
+                yield _event(MISSED)
+            await connection.connection_pool.disconnect(inuse_connections=False)
             yield "retry: 2000\n: listening\n\n"
             while True:
                 message = await listener.get_message(timeout=PING_SECONDS)
-                yield f"event: {message['data'].decode()}\ndata: \n\n" if message else ": ping\n\n"
+                yield _event(message["data"].decode()) if message else ": ping\n\n"
     except (redis.RedisError, asyncio.CancelledError):
         return
     finally:
         await connection.aclose()
 
 
-def stream(channel: str) -> StreamingHttpResponse:
-    """The streaming answer of an event view. Check access before; nothing here touches the database."""
-    response = StreamingHttpResponse(_messages(channel), content_type="text/event-stream")
+def _event(name: str) -> str:
+    return f"event: {name}\ndata: \n\n"
+
+
+def stream(channel: str, *, since: float | None = None) -> StreamingHttpResponse:
+    """The streaming answer of an event view, for a page that was asked for at `since` (seconds, Unix time).
+
+    Without a `since` the first event is MISSED. Check access before; nothing here touches the database.
+    """
+    response = StreamingHttpResponse(_messages(channel, since), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response

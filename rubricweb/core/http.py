@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,6 +14,7 @@ from django_htmx.middleware import HtmxDetails
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
+P = ParamSpec("P")
 Context = Mapping[str, Any]  # what a template takes: rows of any type
 
 
@@ -23,6 +25,18 @@ class HtmxRequest(HttpRequest):
     if TYPE_CHECKING:
 
         async def auser(self) -> User: ...
+
+
+def shows_a_secret(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
+    """Of a view whose page shows a secret other than the CSRF token: it is sent uncompressed (BREACH)."""
+
+    @wraps(view)
+    def uncompressed(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        response = view(*args, **kwargs)
+        response.shows_a_secret = True  # type: ignore[attr-defined]
+        return response
+
+    return uncompressed
 
 
 def _vary(response: HttpResponse) -> HttpResponse:

@@ -1,19 +1,24 @@
-"""Small middlewares: a reference for each request, login loss under htmx, and toasts for htmx answers."""
+"""Small middlewares: reference and time of a request, compression, login loss and toasts under htmx."""
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import logs
 
+COMPRESSED = {"application/json", "image/svg+xml"}
+"""Beside text/*."""
 Answer = Callable[[HttpRequest], HttpResponse]
 REFERENCE_BYTES = 5
 
@@ -34,6 +39,32 @@ class RequestReference:
             logs.reference.reset(token)
         response["X-Request-Reference"] = reference
         return response
+
+
+class AskedAt:
+    """Note when a page was asked for: its stream of events then knows whether the page missed any."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.asked_at = time.time()  # type: ignore[attr-defined]
+        return self.get_response(request)
+
+
+class Compression(GZipMiddleware):
+    """gzip for answers that are text: no stream, whose events would wait, and no page that shows a secret.
+
+    Django adds up to 100 random bytes to each answer and masks its CSRF token anew, so that lengths tell
+    nothing of it (BREACH). A view that shows another secret says so by `core.http.shows_a_secret`.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        kind = response.get("Content-Type", "").partition(";")[0]
+        is_text = kind.startswith("text/") or kind in COMPRESSED
+        if response.streaming or not is_text or getattr(response, "shows_a_secret", False):
+            return response
+        return super().process_response(request, response)
 
 
 class HtmxLoginRedirect:

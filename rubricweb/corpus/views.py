@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
@@ -20,10 +22,17 @@ from rubricweb.corpus.models import Collection
 
 @require_safe
 async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpResponse:
-    """Names of what changed in the collection, as server-sent events, for its members."""
+    """Names of what changed in the collection, as server-sent events, for its members.
+
+    `since` is when the page was asked for: if nothing happened since, it need not fetch its parts again.
+    """
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
-    return events.stream(collection.channel)
+    return events.stream(collection.channel, since=_seconds(request.GET.get("since", "")))
+
+
+def _seconds(said: str) -> float | None:
+    return float(said) if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", said) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

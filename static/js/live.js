@@ -1,9 +1,10 @@
 // Browsers allow six connections to a server over HTTP/1.1, and each open page holds one for live events.
-// So a page that nobody looks at lets go of its stream; when it is looked at again the stream opens and
-// htmx:sseOpen makes every live part fetch itself.
+// So a page that nobody looks at lets go of its stream. The first stream of a page says since when it wants events;
+// one that is opened later does not, so that the server begins with "missed" and every live part fetches itself.
 const RESTS_AFTER_MS = 15_000;
 
 class RestingSource {
+  static #isFirst = true;
   #url;
   #listeners = [];
   #timer = 0;
@@ -36,12 +37,12 @@ class RestingSource {
   }
 
   #open() {
-    this.source = new EventSource(this.#url);
+    this.source = new EventSource(RestingSource.#isFirst ? this.#url : this.#url.replace(/\?.*/, ""));
+    RestingSource.#isFirst = false;
     for (const [name, listener] of this.#listeners) this.source.addEventListener(name, listener);
     this.source.onopen = (event) => this.onopen?.(event);
     this.source.onerror = (event) => {
-      const isFatal = this.source?.readyState === EventSource.CLOSED;
-      if (isFatal) this.close(); // htmx opens a new one after a pause
+      this.close(); // htmx opens a new one after a pause
       this.onerror?.(event);
     };
   }

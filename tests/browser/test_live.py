@@ -1,9 +1,13 @@
-"""Live pages outlive a Redis that goes away and comes back empty."""
+"""Live pages fetch what they missed and nothing else, and outlive a Redis that comes back empty."""
 
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+import redis
+from django.conf import settings
+from playwright.sync_api import Route, expect
+
+from rubricweb.core import events
 
 pytestmark = pytest.mark.concurrent
 
@@ -23,3 +27,39 @@ def test_a_change_arrives_after_redis_was_away(people, places, redis_server):
     expect(page.locator("#missing")).to_contain_text("29 grades missing")
     assert set(people.complaints) == {LOST_STREAM}
     people.complaints.clear()
+
+
+OPENED = "addEventListener('htmx:sseOpen', () => (document.documentElement.dataset.opened = ''))"
+
+
+def test_the_grid_is_fetched_once_a_visit(people, places):
+    forget_last_event(places)
+    page = people.sign_in("viewer")
+    page.add_init_script(OPENED)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(places.grid)
+    expect(page.locator("html[data-opened]")).to_be_attached()
+    page.evaluate(
+        "fetch('/healthz').then((found) => found.text())"
+    )  # what the opening asked for is on its way
+    assert [url for url in asked if "/grid/" in url] == [page.url]
+
+
+def test_a_grid_that_missed_an_event_is_fetched_again(people, places):
+    page = people.sign_in_routed("viewer")
+    held: list[Route] = []
+    page.route("**/events/**", lambda route: held.append(route), times=1)  # noqa: PLW0108
+    page.goto(places.grid)
+    page.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
+    events.publish(places.collection.channel, "grades")
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.locator("#grid[data-old]")).to_have_count(0)
+
+
+def forget_last_event(places) -> None:
+    """The demo was only just made."""
+    with redis.Redis.from_url(settings.REDIS_URL) as connection:
+        connection.delete(f"{places.collection.channel}:last")

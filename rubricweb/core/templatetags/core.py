@@ -51,7 +51,7 @@ def live(
     every: str = "1s",
     include: str = "",
 ) -> dict[str, object]:
-    """Fetch `target` (an id with its #) from `address` when the page's stream opens and on each of `events`.
+    """Fetch `target` (an id with its #) from `address` on each of `events`, and when one may be missed.
 
     `include` names fields to send along.
     """

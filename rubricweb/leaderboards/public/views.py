@@ -12,7 +12,7 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus import access
 from rubricweb.leaderboards import moves
 from rubricweb.leaderboards.board import stating
@@ -48,6 +48,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
+@shows_a_secret
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     """Organizers: what is published, and publish the board of this address."""

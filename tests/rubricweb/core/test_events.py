@@ -1,18 +1,34 @@
 """Events over the real Redis: names only, for members only, from a real ASGI server."""
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
+import redis
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connections
 from django.test import AsyncClient
 
 from rubricweb.core import events
 
 
-async def _first_events(response, channel: str, names: list[str]) -> list[str]:
+async def _listened_to(viewer, collection, names: list[str], *, since: str, count: int) -> list[str]:
+    """The first `count` events of a page that was asked for at `since`; `names` are published meanwhile."""
+    browser = AsyncClient()
+    await browser.aforce_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
+    response = await browser.get(f"/collections/{collection.slug}/events/", {"since": since} if since else {})
+    assert response["Content-Type"] == "text/event-stream"
+    assert response["Cache-Control"] == "no-cache"
+    assert "Content-Encoding" not in response
+    async with aclosing(response._iterator):  # as the server ends it when the tab closes
+        listening = _first_events(response, collection.channel, names, count)
+        return await asyncio.wait_for(listening, 60)
+
+
+async def _first_events(response, channel: str, names: list[str], count: int) -> list[str]:
     """Read the stream until every name was seen, publishing them once it listens."""
     seen: list[str] = []
     async for part in response.streaming_content:
@@ -21,7 +37,7 @@ async def _first_events(response, channel: str, names: list[str]) -> list[str]:
             for name in names:
                 await asyncio.to_thread(events.publish, channel, name)
         seen += [line.removeprefix("event: ") for line in text.splitlines() if line.startswith("event: ")]
-        if len(seen) == len(names):
+        if len(seen) == count:
             return seen
     return seen
 
@@ -44,18 +60,32 @@ def _run(listening):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_member_hears_names_in_order(viewer, collection):
-    async def listen() -> list[str]:
-        browser = AsyncClient()
-        await browser.aforce_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
-        response = await browser.get(f"/collections/{collection.slug}/events/")
-        assert response["Content-Type"] == "text/event-stream"
-        assert response["Cache-Control"] == "no-cache"
-        async with aclosing(response._iterator):  # as the server ends it when the tab closes
-            return await asyncio.wait_for(
-                _first_events(response, collection.channel, ["items", "grades"]), 10
-            )
+    names = ["items", "grades"]
+    with redis.Redis.from_url(settings.REDIS_URL) as connection:
+        connection.delete(f"{collection.channel}:last")
+    heard = _listened_to(viewer, collection, names, since=f"{time.time():.3f}", count=2)
+    assert _run(heard) == names
 
-    assert _run(listen()) == ["items", "grades"]
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("since", "is_missed"),
+    [("before", True), ("after", False), ("", True), ("later", True), ("nan", True), ("9" * 5_000, True)],
+)
+def test_a_page_that_may_have_missed_an_event_hears_so_first(viewer, collection, since, is_missed):
+    """An event 100 seconds ago, and a page that was asked for before it or after it."""
+    with redis.Redis.from_url(settings.REDIS_URL) as connection:
+        connection.set(f"{collection.channel}:last", "grades", ex=events.KEPT_SECONDS - 100)
+    now = int(time.time())
+    said = {"before": now - 200, "after": now - 50, "later": now + 1_000}.get(since, since)
+    heard = _run(_listened_to(viewer, collection, ["items", "runs"], since=str(said), count=2))
+    assert heard == ([events.MISSED, "items"] if is_missed else ["items", "runs"])
+
+
+def test_redis_knows_when_the_last_event_was(redis_server):
+    events.publish("rubricweb:collection:1", "items")
+    with redis.Redis.from_url(settings.REDIS_URL) as connection:
+        assert connection.ttl("rubricweb:collection:1:last") > events.KEPT_SECONDS - 60
 
 
 @pytest.mark.django_db(transaction=True)
