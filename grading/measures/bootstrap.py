@@ -23,6 +23,8 @@ class Interval(NamedTuple):
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    error: NDArray[np.float64]
+    """Monte-Carlo standard error of the end that is the less certain of the two."""
 
 
 @lru_cache(maxsize=4)
@@ -74,16 +76,19 @@ def intervals(
     ([0.0, 0.5], [1.0, 0.5])
     """
     topics = (~np.isnan(scores)).sum(axis=1)
-    bounds = np.full((2, len(scores)), np.nan)
+    bounds = np.full((3, len(scores)), np.nan)
     known = topics >= 2
     if known.any():
         means = resampled_means(scores[known], n=n, seed=seed)
-        tail = 50 * (1 - level)
-        bounds[:, known] = _percentiles(means, (tail, 100 - tail))
-    return Interval(bounds[0], bounds[1])
+        tail = (1 - level) / 2
+        spread = np.sqrt(tail * (1 - tail) / n)  # one standard error of the share of resamples below an end
+        shares = (tail, 1 - tail, tail - spread, tail + spread, 1 - tail - spread, 1 - tail + spread)
+        at = _percentiles(means, tuple(100 * float(np.clip(share, 0, 1)) for share in shares))
+        bounds[:, known] = at[0], at[1], np.maximum(at[3] - at[2], at[5] - at[4]) / 2
+    return Interval(*bounds)
 
 
-def _percentiles(means: NDArray[np.float64], wanted: tuple[float, float]) -> NDArray[np.float64]:
+def _percentiles(means: NDArray[np.float64], wanted: tuple[float, ...]) -> NDArray[np.float64]:
     ascending = np.ascontiguousarray(means.T)
     if np.isnan(ascending).any():
         return np.asarray(np.nanpercentile(ascending, wanted, axis=1))

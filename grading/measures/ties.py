@@ -46,30 +46,39 @@ def holm(pairs: Pairs) -> Pairs:
     [1.0, 0.03, 0.06]
     """
     first, second = np.triu_indices(len(pairs), k=1)
-    raw = pairs[first, second]
-    ascending = np.argsort(raw, kind="stable")
-    steps = len(raw) - np.arange(len(raw))
-    adjusted = np.empty_like(raw)
-    adjusted[ascending] = np.minimum(np.maximum.accumulate(raw[ascending] * steps), 1.0)
     found = np.ones_like(pairs)
-    found[first, second] = found[second, first] = adjusted
+    found[first, second] = found[second, first] = adjusted(pairs[first, second])
     return found
 
 
-def order(means: Scores, adjusted: Pairs, *, alpha: float = ALPHA) -> Order:
+def adjusted(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P-values of several tests, shape (tests,), adjusted for being many (Holm 1979).
+
+    >>> adjusted(np.array([0.01, 0.04, 0.03])).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    ascending = np.argsort(p, kind="stable")
+    steps = len(p) - np.arange(len(p))
+    found = np.empty_like(p)
+    found[ascending] = np.minimum(np.maximum.accumulate(p[ascending] * steps), 1.0)
+    return found
+
+
+def order(means: Scores, pairs: Pairs, *, alpha: float = ALPHA) -> Order:
     """Which runs are better than which, all statements together wrong with a chance of at most `alpha`.
 
-    The intervals of ranks that follow are those of Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks"
-    (Review of Economic Studies 2024), with Holm's correction in place of their bootstrap.
+    `pairs` has the p-values after Holm's correction. The intervals of ranks that follow are those of
+    Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of Economic Studies 2024), with Holm's
+    correction in place of their bootstrap.
 
-    >>> adjusted = np.array([[1.0, 0.6, 0.01], [0.6, 1.0, 0.2], [0.01, 0.2, 1.0]])
-    >>> found = order(np.array([0.9, 0.8, 0.1]), adjusted)
+    >>> pairs = np.array([[1.0, 0.6, 0.01], [0.6, 1.0, 0.2], [0.01, 0.2, 1.0]])
+    >>> found = order(np.array([0.9, 0.8, 0.1]), pairs)
     >>> found.first_possible.tolist(), found.last_possible.tolist(), found.top_group
     ([1, 1, 2], [2, 3, 3], [0, 1])
     """
     comparable = np.where(np.isnan(means), -np.inf, means)
     higher = comparable[:, np.newaxis] > comparable[np.newaxis, :]
-    return Order(higher & (adjusted <= alpha))
+    return Order(higher & (pairs <= alpha))
 
 
 def brackets(better: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -98,12 +107,13 @@ def more_topics(
 ) -> int | None:
     """About how many more topics would tell two runs apart; None if no number would, 0 if these suffice.
 
-    For a two-sided test of these two runs: n = ((z(1 - alpha / 2) + z(power)) s / d)^2, with mean d and
-    standard deviation s of the differences by topic (Sakai, "Topic set size design", 2016; its normal
-    approximation). NaN is left out.
+    One digit of it counts, since the mean difference that it stands on is itself uncertain. For a
+    two-sided test of these two runs: n = ((z(1 - alpha / 2) + z(power)) s / d)^2, with mean d and standard
+    deviation s of the differences by topic (Sakai, "Topic set size design", 2016; its normal approximation).
+    NaN is left out.
 
     >>> more_topics(np.array([0.2, -0.1, 0.3, 0.1, -0.1, 0.2]))
-    16
+    20
     """
     known = differences[~np.isnan(differences)]
     mean = float(known.mean()) if len(known) else 0.0
@@ -111,4 +121,9 @@ def more_topics(
         return None
     normal = NormalDist()
     effect = (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * float(known.std(ddof=1)) / mean
-    return max(0, ceil(effect**2) - len(known))
+    return _to_one_digit(max(0, ceil(effect**2) - len(known)))
+
+
+def _to_one_digit(number: int) -> int:
+    """Rounded to one digit; one below ten is rounded up to it, unless it is 0."""
+    return 10 * bool(number) if number < 10 else int(float(f"{number:.0e}"))

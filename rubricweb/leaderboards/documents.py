@@ -12,7 +12,7 @@ from grading.measures.rank_correlation import Correlation
 from grading.measures.trec_eval import takes_gains
 from rubricweb import __version__
 from rubricweb.leaderboards.board import stating
-from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, Column
+from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, Column, Top
 
 Json = dict[str, object]
 
@@ -34,7 +34,8 @@ def document(board: Board) -> Json:
         "judged_at": board.judged_at,
         "uncertainty": stating.uncertainty(board),
         "test": str(board.test),
-        "top": {"group": board.top.group, "more_topics": board.top.more_topics} if board.top else None,
+        "monte_carlo_error": {"ranks": 0, "interval_ends": board.monte_carlo} if board.top else None,
+        "top": _top(board.top),
         "marks": _marks(board),
         "verified_cells": board.verified[0],
         "cells": board.verified[1] or None,
@@ -187,6 +188,15 @@ def _estimate(found: Estimate | None) -> Json | None:
         "verified": found.verified,
         "cells": found.cells,
     }
+
+
+def _top(top: Top | None) -> Json | None:
+    """`topics_needed` says that the test cannot tell any runs apart; then nothing else is known."""
+    if top is None:
+        return None
+    if top.topics_needed:
+        return {"group": None, "more_topics": None, "topics_needed": top.topics_needed}
+    return {"group": top.group, "more_topics": top.more_topics, "topics_needed": None}
 
 
 def _marks(board: Board) -> Json | None:

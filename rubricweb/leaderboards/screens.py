@@ -11,6 +11,7 @@ from django.urls import reverse
 from grading.figures.leaderboard import Point, leaderboard_figure
 from grading.measures.bootstrap import LEVEL
 from grading.measures.influence import TIED_DECIMALS
+from grading.measures.paired_tests import PairedTest
 from grading.measures.prediction_powered import MIN_VERIFIED
 from grading.types import ItemKind
 from rubricweb.leaderboards import moves, whiskers
@@ -84,6 +85,8 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "measure_name": label,
         "whiskers": WHISKERS,
         "importance": stating.importance(board),
+        "without_power": stating.without_power(board) if board.top and board.top.topics_needed else "",
+        "by_t": changed(query, test=str(PairedTest.T)),
         "statements": stating.statements(board),
     }
 

@@ -68,6 +68,7 @@ def board(spec: BoardSpec) -> Board:
         top=top(table.scores, sure, places),
         brackets=sure.brackets(places) if sure else (),
         test=sure.test if sure else spec.test,
+        monte_carlo=_defined(np.nanmax(sure.intervals.error, initial=0.0)) if sure else None,
         verified=(people.cells, people.of),
         most_deciding=people.most_deciding,
     )
@@ -124,7 +125,7 @@ class _Beside:
         known: dict[str, object] = {}
         if sure:
             low, high = _defined(sure.intervals.low[run]), _defined(sure.intervals.high[run])
-            first, last = int(sure.order.first_possible[run]), int(sure.order.last_possible[run])
+            first, last = sure.possible(run)
             known = {"first": first, "last": last, "low": low, "high": high}
         return known | {
             "judged": _defined(self.judged[run]),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES
 from grading.measures.nuggets import NuggetScore
-from grading.measures.paired_tests import ALPHA, PairedTest
+from grading.measures.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.measures.trec_eval import takes_gains
 from grading.types import Purpose
 from rubricweb import __version__
@@ -153,13 +153,33 @@ def bank(board: Board) -> str:
 
 
 def uncertainty(board: Board) -> str:
+    """How ranks and intervals were found, at what level, and how much of them is chance of the computing."""
     if board.top is None:
         return "undefined with fewer than two topics or two runs"
     level, runs = f"{100 * LEVEL:g} %", len(board.rows)
+    comparisons = f"Holm's correction over {runs * (runs - 1) // 2} pairs, {100 * ALPHA:g} % for all together"
+    powerless = f"; {without_power(board)}" if board.top.topics_needed else ""
     return (
-        f"{level} bootstrap intervals of scores ({RESAMPLES:,} resamples of topics); ranks that a paired "
-        f"{TESTS[board.test]} leaves open, Holm's correction over {runs * (runs - 1) // 2} pairs, "
-        f"{100 * ALPHA:g} % for all together"
+        f"{level} bootstrap intervals of scores ({RESAMPLES:,} resamples of topics, Monte-Carlo standard "
+        f"error of an end at most {board.monte_carlo or 0:.2g}); ranks that a paired {TESTS[board.test]} "
+        f"leaves open{_counted(board)}, {comparisons}{powerless}"
+    )
+
+
+def _counted(board: Board) -> str:
+    if board.test is PairedTest.T:
+        return " (no Monte-Carlo error)"
+    return f" (exact over all 2^{board.n_topics} sign flips, no Monte-Carlo error)"
+
+
+def without_power(board: Board) -> str:
+    """Why the ranks of this board tell nothing, and from how many topics on they could."""
+    runs, topics = len(board.rows), board.n_topics
+    needed = board.top.topics_needed if board.top else None
+    return (
+        f"with {topics} topics this test cannot tell any of {runs} runs apart, whatever their scores: its "
+        f"smallest p-value is {smallest_p(topics, board.test):.2g}, and Holm's first step asks for "
+        f"{2 * ALPHA / (runs * (runs - 1)):.2g}; it takes {needed} topics"
     )
 
 

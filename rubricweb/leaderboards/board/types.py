@@ -71,6 +71,11 @@ class BoardSpec:
         return self.missing is Missing.SKIP or self.measure.is_workbench
 
 
+def span(first: int, last: int) -> str:
+    """Ranks from the first to the last, as people read them: "2-5", or "3" for one."""
+    return str(first) if first == last else f"{first}\N{EN DASH}{last}"
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What a mean goes over: the same for every run, unless topics that a run lacks are left out."""
@@ -130,9 +135,7 @@ class BoardRow:
     @property
     def interval(self) -> str:
         """The ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
-        if self.first is None or self.last is None:
-            return "\N{EN DASH}"
-        return str(self.first) if self.first == self.last else f"{self.first}\N{EN DASH}{self.last}"
+        return "\N{EN DASH}" if self.first is None or self.last is None else span(self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,14 @@ class Top:
     """Runs that no other is better than, as far as a paired test can tell."""
     more_topics: int | None
     """About how many would separate the first two; 0 if they are separate, None if no number would."""
+    topics_needed: int | None = None
+    """From how many topics on the test could tell runs apart; None if it can with those of the board."""
+
+    @property
+    def more(self) -> str:
+        """`more_topics` in words that promise no more than it is worth."""
+        number = self.more_topics or 0
+        return f"about {number}" if number < 100 else "hundreds of" if number < 1000 else "thousands of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +192,9 @@ class Board:
     brackets: tuple[tuple[int, int], ...] = ()
     """Places of rows, from 0, between which no paired test finds a difference."""
     test: PairedTest = PairedTest.RANDOMISATION
-    """The test that was used: many runs allow only t."""
+    """The test that was used: many runs or topics allow only t."""
+    monte_carlo: float | None = None
+    """The largest Monte-Carlo standard error of an end of a score's interval; None without intervals."""
     verified: tuple[int, int] = (0, 0)
     """How many cells people have seen to, of how many."""
     most_deciding: int = 0

@@ -84,15 +84,30 @@ def test_the_rag24_measures_in_one_click(made, viewer, client_of):
 
 def test_what_the_order_can_resolve_is_said_in_words(made, viewer, client_of):
     """`both` and `stray` differ by 1 on one topic of two: far more would be needed."""
-    said = text_of(client_of(viewer).get(BOARD))
+    said = text_of(client_of(viewer).get(BOARD, {"test": "t"}))
 
-    assert "Top group: 4 of 4 runs." in said
-    assert "About 14 more topics would probably separate the first two." in said
+    assert "Top group: 4 of 4 runs. The test found no run that is better than one of these." in said
+    assert "If the first two differ as much as it seems, about 10 more topics would separate them." in said
     assert "least 0.2500, median 0.3750, best 1.0000" in said
-    assert "ranks that a paired randomisation test leaves open, Holm's correction over 6 pairs" in said
+    assert "a paired t test leaves open (no Monte-Carlo error), Holm's correction over 6 pairs" in said
     assert "main (questions and nuggets, 3 items" in said
     assert "as of now" in said
-    assert "paired t test" in text_of(client_of(viewer).get(BOARD, {"test": "t"}))
+
+
+def test_a_test_that_cannot_tell_finds_nothing(made, viewer, client_of):
+    """With two topics p is 0.5 at least: that nothing differs is no finding, and no sample size follows."""
+    response = client_of(viewer).get(BOARD)
+    said = text_of(response)
+
+    assert "This board has too few topics for its test." in said
+    assert "With 2 topics this test cannot tell any of 4 runs apart, whatever their scores" in said
+    assert "its smallest p-value is 0.5, and Holm's first step asks for 0.0083; it takes 8 topics" in said
+    assert "Top group" not in said
+    assert "more topics" not in said
+    assert response.context["board"].brackets == ()
+    other = client_of(viewer).get(f"{BOARD}?{response.context['by_t']}")
+    assert "cannot tell" not in text_of(other)
+    assert other.context["board"].test == "t"
 
 
 def test_one_topic_says_nothing_of_others(made, viewer, client_of):

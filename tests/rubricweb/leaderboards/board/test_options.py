@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from grading.formats.ids import item_id
-from grading.measures.paired_tests import PairedTest
+from grading.measures.paired_tests import PairedTest, topics_needed
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
@@ -15,7 +16,8 @@ from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors, stating
-from rubricweb.leaderboards.board.types import BoardSpec, Missing
+from rubricweb.leaderboards.board.certainty import certainty, top
+from rubricweb.leaderboards.board.types import BoardSpec, Missing, Top
 from tests import factories
 from tests.worked import RANKED
 
@@ -290,6 +292,30 @@ def test_rank_intervals_of_many_topics(collection, test):
     assert board.brackets == ((1, 2),)
     assert (board.top.group, board.top.more_topics) == (1, 0)
     assert (board.marks.minimum, board.marks.median, board.marks.maximum) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("topics", "runs"), [(5, 10), (12, 15)])
+def test_too_few_topics_for_the_test_are_no_finding(topics, runs):
+    """2 / 2^n is above the 0.05 / pairs of Holm's first step, even where a run is better on every topic."""
+    scores = np.linspace(0, 1, runs)[:, np.newaxis] * np.ones(topics)
+    places = np.arange(runs)[::-1]
+    exact, by_t = (certainty(scores, test) for test in PairedTest)
+
+    assert (exact.can_tell, exact.brackets(places)) == (False, ())
+    found = top(scores, exact, places)
+    assert (found.more_topics, found.topics_needed) == (None, topics_needed(runs * (runs - 1) // 2))
+    assert found.topics_needed > topics
+    assert by_t.can_tell
+    assert top(scores, by_t, places).topics_needed is None
+    enough = certainty(np.repeat(scores[:, :1], found.topics_needed, axis=1), PairedTest.RANDOMISATION)
+    assert enough.possible(runs - 1) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [(0, "about 0"), (40, "about 40"), (700, "hundreds of"), (4000, "thousands of")]
+)
+def test_sample_sizes_promise_no_more_than_they_are_worth(more, said):
+    assert Top(2, more).more == said
 
 
 @pytest.fixture
