@@ -1,9 +1,19 @@
 """The ASGI entry point; serve it with uvicorn, because the event stream needs ASGI."""
 
 import os
+import resource
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
 
-application = get_asgi_application()
+# Each open tab takes a socket and a connection to Redis; processes often start with 1,024 files or less.
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if hard != resource.RLIM_INFINITY and soft < hard:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+django.setup(set_prefix=False)
+
+from rubricweb.core.turns import TurnTakingHandler  # noqa: E402 - needs the settings
+
+application = TurnTakingHandler()

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "rubricweb.core.turns.GiveTurnsBack",
     "rubricweb.core.middleware.RequestReference",
     "rubricweb.core.middleware.AskedAt",
     "django.middleware.security.SecurityMiddleware",
@@ -100,6 +101,10 @@ if "sqlite3" in DATABASES["default"]["ENGINE"]:
         "timeout": 60,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     }
+# On SQLite a request may wait for the one writer, and must not keep readers out meanwhile.
+REQUESTS_AT_ONCE = rubric.int(
+    "REQUESTS_AT_ONCE", 16 if "postgresql" in DATABASES["default"]["ENGINE"] else 128
+)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
@@ -199,6 +204,7 @@ LOGGING = {
         "axes": {"level": "WARNING"},
         # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
         "uvicorn": {"handlers": ["stderr"]},
+        "uvicorn.error": {},
         "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
     },
 }
