@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from grading.formats.workbench import read_queries
@@ -10,6 +11,17 @@ from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 ID_LIMIT = 200
+BATCH = 500
+
+
+def natural_key(query_id: str) -> list[str | int]:
+    """Sorts ids as people do: numbers within them by their value.
+
+    >>> sorted(["q11", "q5", "Q2", "7"], key=natural_key)
+    ['7', 'Q2', 'q5', 'q11']
+    """
+    parts = re.split(r"([0-9]+)", query_id.casefold())
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 class TopicImporter:
@@ -31,7 +43,7 @@ class TopicImporter:
         self._queries_file = ""
 
     def read_queries(self, path: Path, *, is_replacing: bool) -> None:
-        """Make the topics of the file, in its order, and close the list."""
+        """Make the topics of the file, and close the list."""
         for query_id, text in read_queries(path).items():
             topic = self.by_query_id.get(query_id)
             if topic is None:
@@ -89,6 +101,15 @@ class TopicImporter:
             counts.changed += 1
 
     def finish(self) -> None:
+        """Put the topics into the natural order of their ids, and note whose words were not taken."""
+        in_order = sorted(self.by_query_id, key=lambda query_id: (natural_key(query_id), query_id))
+        moved = []
+        for position, query_id in enumerate(in_order):
+            topic = self.by_query_id[query_id]
+            if topic.position != position:
+                topic.position = position
+                moved.append(topic)
+        Topic.objects.bulk_update(moved, ["position"], batch_size=BATCH)
         for file, query_ids in self._reworded.items():
             words = some(dict.fromkeys(query_ids))
             self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")

@@ -21,12 +21,16 @@ def rankings(run_tag="bm25"):
     return {row.topic.query_id: (row.doc_ids, row.scores) for row in rows.select_related("topic")}
 
 
-def test_topics_come_from_queries_in_their_order(folder):
-    folder.load("--queries", folder.queries(t2="how bread rises", t1="why leaves turn red"))
+def test_topics_come_from_queries_in_the_natural_order_of_their_ids(folder):
+    folder.load("--queries", folder.queries(t11="how bread rises", t2="why leaves turn red"))
     assert list(Topic.objects.values_list("query_id", "text", "position")) == [
-        ("t2", "how bread rises", 0),
-        ("t1", "why leaves turn red", 1),
+        ("t2", "why leaves turn red", 0),
+        ("t11", "how bread rises", 1),
     ]
+    folder.load(
+        "--queries", folder.queries(t5="how snow forms", t11="how bread rises", t2="why leaves turn red")
+    )
+    assert list(Topic.objects.values_list("query_id", flat=True)) == ["t2", "t5", "t11"]
 
 
 def test_topics_come_from_banks_and_then_graded_files_without_queries(folder):
