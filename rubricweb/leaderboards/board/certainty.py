@@ -1,4 +1,4 @@
-"""How sure the order of a board is: computed once for each table of scores, and kept in the process."""
+"""How sure a board is: computed once for each table of scores, and kept in the process."""
 
 from __future__ import annotations
 
@@ -9,46 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures import bootstrap, ties
-from grading.measures.influence import TIED_DECIMALS
-from grading.measures.paired_tests import (
-    ALPHA,
-    MAX_RUNS,
-    MAX_TOPICS,
-    PairedTest,
-    p_values,
-    smallest_p,
-    topics_needed,
-)
-from grading.measures.uncertainty import mean_and_stderr
+from grading.measures.paired_tests import PairedTest, topics_needed
+from rubricweb.grades.rank_intervals import KEPT, RankIntervals, rank_intervals
 from rubricweb.leaderboards.board.types import Top
 
-KEPT = 64
 Places = NDArray[np.intp]
 """Rows of the table in the order of the board."""
 
 
 @dataclass(frozen=True, eq=False)
-class Certainty:
-    """By row of the table: the bootstrap interval of the score, and what is known of the order."""
+class Certainty(RankIntervals):
+    """With the bootstrap interval of each run's score."""
 
     intervals: bootstrap.Interval
-    order: ties.Order
-    test: PairedTest
-    topics: int
-
-    @property
-    def pairs(self) -> int:
-        runs = len(self.order.better)
-        return runs * (runs - 1) // 2
-
-    @property
-    def can_tell(self) -> bool:
-        """With so many topics a pair can pass Holm's first step, if its scores differ enough."""
-        return smallest_p(self.topics, self.test) <= ALPHA / self.pairs
-
-    def possible(self, run: int) -> tuple[int, int]:
-        """The first and the last rank that the test leaves open."""
-        return int(self.order.first_possible[run]), int(self.order.last_possible[run])
 
     def brackets(self, places: Places) -> tuple[tuple[int, int], ...]:
         if not self.can_tell:
@@ -58,25 +31,15 @@ class Certainty:
 
 def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None:
     """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
-    topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
-    if topics < 2 or len(scores) < 2:
+    found = rank_intervals(scores, test)
+    if found is None:
         return None
-    return _certainty(scores.tobytes(), scores.shape, test_used(scores.shape, test))
-
-
-def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
-    """Large tables, of shape (runs, topics), allow only t."""
-    runs, topics = shape
-    return PairedTest.T if runs > MAX_RUNS or topics > MAX_TOPICS else test
+    return Certainty(found.order, found.test, found.topics, _intervals(scores.tobytes(), scores.shape))
 
 
 @lru_cache(maxsize=KEPT)
-def _certainty(content: bytes, shape: tuple[int, int], test: PairedTest) -> Certainty:
-    scores = np.frombuffer(content).reshape(shape)
-    means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
-    topics = int((~np.isnan(scores)).any(axis=0).sum())
-    pairs = ties.holm(p_values(scores, test))
-    return Certainty(bootstrap.intervals(scores), ties.order(means, pairs), test, topics)
+def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.Interval:
+    return bootstrap.intervals(np.frombuffer(content).reshape(shape))
 
 
 def top(scores: NDArray[np.float64], found: Certainty | None, places: Places) -> Top | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grading.measures.influence import TIED_DECIMALS
 from grading.types import MIN_RATING
+from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.grades.scoring import ScoreTable
 from rubricweb.leaderboards.board.items import Asked
 from rubricweb.leaderboards.board.tables import Basis, basis, score_units
@@ -34,6 +35,11 @@ class Scored:
     def means(self) -> NDArray[np.float64]:
         """Shape (runs,), without the last digits of sums, which would untie runs."""
         return np.round(self.table.means(), TIED_DECIMALS)
+
+    @property
+    def ranks(self) -> RankIntervals | None:
+        """The ranks that the topics leave open; None with fewer than two topics or runs."""
+        return rank_intervals(self.table.scores, self.spec.test)
 
     @property
     def by_run(self) -> dict[str, float]:

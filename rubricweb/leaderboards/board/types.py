@@ -14,6 +14,7 @@ from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.rank_intervals import span
 from rubricweb.grades.scoring import Measure
 
 
@@ -69,11 +70,6 @@ class BoardSpec:
     @property
     def skips_missing(self) -> bool:
         return self.missing is Missing.SKIP or self.measure.is_workbench
-
-
-def span(first: int, last: int) -> str:
-    """Ranks from the first to the last, as people read them: "2-5", or "3" for one."""
-    return str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ FURTHER = ("source", "version", "units", "topic", "facet", "missing", "definitio
 DEPTH = 20
 NO_COLUMNS = {
     "columns": "its further columns: runs are looked at by the measure that ranks them",
-    "test": "its paired test: nothing is tested here",
 }
 ALL_TOPICS = {
     "units": "the mean over subtopics: scores are of whole topics here",

@@ -21,6 +21,7 @@ from grading.measures.influence import (
     dependents,
     influences,
     means_without,
+    ranks,
 )
 from grading.measures.rubric_cover import covered_items
 from rubricweb.banks.models import ItemRevision
@@ -49,6 +50,8 @@ class ItemRow:
     tells_passages: float | None
     """The same over the passages of the pool."""
     influence: Influence
+    n_beyond: int
+    """Runs whose rank without it is none of the ranks that the topics leave open with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,12 @@ class DependentRow:
     row: ItemRow
     before: int
     after: int
+    possible: tuple[int, int] | None
+    """The ranks that the topics leave open on the board."""
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.possible is not None and not self.possible[0] <= self.after <= self.possible[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ def _rows(made: Scored, topic: TopicPool, asked: Asked, without: Floats) -> list
     easy_runs, easy_passages = difficulty(runs), difficulty(passages)
     tells_runs = discrimination(runs, without.T)
     tells_passages = discrimination(passages, rest_means(passages))
-    effects = influences(made.means, without)
+    effects, beyond = influences(made.means, without), _beyond(made, without)
     return [
         ItemRow(
             topic_id=topic.topic_id,
@@ -158,13 +167,24 @@ def _rows(made: Scored, topic: TopicPool, asked: Asked, without: Floats) -> list
             tells_runs=_defined(tells_runs[item]),
             tells_passages=_defined(tells_passages[item]),
             influence=effects[item],
+            n_beyond=int(beyond[item]),
         )
         for item, uid in enumerate(asked.uids)
     ]
 
 
+def _beyond(made: Scored, without: Floats) -> NDArray[np.int64]:
+    """Shape (items,): how many runs leave the ranks that the topics leave open."""
+    if made.ranks is None:
+        return np.zeros(len(without), dtype=np.int64)
+    order, changed = made.ranks.order, np.stack([ranks(row) for row in without])
+    leaves = (changed < order.first_possible) | (changed > order.last_possible)
+    return np.asarray(leaves.sum(axis=1))
+
+
 def _dependent(made: Scored, rows: list[ItemRow], one: Dependent) -> DependentRow:
-    return DependentRow(made.run_tags[one.run], rows[one.item], one.before, one.after)
+    possible = made.ranks.possible(one.run) if made.ranks else None
+    return DependentRow(made.run_tags[one.run], rows[one.item], one.before, one.after, possible)
 
 
 def item_texts(made: Scored) -> dict[tuple[int, str], str]:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from grading.measures.diagnostics import Advantage, advantage, contributed_alone
 from grading.measures.influence import ranks
+from grading.measures.paired_tests import ALPHA, p_of_differences
+from grading.measures.rank_moves import relative_gains
+from grading.measures.ties import adjusted
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
@@ -29,6 +32,8 @@ class HolesRow:
 
     run_tag: str
     rank: int
+    possible: tuple[int, int] | None
+    """The ranks that the topics leave open."""
     score: float | None
     shares: tuple[float | None, ...]
     """Ungraded share of the first k passages, by `HOLE_DEPTHS`."""
@@ -48,11 +53,20 @@ class TeamRow:
     score_without: float
     n_alone: int
     """Passages that only the team contributed."""
+    possible: tuple[int, int] | None
+    """The ranks that the topics leave open on the board."""
+    p: float | None
+    """Of what the run loses against the mean of all runs, after Holm's correction; None if untested."""
 
     @property
     def error(self) -> int:
         """Places by which the run would be ranked too low."""
         return self.after - self.before
+
+    @property
+    def is_sure(self) -> bool:
+        """The error is more than the noise of the topics."""
+        return bool(self.error) and self.p is not None and self.p <= ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,12 @@ def holes(made: Scored) -> list[HolesRow]:
     places, means = ranks(made.means), made.means
     rows = [
         HolesRow(
-            tag, int(places[run]), _defined(means[run]), tuple(_defined(s[run]) for s in shares), outside[run]
+            tag,
+            int(places[run]),
+            made.ranks.possible(run) if made.ranks else None,
+            _defined(means[run]),
+            tuple(_defined(s[run]) for s in shares),
+            outside[run],
         )
         for run, tag in enumerate(made.run_tags)
     ]
@@ -92,17 +111,43 @@ def teams_left_out(made: Scored, families: Mapping[str, Sequence[str]], *, depth
         topic.topic_id: contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
         for topic in made.base.pool.topics
     }
-    before, means = ranks(made.means), made.means
-    rows = []
+    rows: list[TeamRow] = []
+    gains: list[Floats] = []
     for number, name in enumerate(names):
         found = {topic_id: one[number] for topic_id, one in alone.items()}
-        without = _means_with_holes(made, found)
-        after, n_alone = ranks(without), int(sum(one.sum() for one in found.values()))
-        for tag in families[name]:
-            run = place[tag]
-            scores = float(means[run]), float(without[run])
-            rows.append(TeamRow(name, tag, int(before[run]), int(after[run]), *scores, n_alone))
-    return sorted(rows, key=lambda row: (-abs(row.error), row.before))
+        without = _with_holes(made, found)
+        own = [place[tag] for tag in families[name]]
+        rows += _team_rows(made, without, name, own, n_alone=int(sum(one.sum() for one in found.values())))
+        gains.append(relative_gains(made.table.scores, without.table.scores)[own])
+    return sorted(_tested(made, rows, gains), key=lambda row: (-abs(row.error), row.before))
+
+
+def _team_rows(
+    made: Scored, without: Scored, name: str, own: Sequence[int], *, n_alone: int
+) -> list[TeamRow]:
+    before, after = ranks(made.means), ranks(without.means)
+    return [
+        TeamRow(
+            name,
+            made.run_tags[run],
+            int(before[run]),
+            int(after[run]),
+            float(made.means[run]),
+            float(without.means[run]),
+            n_alone,
+            made.ranks.possible(run) if made.ranks else None,
+            None,
+        )
+        for run in own
+    ]
+
+
+def _tested(made: Scored, rows: list[TeamRow], gains: list[Floats]) -> list[TeamRow]:
+    """The rows with the p-values of their gains, each of shape (runs of the team, topics)."""
+    if made.ranks is None or not rows:
+        return rows
+    p = adjusted(p_of_differences(np.concatenate(gains), made.ranks.test)).tolist()
+    return [replace(row, p=value) for row, value in zip(rows, p, strict=True)]
 
 
 def origins(made: Scored) -> dict[str, dict[int, tuple[str, ...]]]:
@@ -153,8 +198,8 @@ def circularity(made: Scored, families: Mapping[str, Sequence[str]]) -> list[Ori
     return sorted(rows, key=lambda row: -(row.found.value or 0))
 
 
-def _means_with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Floats:
-    """Shape (runs,): the board if these passages of each topic had no grade."""
+def _with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Scored:
+    """The board if these passages of each topic had no grade."""
     base, given = made.base, made.base.grades
     supposed = {
         topic_id: _with_hole(given[topic_id], hole) if hole.any() else given[topic_id]
@@ -165,7 +210,7 @@ def _means_with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> F
         is_given = grades is given[grades.pool.topic_id]
         return (topic_scores if is_given else fresh_scores)(grades, uids, measure, weights)
 
-    return replace(made, table=score_units(base, made.spec.measure, supposed, scorer=scorer)).means
+    return replace(made, table=score_units(base, made.spec.measure, supposed, scorer=scorer))
 
 
 def _with_hole(grades: TopicGrades, hole: NDArray[np.bool_]) -> TopicGrades:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from grading.formats.sheets import Cell, Sheet, number
+from grading.formats.sheets import Cell, Mark, Sheet, number
+from rubricweb.grades.rank_intervals import span as span_of_ranks
 from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
 from rubricweb.leaderboards.meta.sheets import span
@@ -23,7 +24,25 @@ ITEM_COLUMNS = (
     "\N{GREEK SMALL LETTER TAU} without",
     "Swaps",
     "Largest move",
+    "Beyond possible",
     "Mean change",
+)
+TEAM_COLUMNS = (
+    "Run",
+    "Team",
+    "Rank",
+    "Possible ranks",
+    "Rank left out",
+    "Error",
+    "p",
+    "Score",
+    "Score left out",
+    "Only theirs",
+)
+POSSIBLE = "possible: ranks that the topics leave open, by paired tests with Holm's correction over all pairs"
+TESTED = (
+    "p: paired test over topics of what the run loses against the mean of all runs, each board in standard "
+    "deviations of its runs' means, Holm's correction over all runs"
 )
 ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
     "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
@@ -49,6 +68,7 @@ def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
             Cell(number(row.influence.tau)),
             Cell(str(row.influence.n_swapped)),
             Cell(str(row.influence.largest_move)),
+            Cell(str(row.n_beyond)),
             Cell(signed(row.influence.mean_change)),
         )
         for row in rows
@@ -56,6 +76,7 @@ def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
     said = (
         "runs, passages: share that covers the item; r: corrected item-total correlation",
         "without: the board without this item, against the board",
+        "beyond possible: runs whose rank without it is none that the topics leave open with it",
     )
     return Sheet("Items", ITEM_COLUMNS, tuple(lines), 2, said)
 
@@ -65,14 +86,16 @@ def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> Sheet:
         (
             Cell(one.run_tag),
             Cell(str(one.before)),
-            Cell(str(one.after)),
+            Cell(possible(one.possible)),
+            Cell(str(one.after), Mark.TIED if one.is_beyond else Mark.NONE),
             Cell(texts.get((one.row.topic_id, one.row.uid), one.row.uid), href=link(one.row.topic_id)),
             Cell(one.row.query_id),
         )
         for one in rows
     ]
-    columns = ("Run", "Rank", "Without it", "The item", "Topic")
-    return Sheet("Runs whose rank hangs on one item", columns, tuple(lines), 1, n_notes=2)
+    columns = ("Run", "Rank", "Possible ranks", "Without it", "The item", "Topic")
+    title, legend = "Runs whose rank hangs on one item", ((Mark.TIED, "outside of the possible ranks"),)
+    return Sheet(title, columns, tuple(lines), 1, (POSSIBLE,), n_notes=2, legend=legend)
 
 
 def pairs(rows: Sequence[PairRow], texts: Texts, link: Link) -> Sheet:
@@ -97,6 +120,7 @@ def holes(rows: Sequence[HolesRow]) -> Sheet:
         (
             Cell(one.run_tag),
             Cell(str(one.rank)),
+            Cell(possible(one.possible)),
             Cell(number(one.score)),
             *(Cell(number(share)) for share in one.shares),
             Cell(str(one.outside)),
@@ -104,8 +128,8 @@ def holes(rows: Sequence[HolesRow]) -> Sheet:
         for one in rows
     ]
     heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
-    columns = ("Run", "Rank", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
-    return Sheet("Holes", columns, tuple(lines), 1, ("ungraded share of the first k passages",))
+    columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
+    return Sheet("Holes", columns, tuple(lines), 1, ("ungraded share of the first k passages", POSSIBLE))
 
 
 def teams(rows: Sequence[TeamRow], depth: int) -> Sheet:
@@ -114,17 +138,19 @@ def teams(rows: Sequence[TeamRow], depth: int) -> Sheet:
             Cell(one.run_tag),
             Cell(one.team),
             Cell(str(one.before)),
+            Cell(possible(one.possible)),
             Cell(str(one.after)),
-            Cell(f"{one.error:+d}" if one.error else "0"),
+            Cell(f"{one.error:+d}" if one.error else "0", Mark.TIED if one.is_sure else Mark.NONE),
+            Cell(number(one.p)),
             Cell(number(one.score)),
             Cell(number(one.score_without)),
             Cell(str(one.n_alone)),
         )
         for one in rows
     ]
-    columns = ("Run", "Team", "Rank", "Rank left out", "Error", "Score", "Score left out", "Only theirs")
     said = f"left out: passages that only this team has among the first {depth} count as ungraded"
-    return Sheet("Teams left out", columns, tuple(lines), 2, (said,))
+    legend = ((Mark.TIED, "more than noise"),)
+    return Sheet("Teams left out", TEAM_COLUMNS, tuple(lines), 2, (said, POSSIBLE, TESTED), legend=legend)
 
 
 def origins(rows: Sequence[OriginRow]) -> Sheet:
@@ -143,6 +169,11 @@ def origins(rows: Sequence[OriginRow]) -> Sheet:
     columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
     said = "how much more these runs gain than other runs where the items are of this origin"
     return Sheet("Who wrote the items", columns, tuple(lines), 1, (said,))
+
+
+def possible(ranks: tuple[int, int] | None) -> str:
+    """Ranks as people read them: "2-5"; a dash where nothing is tested."""
+    return span_of_ranks(*ranks) if ranks else "\N{EN DASH}"
 
 
 def signed(value: float | None) -> str:

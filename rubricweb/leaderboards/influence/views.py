@@ -56,6 +56,8 @@ def _items(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
 def _runs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     found = items.item_influences(made)
     return {
+        "n_beyond": sum(one.is_beyond for one in found.dependents),
+        "can_tell": made.ranks is not None and made.ranks.can_tell,
         "sheet": sheets.runs(found.dependents, items.item_texts(made), _grid(made)),
         "n_runs": len(made.run_tags),
     }
@@ -76,7 +78,12 @@ def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     depth = form.cleaned_data["depth"]
     rows = pool.teams_left_out(made, families(made.run_tags, form.patterns), depth=depth)
     errors = [abs(row.error) for row in rows]
-    return {"sheet": sheets.teams(rows, depth), "mean_error": sum(errors) / len(errors) if errors else None}
+    return {
+        "sheet": sheets.teams(rows, depth),
+        "mean_error": sum(errors) / len(errors) if errors else None,
+        "n_errors": sum(error > 0 for error in errors),
+        "n_sure": sum(row.is_sure for row in rows),
+    }
 
 
 def _origins(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.measures.explanation import Cause, ItemChange, Side, item_changes
 from grading.measures.influence import ranks
+from grading.measures.paired_tests import ALPHA, p_of_differences, smallest_p
+from grading.measures.rank_moves import relative_gains
+from grading.measures.ties import adjusted
+from grading.measures.uncertainty import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, GradeMatrix
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
@@ -18,6 +23,9 @@ from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.tables import parts
 
 REWORDED = "reworded"
+Possible = tuple[int, int] | None
+"""The first and the last rank that the topics leave open."""
+Floats = NDArray[np.float64]
 Words = dict[int | None, str]
 """By item: its words on a board."""
 EXACT = (RUBRIC_COVER, WEIGHTED_COVER, NORMALISED_COVER)
@@ -31,6 +39,17 @@ class MovedRow:
     rank_after: int
     before: float | None
     after: float | None
+    possible_before: Possible = None
+    possible_after: Possible = None
+    p: float | None = None
+    """Of the run's gain on the mean of all runs, after Holm's correction; None where nothing is tested."""
+    gain: float = 0.0
+    """Mean of what the run gains on the mean of all runs, in standard deviations of their means."""
+
+    @property
+    def is_sure(self) -> bool:
+        """The run moves by more than the noise of the topics, in the direction of its gain."""
+        return self.p is not None and self.p <= ALPHA and self.gain * self.rose > 0
 
     @property
     def rose(self) -> int:
@@ -69,11 +88,38 @@ def moved_rows(before: Scored, after: Scored) -> list[MovedRow]:
     """Every run, the largest moves first."""
     ours, theirs = before.means, after.means
     was, now = ranks(ours), ranks(theirs)
+    p, gains = _tested(before, after)
     rows = [
-        MovedRow(tag, int(was[run]), int(now[run]), _defined(ours[run]), _defined(theirs[run]))
+        MovedRow(
+            tag,
+            int(was[run]),
+            int(now[run]),
+            _defined(ours[run]),
+            _defined(theirs[run]),
+            before.ranks.possible(run) if before.ranks else None,
+            after.ranks.possible(run) if after.ranks else None,
+            _defined(p[run]),
+            float(gains[run]),
+        )
         for run, tag in enumerate(after.run_tags)
     ]
     return sorted(rows, key=lambda row: (-abs(row.rose), -abs(row.difference or 0), row.rank_after))
+
+
+def can_tell_moves(made: Scored) -> bool:
+    """The board has topics enough for its test to find any move to be more than noise."""
+    found = made.ranks
+    return found is not None and smallest_p(found.topics, found.test) <= ALPHA / len(made.run_tags)
+
+
+def _tested(before: Scored, after: Scored) -> tuple[Floats, Floats]:
+    """Shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its mean."""
+    found, runs = after.ranks, len(after.run_tags)
+    if found is None or before.table.topic_ids != after.table.topic_ids:
+        return np.full(runs, np.nan), np.zeros(runs)
+    gains = relative_gains(before.table.scores, after.table.scores)
+    p = adjusted(p_of_differences(gains, found.test))
+    return p, np.nan_to_num(mean_and_stderr(gains).mean)
 
 
 def is_exact(before: Scored, after: Scored) -> bool:

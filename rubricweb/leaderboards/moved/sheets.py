@@ -8,10 +8,26 @@ from django.urls import reverse
 
 from grading.formats.sheets import Cell, Mark, Sheet, number
 from rubricweb.banks.models import Bank
-from rubricweb.leaderboards.influence.sheets import signed
+from rubricweb.leaderboards.influence.sheets import possible, signed
 from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
 
 SHOWN_CELLS = 8
+RUN_COLUMNS = (
+    "Run",
+    "Rank before",
+    "Possible before",
+    "Rank after",
+    "Possible after",
+    "Moved",
+    "p",
+    "Score before",
+    "Score after",
+    "Difference",
+)
+METHOD = (
+    "possible: ranks that the topics leave open; p: paired test over topics of what the run gains on the "
+    "mean of all runs, each board in standard deviations of its runs' means, Holm's correction over all runs"
+)
 
 
 def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:
@@ -20,16 +36,18 @@ def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:
         (
             Cell(row.run_tag, href=link(row.run_tag)),
             Cell(str(row.rank_before)),
+            Cell(possible(row.possible_before)),
             Cell(str(row.rank_after)),
-            Cell(_moved(row.rose), Mark.TIED if row.rose else Mark.NONE),
+            Cell(possible(row.possible_after)),
+            Cell(_moved(row.rose), Mark.TIED if row.is_sure else Mark.NONE),
+            Cell(number(row.p)),
             Cell(number(row.before)),
             Cell(number(row.after)),
             Cell(signed(row.difference)),
         )
         for row in rows
     ]
-    columns = ("Run", "Rank before", "Rank after", "Moved", "Score before", "Score after", "Difference")
-    return Sheet("Runs", columns, tuple(lines), 1)
+    return Sheet("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "more than noise"),))
 
 
 def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet:

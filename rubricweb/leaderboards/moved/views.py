@@ -43,7 +43,12 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
     return {
         "sheet": sheets.runs(rows, lambda tag: f"?{query.urlencode()}&{urlencode({'run': tag})}#reasons"),
         "n_moved": sum(row.rose != 0 for row in rows),
+        "n_sure": sum(row.is_sure for row in rows),
         "n_runs": len(rows),
+        "is_tested": any(row.p is not None for row in rows),
+        "can_tell": selectors.can_tell_moves(after),
+        "n_topics": after.ranks.topics if after.ranks else 0,
+        "test_name": stating.TESTS[after.ranks.test if after.ranks else after.spec.test],
         "differences": _differences(form.before, form.spec),
         "is_exact": selectors.is_exact(before, after),
         **_reasons(request, before, after, rows),

@@ -18,9 +18,9 @@ def text(response):
     ("view", "said"),
     [
         ("items", "Which pigment makes leaves red? t1 0.500 0.333"),
-        ("runs", "stray 2 4 Why does bread rise? t2"),
+        ("runs", "stray 2 1\N{EN DASH}4 4 Why does bread rise? t2"),
         ("pairs", "Nothing to show"),
-        ("holes", "stray 2 0.500 0.333 0.333 0.333 1"),
+        ("holes", "stray 2 1\N{EN DASH}4 0.500 0.333 0.333 0.333 1"),
         ("teams", "On average a run would be"),
         ("origins", "All items of this board have one origin"),
         ("nonsense", "Which pigment makes leaves red?"),
@@ -75,7 +75,7 @@ def test_options_of_the_board_apply(rich, viewer, client_of):
     """By people alone only d1, d3 and e1 are rated: of `both`, d2 and e2 are holes."""
     client = client_of(viewer)
     by_people = text(client.get(PAGE, {"view": "holes", "source": "humans"}))
-    assert "both 3 0.000 0.667 0.667 0.667 0 lacks 3 0.000 1.000" in by_people
+    assert "both 3 1\N{EN DASH}4 0.000 0.667 0.667 0.667 0 lacks 3 1\N{EN DASH}4 0.000 1.000" in by_people
     page = client.get(PAGE, {"units": "subtopics", "missing": "skip", "topic": "t1"})
     assert "do not apply here" not in text(page)
     assert "<details open>" in page.content.decode()

@@ -1,5 +1,8 @@
 """What moved, and why: parts that sum to the difference, down to the cells."""
 
+from random import Random
+from types import SimpleNamespace
+
 import pytest
 
 from grading.types import ItemKind
@@ -67,3 +70,45 @@ def test_labels_are_told_by_topic(made):
     why = {row.query_id: row for row in explained(before, after, "both")}
     assert why["t2"].contribution == pytest.approx(0.25)
     assert why["t2"].cells == (CellChange("e2", made.passages["e2"].pk, 4, 4),)
+
+
+@pytest.fixture
+def noisy(collection):
+    """Six runs, 20 topics: by another grader the last run is best on each; the others differ by chance."""
+    bank = factories.gradable(collection, topics=20, passages=6, items=4)
+    ours, theirs = factories.lexical_config(), imported_config("m", "SelfRated", "rate")
+    runs = [factories.RunFactory(collection=collection) for _ in range(6)]
+    random = Random(3)
+    for topic in collection.topics.all():
+        items, pool = list(bank.items.filter(topic=topic)), [pooled.passage for pooled in topic.pool.all()]
+        for place, (run, passage) in enumerate(zip(runs, pool, strict=True)):
+            factories.RankingFactory(run=run, topic=topic, doc_ids=[passage.doc_id])
+            for item in items:
+                factories.grade(ours, item, passage, random.choice((0, 5)) if place < 5 else 0)
+                factories.grade(theirs, item, passage, random.choice((0, 5)) if place < 5 else 5)
+    return SimpleNamespace(collection=collection, bank=bank, config=ours, other=theirs, last=runs[5].run_tag)
+
+
+def test_moves_that_the_topics_support_are_told_from_noise(noisy):
+    rows = moved_rows(made_of(noisy), made_of(noisy, config=noisy.other))
+    found = {row.run_tag: row for row in rows}
+
+    sure = found[noisy.last]
+    assert (sure.rank_before, sure.rank_after, sure.is_sure) == (6, 1, True)
+    assert (sure.possible_before, sure.possible_after) == ((6, 6), (1, 1))
+    others = [row for row in rows if row.run_tag != noisy.last]
+    assert sum(row.rose != 0 for row in others) == 5
+    assert not any(row.is_sure and row.rose > 0 for row in others)
+    assert {row.possible_before for row in others} == {(1, 5)}
+
+
+def test_the_page_says_which_moves_are_more_than_noise(noisy, viewer, client_of):
+    asked = {"grader": noisy.other.pk, "was_grader": noisy.config.pk}
+    page = client_of(viewer).get("/leaderboards/autumn/moved/", asked)
+    said = page.content.decode()
+
+    assert "by more than the noise of the 20 topics" in said
+    assert "more than noise" in said
+    moved = {cells[0].text: cells for cells in page.context["sheet"].rows}
+    assert [cell.text for cell in moved[noisy.last][1:6]] == ["6", "6", "1", "1", "up 5"]
+    assert moved[noisy.last][5].mark

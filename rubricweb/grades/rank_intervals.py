@@ -1,0 +1,77 @@
+"""Which ranks the topics leave open: computed once for each table of scores, and kept in the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures import ties
+from grading.measures.influence import TIED_DECIMALS
+from grading.measures.paired_tests import ALPHA, MAX_RUNS, MAX_TOPICS, PairedTest, p_values, smallest_p
+from grading.measures.uncertainty import mean_and_stderr
+
+KEPT = 64
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RankIntervals:
+    """By row of the table: what is known of the order of runs."""
+
+    order: ties.Order
+    test: PairedTest
+    topics: int
+
+    @property
+    def pairs(self) -> int:
+        runs = len(self.order.better)
+        return runs * (runs - 1) // 2
+
+    @property
+    def can_tell(self) -> bool:
+        """With so many topics a pair can pass Holm's first step, if its scores differ enough."""
+        return smallest_p(self.topics, self.test) <= ALPHA / self.pairs
+
+    def possible(self, run: int) -> tuple[int, int]:
+        """The first and the last rank that the test leaves open."""
+        return int(self.order.first_possible[run]), int(self.order.last_possible[run])
+
+
+def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> RankIntervals | None:
+    """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
+    topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
+    if topics < 2 or len(scores) < 2:
+        return None
+    order = _order(scores.tobytes(), scores.shape, used := test_used(scores.shape, test))
+    return RankIntervals(order, used, topics)
+
+
+def possible_texts(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> list[str]:
+    """By run: its possible ranks as people read them; a dash where nothing is tested."""
+    found = rank_intervals(scores, test)
+    return [span(*found.possible(run)) if found else "\N{EN DASH}" for run in range(len(scores))]
+
+
+def span(first: int, last: int) -> str:
+    """Ranks from the first to the last, as people read them.
+
+    >>> span(3, 3)
+    '3'
+    """
+    return str(first) if first == last else f"{first}\N{EN DASH}{last}"
+
+
+def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
+    """Large tables, of shape (runs, topics), allow only t."""
+    runs, topics = shape
+    return PairedTest.T if runs > MAX_RUNS or topics > MAX_TOPICS else test
+
+
+@lru_cache(maxsize=KEPT)
+def _order(content: bytes, shape: tuple[int, int], test: PairedTest) -> ties.Order:
+    scores = np.frombuffer(content).reshape(shape)
+    means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
+    return ties.order(means, ties.holm(p_values(scores, test)))
