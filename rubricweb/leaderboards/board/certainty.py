@@ -23,6 +23,11 @@ class Certainty(RankIntervals):
 
     intervals: bootstrap.Interval
 
+    @property
+    def monte_carlo(self) -> float:
+        """The largest Monte-Carlo standard error of an end of an interval; 0 without intervals."""
+        return float(np.nanmax(self.intervals.error, initial=0.0))
+
     def brackets(self, places: Places) -> tuple[tuple[int, int], ...]:
         if not self.can_tell:
             return ()

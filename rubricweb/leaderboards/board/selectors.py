@@ -50,8 +50,7 @@ def board(spec: BoardSpec) -> Board:
     further = [(column, score_column(base, column).scores) for column in spec.columns]
     rows = _rows(base, table, _Beside(base, k, sure, people, further))
     counted = _counted(base, spec.measure, table.scores)
-    row_of = {pk: row for row, pk in enumerate(base.pool.run_pks)}
-    places = np.array([row_of[row.run_id] for row in rows], dtype=np.intp)
+    places = np.array([base.pool.run_pks.index(row.run_id) for row in rows], dtype=np.intp)
     return Board(
         spec=spec,
         rows=rows,
@@ -68,7 +67,7 @@ def board(spec: BoardSpec) -> Board:
         top=top(table.scores, sure, places),
         brackets=sure.brackets(places) if sure else (),
         test=sure.test if sure else spec.test,
-        monte_carlo=_defined(np.nanmax(sure.intervals.error, initial=0.0)) if sure else None,
+        monte_carlo=sure.monte_carlo if sure else None,
         verified=(people.cells, people.of),
         most_deciding=people.most_deciding,
     )
