@@ -106,7 +106,14 @@ def free_port() -> int:
 class served:  # noqa: N801 - read as `with served(...)`
     def __init__(self, port: int, processes: int) -> None:
         command = ["uvicorn", "rubricweb.asgi:application", "--lifespan", "off", "--no-access-log"]
-        command += ["--log-level", "critical", "--timeout-graceful-shutdown", "1"]
+        command += [
+            "--log-level",
+            "critical",
+            "--timeout-graceful-shutdown",
+            "1",
+            "--timeout-worker-healthcheck",
+            "60",
+        ]
         self.command = [sys.executable, "-m", *command, "--port", str(port), "--workers", str(processes)]
         self.address = f"http://127.0.0.1:{port}/healthz"
 

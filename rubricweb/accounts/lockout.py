@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from axes.attempts import get_cool_off_threshold
 from axes.handlers.database import AxesDatabaseHandler
 from axes.helpers import get_failure_limit
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth.models import update_last_login
+from django.db import OperationalError
 from django.db.models import Sum
 from django.http import HttpRequest
+
+from rubricweb.core.sqlite import is_locked, short_wait
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+logger = logging.getLogger(__name__)
 
 REWRITTEN_PORT = "0"
 """The port that uvicorn gives a client whose address it took from a header."""
@@ -29,6 +39,38 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))
         return failures
+
+    def user_logged_in(self, sender: object, request: HttpRequest, user: User, **kwargs: object) -> None:
+        """Forget the failures before it; while an import holds the database they are left to expire."""
+        try:
+            with short_wait():
+                super().user_logged_in(sender, request, user, **kwargs)
+        except OperationalError as error:
+            _pass_if_locked(error)
+
+    def user_logged_out(
+        self, sender: object, request: HttpRequest, user: User | None, **kwargs: object
+    ) -> None:
+        try:
+            with short_wait():
+                super().user_logged_out(sender, request, user, **kwargs)
+        except OperationalError as error:
+            _pass_if_locked(error)
+
+
+def note_last_login(sender: type[User], user: User, **kwargs: object) -> None:
+    """Keep when `user` signed in, unless the database is locked: signing in does not wait for an import."""
+    try:
+        with short_wait():
+            update_last_login(sender, user, **kwargs)
+    except OperationalError as error:
+        _pass_if_locked(error)
+
+
+def _pass_if_locked(error: OperationalError) -> None:
+    if not is_locked(error):
+        raise error
+    logger.info("who signed in or out was not noted: the database is locked")
 
 
 def address_failures(request: HttpRequest) -> int:

@@ -10,6 +10,8 @@ from django.views.decorators.csrf import requires_csrf_token
 
 logger = logging.getLogger(__name__)
 
+RETRY_SECONDS = 60
+
 
 @requires_csrf_token
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -21,3 +23,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         logger.error("the page for errors cannot be rendered")
         page = f"<h1>Something broke on our side</h1><p>Reference: {reference}</p>"
     return HttpResponseServerError(page)
+
+
+def busy(request: HttpRequest) -> HttpResponse:
+    """503 with the time after which to try again."""
+    page = render_to_string("503.html")
+    return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_SECONDS)})

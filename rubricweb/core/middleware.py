@@ -15,7 +15,8 @@ from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRedirect
 
-from rubricweb.core import logs
+from rubricweb.core import errors, logs
+from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}
 """Beside text/*."""
@@ -39,6 +40,10 @@ class RequestReference:
             logs.reference.reset(token)
         response["X-Request-Reference"] = reference
         return response
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Whoever waited in vain for an import on SQLite is told so; that is no fault."""
+        return errors.busy(request) if is_locked(exception) else None
 
 
 class AskedAt:

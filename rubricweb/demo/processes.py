@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ from rubricweb.core.redis_server import ALLOW_STAND_IN
 START_SECONDS = 10
 STOP_SECONDS = 10
 LOOK_SECONDS = 0.2
+RESTARTS, RESTART_SECONDS = 5, 60
 
 
 class CannotStart(Exception):
@@ -73,20 +76,50 @@ def check_port(port: int) -> None:
 
 
 def serve(port: int) -> int:
-    """Run web and worker in the foreground until Ctrl-C, or until one of them ends. Returns the exit status.
+    """Run web and worker in the foreground until Ctrl-C, or until web ends. Returns the exit status.
 
-    They have sessions of their own, so that Ctrl-C reaches us alone and everything stops in order, once.
+    A worker that ends is started again. Both have sessions of their own, so that Ctrl-C reaches us alone and
+    everything stops in order, once.
     """
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        processes.extend(_start(name, port) for name in ("web", "worker"))
-        while all(process.poll() is None for process in processes):
-            time.sleep(LOOK_SECONDS)
-        return next(process.returncode for process in processes if process.returncode is not None)
+        for name in ("web", "worker"):
+            processes[name] = _start(name, port)
+        return _watch(processes, port)
     except KeyboardInterrupt:
         return 0
     finally:
-        _stop(processes)
+        _stop(list(processes.values()))
+
+
+def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
+    """Until web ends, or the worker does so for the fifth time within a minute."""
+    ends: deque[float] = deque(maxlen=RESTARTS)
+    while (status := processes["web"].poll()) is None:
+        ended = processes["worker"].poll()
+        if ended is not None:
+            _say(f"The worker {how_it_ended(ended)}.")
+            ends.append(time.monotonic())
+            if len(ends) == RESTARTS and ends[-1] - ends[0] < RESTART_SECONDS:
+                _say(f"That was the {RESTARTS}th time within {RESTART_SECONDS} seconds: giving up.")
+                return ended or 1
+            processes["worker"] = _start("worker", port)
+            _say("A new one takes its work over.")
+        time.sleep(LOOK_SECONDS)
+    _say(f"The web process {how_it_ended(status)}.")
+    return status
+
+
+def how_it_ended(status: int) -> str:
+    """ "was killed by SIGKILL", "ended with status 1"."""
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"was killed by {signal.Signals(-status).name}"
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
 
 
 def _start(name: str, port: int) -> subprocess.Popen[bytes]:

@@ -131,6 +131,31 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
     assert not (tmp_path / "redis.sock").exists()
 
 
+@pytest.mark.embedded
+def test_a_worker_that_is_killed_is_replaced(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = _start(tmp_path, port)
+    assert '"status": "ok"' in _healthy(port, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.exists():
+        process.send_signal(signal.SIGINT)
+        pytest.skip("this system does not list the children of a process")
+    worker = next(pid for pid in children.read_text().split() if "worker" in _command(pid))
+    os.kill(int(worker), signal.SIGKILL)
+    said = iter(process.stderr.readline, "")
+    assert next(line for line in said if "The worker" in line) == "The worker was killed by SIGKILL.\n"
+    assert next(said) == "A new one takes its work over.\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert _is_free(port)
+
+
+def _command(pid: str) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
 def _close_terminal(process: subprocess.Popen[str]) -> None:
     """Nothing that it writes arrives any more."""
     process.stdout.close()
