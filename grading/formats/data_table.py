@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 UNDEFINED = "NaN"
 Value = str | int | float | None
 """None, like a float that is NaN, is undefined."""
-Row = TypeVar("Row")
 
 _BREAKS = re.compile("[\\x00\\t\\n\\v\\f\\r\\x1c-\\x1f\\x85\\u2028\\u2029]+")
 
@@ -25,14 +23,10 @@ class DataTable:
     """Pairs of name and value that hold for all rows: collection, bank, grader, cutoff."""
 
 
-def data_table(
-    rows: Iterable[Row],
-    columns: Mapping[str, Callable[[Row], Value]],
-    stated: Sequence[tuple[str, str]] = (),
-) -> DataTable:
-    """A table with a value of each row for each column."""
-    values = tuple(tuple(value(row) for value in columns.values()) for row in rows)
-    return DataTable(tuple(columns), values, tuple(stated))
+def from_mappings(rows: Sequence[Mapping[str, Value]], stated: Sequence[tuple[str, str]] = ()) -> DataTable:
+    """A table of rows that all have the same columns."""
+    columns = tuple(rows[0]) if rows else ()
+    return DataTable(columns, tuple(tuple(row[name] for name in columns) for row in rows), tuple(stated))
 
 
 def tsv_lines(table: DataTable) -> list[str]:

@@ -1,10 +1,12 @@
-"""A table of results to paste elsewhere: tab-separated, or LaTeX with the best marked as the papers do."""
+"""A table of results as people read it: on a page, in a terminal, in LaTeX with the best marked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from grading.formats.data_table import DataTable
 
 
 class Mark(StrEnum):
@@ -28,6 +30,9 @@ class Cell:
     """Pairs of text and address that a page shows in the place of the text."""
 
 
+NO_DATA = DataTable((), ())
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The first `n_labels` and the last `n_notes` columns are text, the others numbers."""
@@ -41,6 +46,8 @@ class Sheet:
     n_notes: int = 0
     legend: tuple[tuple[Mark, str], ...] = ()
     """What each mark says; a file without marks leaves it out."""
+    data: DataTable = NO_DATA
+    """The same for programs, with all rows."""
 
     def is_number(self, column: int) -> bool:
         return self.n_labels <= column < len(self.columns) - self.n_notes
@@ -87,17 +94,6 @@ def number(value: object) -> str:
     if value is None or value != value:
         return "\N{EN DASH}"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def tsv_lines(sheet: Sheet) -> list[str]:
-    """Comment lines, a header, one line a row.
-
-    >>> tsv_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5),)))
-    ['# T', 'run\\tS', 'bm25\\t0.500']
-    """
-    said = [f"# {_plain(line)}" for line in (sheet.title, *sheet.comments) if line]
-    body = ["\t".join(_plain(cell.text) for cell in cells) for cells in sheet.rows]
-    return [*said, "\t".join(_plain(name) for name in sheet.columns), *body]
 
 
 def text_lines(sheet: Sheet) -> list[str]:
@@ -160,23 +156,17 @@ def _plain(text: str) -> str:
 
 
 def marked(
-    values: Sequence[float | None], *, within: float, titles: Sequence[str] | None = None
+    values: Sequence[float | None], as_good: Sequence[bool], titles: Sequence[str] | None = None
 ) -> list[Cell]:
-    """A column of correlations: the best marked, and those at most `within` below it (0.05 in EXAM++).
+    """A column of numbers: the best marked, and those that are as good as it.
 
-    >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], within=0.05)]
+    >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], [True, True, False, False])]
     ['best', 'tied', '', '']
     """
     said = titles or [""] * len(values)
     best = max((value for value in values if value is not None), default=None)
-    return [
-        Cell(number(value), _mark(value, best, within), title)
-        for value, title in zip(values, said, strict=True)
-    ]
-
-
-def _mark(value: float | None, best: float | None, within: float) -> Mark:
-    if value is None or best is None:
-        return Mark.NONE
-    gap = round(best - value, 12)
-    return Mark.BEST if gap == 0 else Mark.TIED if gap <= within else Mark.NONE
+    marks = (
+        Mark.NONE if not good else Mark.BEST if value == best else Mark.TIED
+        for value, good in zip(values, as_good, strict=True)
+    )
+    return [Cell(number(value), mark, title) for value, mark, title in zip(values, marks, said, strict=True)]

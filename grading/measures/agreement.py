@@ -20,6 +20,15 @@ Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
 Labels = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 Floats = NDArray[np.float64]
+FIXED_PAIRINGS = {
+    2: {5: 3, 4: 3, 3: 2, 2: 2, 1: 2, 0: 0},
+    1: {5: 2, 4: 2, 3: 1, 2: 1, 1: 1, 0: 0},
+}
+"""By the first relevant judgment: which judgment the papers pair each label of the 0 to 5 scale with.
+
+Farzi and Dietz 2024 (RUBRIC), Table 5, boxes 4 with 3 and 0 with 0 on DL 2020, where judgments are relevant
+from 2; the other pairs, and those of TREC CAR, are of the published Workbench's table of graded agreement.
+"""
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From stacked counts, shape (..., k, k), to a value each, shape (...)."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from grading.formats import data_table, sheets
-from grading.formats.data_table import Value
+from grading.formats import sheets
+from grading.formats.data_table import Value, from_mappings
+from grading.formats.data_table import tsv_lines as tsv_lines_of
 from grading.measures.prediction_powered import Estimate
 from grading.measures.rank_correlation import Correlation
 from grading.measures.trec_eval import takes_gains
@@ -61,35 +62,35 @@ def tsv_lines(board: Board) -> list[str]:
         for found in board.correlations
         for name, value in (("Spearman", found.spearman), ("Kendall tau-b", found.kendall))
     ]
-    columns: dict[str, Callable[[BoardRow], Value]] = {
-        "run_tag": lambda row: row.run_tag,
-        "rank": lambda row: row.rank,
-        "score": lambda row: row.score,
-        "stderr": lambda row: row.stderr,
-        "n_topics": lambda row: row.n_topics,
-        "n_answered": lambda row: row.n_answered,
-        "rank_first": lambda row: row.first,
-        "rank_last": lambda row: row.last,
-        "low": lambda row: row.low,
-        "high": lambda row: row.high,
-        "judged": lambda row: row.judged,
-        "verified": lambda row: row.verified,
-    }
-    if any(row.estimate for row in board.rows):
-        columns["estimate"] = lambda row: row.estimate.value if row.estimate else None
-        columns["estimate_half_width"] = lambda row: row.estimate.half_width if row.estimate else None
-    for place, column in enumerate(board.spec.columns):
-        columns |= _further(column.token, place)
-    return data_table.tsv_lines(data_table.data_table(board.rows, columns, said))
+    has_estimates = any(row.estimate for row in board.rows)
+    rows = [_values(row, board.spec.columns, has_estimates=has_estimates) for row in board.rows]
+    return tsv_lines_of(from_mappings(rows, said))
 
 
-def _further(token: str, place: int) -> dict[str, Callable[[BoardRow], Value]]:
-    """A further column of the file, with its standard error and its number of topics."""
-    return {
-        token: lambda row: row.others[place].score,
-        f"{token}_stderr": lambda row: row.others[place].stderr,
-        f"{token}_n_topics": lambda row: row.others[place].n_topics,
+def _values(row: BoardRow, columns: tuple[Column, ...], *, has_estimates: bool) -> dict[str, Value]:
+    """A row of the file; each further column has its standard error and its number of topics beside it."""
+    values: dict[str, Value] = {
+        "run_tag": row.run_tag,
+        "rank": row.rank,
+        "score": row.score,
+        "stderr": row.stderr,
+        "n_topics": row.n_topics,
+        "n_answered": row.n_answered,
+        "rank_first": row.first,
+        "rank_last": row.last,
+        "low": row.low,
+        "high": row.high,
+        "judged": row.judged,
+        "verified": row.verified,
     }
+    if has_estimates:
+        values["estimate"] = row.estimate.value if row.estimate else None
+        values["estimate_half_width"] = row.estimate.half_width if row.estimate else None
+    for column, other in zip(columns, row.others, strict=True):
+        values[column.token] = other.score
+        values[f"{column.token}_stderr"] = other.stderr
+        values[f"{column.token}_n_topics"] = other.n_topics
+    return values
 
 
 def tex_lines(board: Board) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from grading.measures import rubric_qrels
 from grading.measures.agreement import (
+    FIXED_PAIRINGS,
     Counts,
     binarised,
     bootstrapped,
+    cell_kappas,
     cohen_kappa,
     contingency,
     weighted_kappa,
@@ -26,7 +29,7 @@ from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import scale_of, within_scale
+from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
 from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.board.items import NOTHING, asked_items
 from rubricweb.leaderboards.board.types import BoardSpec
@@ -52,7 +55,7 @@ class Labeller:
         return self.config.label
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Agreement:
     """One grader's labels against the judgments."""
 
@@ -61,11 +64,31 @@ class Agreement:
     """Per topic, shape (labels, judgments), both falling."""
     labels: tuple[int, ...]
     judgments: tuple[int, ...]
+    min_answers: int = 1
+    """The label is the best rating that so many items reach."""
 
     @property
     def counts(self) -> Counts:
         empty: Counts = np.zeros((len(self.labels), len(self.judgments)), dtype=np.int64)
         return np.asarray(sum(self.by_topic, start=empty))
+
+    @cached_property
+    def cell_kappas(self) -> NDArray[np.float64]:
+        """Of each cell of `counts`, its label and its judgment each against all others."""
+        counts = self.counts
+        return cell_kappas(counts) if counts.size else np.zeros(counts.shape)
+
+    def best_fit(self, place: int) -> int | None:
+        """Which judgment, by its place, the label in this place agrees best with."""
+        kappas = self.cell_kappas[place]
+        return None if not kappas.size or np.isnan(kappas).all() else int(np.nanargmax(kappas))
+
+    def fixed_pair(self, label: int, min_relevant: int) -> int | None:
+        """Which judgment, by its place, the papers pair the label with; only for ratings from 0 to 5."""
+        if self.labeller.config.purpose != "rate" or scale_of(self.labeller.config) != WHOLE_SCALE:
+            return None
+        judgment = FIXED_PAIRINGS.get(min_relevant, {}).get(label)
+        return self.judgments.index(judgment) if judgment in self.judgments else None
 
     def binary(self, min_grade: int, min_relevant: int) -> list[Counts]:
         """Per topic, 2 x 2: labels from `min_grade` on by judgments from `min_relevant` on."""
@@ -75,7 +98,7 @@ class Agreement:
 
     def kappa(self, min_grade: int, min_relevant: int) -> float | None:
         tables = self.binary(min_grade, min_relevant)
-        return _defined(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
+        return defined(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
 
     def interval(self, min_grade: int, min_relevant: int) -> Interval:
         return bootstrapped(self.binary(min_grade, min_relevant), cohen_kappa, resamples=RESAMPLES)
@@ -122,7 +145,8 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
     top = scale_of(labeller.config)[1] if labeller.config.purpose == "rate" else highest
     rows, columns = tuple(range(top, MIN_RATING - 1, -1)), tuple(sorted(judged, reverse=True))
     tables = [contingency(labels, found, rows=rows, columns=columns) for labels, found in pairs]
-    return Agreement(labeller, tuple(table for table in tables if table.any()), rows, columns)
+    found = tuple(table for table in tables if table.any())
+    return Agreement(labeller, found, rows, columns, min_answers)
 
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
@@ -159,11 +183,12 @@ def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int
         binary.append(contingency(high, other, rows=[1, 0], columns=[1, 0]))
         graded += contingency(ours[known], theirs[known], rows=scale, columns=scale)
         n += int(known.sum())
-    kappa = _defined(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
+    kappa = defined(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
     spread = bootstrapped(binary, cohen_kappa, resamples=RESAMPLES)
-    weighted = _defined(weighted_kappa(graded).item()) if same_scale else None
+    weighted = defined(weighted_kappa(graded).item()) if same_scale else None
     return Between(first, second, n, kappa, spread, weighted)
 
 
-def _defined(value: float) -> float | None:
+def defined(value: float) -> float | None:
+    """The value, or None for NaN."""
     return None if value != value else value

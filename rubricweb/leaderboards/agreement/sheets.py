@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from grading.formats.sheets import Cell, Mark, Sheet, number
-from grading.measures.agreement import cell_kappas
 from grading.types import MAX_RATING
 from rubricweb import __version__
+from rubricweb.leaderboards.agreement import files
 from rubricweb.leaderboards.agreement.selectors import (
     RESAMPLES,
     Agreement,
@@ -20,18 +20,15 @@ from rubricweb.leaderboards.agreement.selectors import (
 from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta.sheets import span
 
-Json = dict[str, object]
 KAPPA = "Cohen's \N{GREEK SMALL LETTER KAPPA}"
 
 
-def graded(found: Agreement) -> Sheet:
-    """A row a label: its judgments, and kappa of the cell where label and judgment agree best."""
-    counts = found.counts
-    kappas = cell_kappas(counts) if counts.size else np.zeros(counts.shape)
+def graded(found: Agreement, *, min_relevant: int) -> Sheet:
+    """A row a label: its judgments, kappa of the judgment that it fits best, and of the papers' pairing."""
+    counts, kappas = found.counts, found.cell_kappas
     best_of_column = counts.max(axis=0, initial=0)
     lines = []
     for place, label in enumerate(found.labels):
-        boxed = _best(kappas[place])
         cells = [
             Cell(
                 f"{count:,}",
@@ -40,13 +37,29 @@ def graded(found: Agreement) -> Sheet:
             )
             for column, count in enumerate(counts[place].tolist())
         ]
-        kappa = Cell("\N{EN DASH}") if boxed is None else Cell(number(float(kappas[place, boxed])))
-        where = Cell("\N{EN DASH}" if boxed is None else str(found.judgments[boxed]))
-        lines.append((Cell(str(label)), *cells, Cell(f"{int(counts[place].sum()):,}"), kappa, where))
-    columns = ("Label", *(f"judged {value}" for value in found.judgments), "Total", KAPPA, "of judgment")
-    said = *_stated(found.labeller), "kappa: of the label with the judgment that it fits best"
+        pairs = (
+            cell
+            for column in (found.best_fit(place), found.fixed_pair(label, min_relevant))
+            for cell in _kappa_of(found, place, column)
+        )
+        lines.append((Cell(str(label)), *cells, Cell(f"{int(counts[place].sum()):,}"), *pairs))
+    judged = (f"judged {value}" for value in found.judgments)
+    best, fixed = f"{KAPPA}, best fit", f"{KAPPA}, fixed pairing"
+    columns = ("Label", *judged, "Total", best, "with judgment", fixed, "with judgment")
+    said = (
+        *_stated(found.labeller),
+        "best fit: kappa of the label with the judgment that it fits best, chosen after the fact",
+        "fixed pairing: with the judgment that the papers pair it with, chosen beforehand",
+    )
     legend = ((Mark.TIED, "most frequent label of a judgment"),)
-    return Sheet(found.labeller.label, columns, tuple(lines), 1, said, legend=legend)
+    data = files.graded_table(found, min_relevant=min_relevant)
+    return Sheet(found.labeller.label, columns, tuple(lines), 1, said, legend=legend, data=data)
+
+
+def _kappa_of(found: Agreement, place: int, column: int | None) -> tuple[Cell, Cell]:
+    if column is None:
+        return Cell("\N{EN DASH}"), Cell("\N{EN DASH}")
+    return Cell(number(float(found.cell_kappas[place, column]))), Cell(str(found.judgments[column]))
 
 
 def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> Sheet:
@@ -65,7 +78,8 @@ def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> 
             lines.append(tuple(Cell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
     said = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"
-    return Sheet("Labels against human judgments, binarised", columns, tuple(lines), 2, (said,))
+    data = files.binary_table(found, min_grade=min_grade, min_relevant=min_relevant)
+    return Sheet("Labels against human judgments, binarised", columns, tuple(lines), 2, (said,), data=data)
 
 
 def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> Sheet:
@@ -85,11 +99,12 @@ def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> 
         "Items needed",
         *(f"\N{GREATER-THAN OR EQUAL TO} {grade}" for grade in range(1, MAX_RATING + 1)),
     )
-    title = f"{KAPPA} by threshold and items needed: {labeller.label}"
-    return Sheet(title, columns, tuple(lines), 1, _stated(labeller), legend=((Mark.BEST, "the highest"),))
+    title, legend = f"{KAPPA} by threshold and items needed: {labeller.label}", ((Mark.BEST, "the highest"),)
+    data = files.thresholds_table(labeller, kappas)
+    return Sheet(title, columns, tuple(lines), 1, _stated(labeller), legend=legend, data=data)
 
 
-def graders(pairs: Sequence[Between]) -> Sheet:
+def graders(pairs: Sequence[Between], *, min_grade: int) -> Sheet:
     lines = tuple(
         (
             Cell(one.first.label),
@@ -103,41 +118,10 @@ def graders(pairs: Sequence[Between]) -> Sheet:
     )
     columns = ("Grader", "and", "Passages", KAPPA, "95 % interval", "Weighted \N{GREEK SMALL LETTER KAPPA}")
     said = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"
-    return Sheet("Labels of two graders", columns, lines, 2, (said,))
-
-
-def document(found: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
-    """Everything as one JSON document; what is undefined is null."""
-    return {
-        "min_grade": min_grade,
-        "min_relevant_judgment": min_relevant,
-        "min_answers": min_answers,
-        "resamples": RESAMPLES,
-        "version": __version__,
-        "graders": [_document(one, min_grade, min_relevant) for one in found],
-    }
-
-
-def _document(one: Agreement, min_grade: int, min_relevant: int) -> Json:
-    low = lowest(one.labeller, min_grade)
-    tables, spread = one.binary(low, min_relevant), one.interval(low, min_relevant)
-    return {
-        "grader": grader_name(one.labeller.config),
-        "bank": one.labeller.bank.name if one.labeller.bank else None,
-        "labels": list(one.labels),
-        "judgments": list(one.judgments),
-        "graded": one.counts.tolist(),
-        "min_grade": low,
-        "binary": np.array(tables).sum(axis=0).tolist() if tables else None,
-        "kappa": one.kappa(low, min_relevant),
-        "interval": [spread.low, spread.high] if spread.is_defined else None,
-    }
+    data = files.between_table(pairs, min_grade=min_grade)
+    return Sheet("Labels of two graders", columns, lines, 2, (said,), data=data)
 
 
 def _stated(labeller: Labeller) -> tuple[str, ...]:
     bank = f"bank {labeller.bank.name}" if labeller.bank else "labels"
     return (f"{grader_name(labeller.config)}; {bank}; RubricWeb {__version__}",)
-
-
-def _best(kappas: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int | None:
-    return None if not kappas.size or np.isnan(kappas).all() else int(np.nanargmax(kappas))

@@ -41,7 +41,10 @@ def _tables(form: AgreementForm) -> Context:
     rated = [labeller for labeller in form.labellers if labeller.bank]
     return {
         "binary": sheets.binary(found, min_grade=min_grade, min_relevant=min_relevant),
-        "graded": [(f"graded-{place}", sheets.graded(one)) for place, one in enumerate(found)],
+        "graded": [
+            (f"graded-{place}", sheets.graded(one, min_relevant=min_relevant))
+            for place, one in enumerate(found)
+        ],
         "thresholds": [
             (
                 f"thresholds-{place}",
@@ -49,5 +52,7 @@ def _tables(form: AgreementForm) -> Context:
             )
             for place, one in enumerate(rated)
         ],
-        "between": sheets.graders(selectors.between(form.labellers, min_grade=min_grade, min_answers=needed)),
+        "between": sheets.graders(
+            selectors.between(form.labellers, min_grade=min_grade, min_answers=needed), min_grade=min_grade
+        ),
     }

@@ -14,6 +14,8 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
 from rubricweb.leaderboards.board.columns import score_label
+from rubricweb.leaderboards.board.items import items_stamp
+from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Column, Counted
 
 Json = dict[str, object]
@@ -116,40 +118,58 @@ def label_basis(spec: BoardSpec) -> str:
 
 def statements(board: Board) -> list[tuple[str, str]]:
     """Pairs of name and value: everything that a reader needs to make this board again."""
-    spec, config = board.spec, board.spec.config
-    said = [
-        ("collection", spec.collection.slug),
-        ("measure", measure_name(spec)),
-        ("definition", DEFINITIONS[spec.measure.definition]),
-        ("grader", f"{config.llm}, {config.prompt_class}, back-end {config.backend}, config {config.pk}"),
-        ("ratings", SOURCES[spec.source]),
-        ("bank", bank(board)),
-        ("threshold", f"grade {threshold(spec)}"),
-    ]
-    if spec.topic:
-        said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
-    if spec.measure.is_trec:
-        said.append(("labels", labels(spec)))
-        said.append(relevant(spec.measure))
-    else:
-        said.append(("cutoff", f"first {spec.measure.cutoff} passages by rank"))
+    spec = board.spec
+    said = _made_of(spec, bank(board))
     said += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
     said += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     if note := importance(board):
         said.append(("importance", note))
     if board.verified[0]:
         said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
-    said += [("uncertainty", uncertainty(board)), ("RubricWeb", __version__)]
-    return [*said, ("made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
+    return [*said, ("uncertainty", uncertainty(board)), *when()]
+
+
+def scored_statements(made: Scored) -> list[tuple[str, str]]:
+    """The same of a board's scores alone."""
+    base, lacking = made.base, "is left out of its mean" if made.spec.skips_missing else "counts 0"
+    n_items, stamp = sum(len(uids) for uids in base.items.values()), items_stamp(base.pool, base.items)
+    said = _made_of(made.spec, _bank(made.spec, n_items, stamp))
+    return [*said, ("a topic that a run lacks", lacking), *when()]
+
+
+def when() -> list[tuple[str, str]]:
+    """By which version of RubricWeb, and when."""
+    return [("RubricWeb", __version__), ("made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
+
+
+def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
+    config = spec.config
+    said = [
+        ("collection", spec.collection.slug),
+        ("measure", measure_name(spec)),
+        ("definition", DEFINITIONS[spec.measure.definition]),
+        ("grader", f"{config.llm}, {config.prompt_class}, back-end {config.backend}, config {config.pk}"),
+        ("ratings", SOURCES[spec.source]),
+        ("bank", bank),
+        ("threshold", f"grade {threshold(spec)}"),
+    ]
+    if spec.topic:
+        said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
+    if spec.measure.is_trec:
+        return [*said, ("labels", labels(spec)), relevant(spec.measure)]
+    return [*said, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
 
 def bank(board: Board) -> str:
     """The bank with its version, or as of now, and the stamp of its items."""
-    spec = board.spec
+    return _bank(board.spec, board.n_items, board.items_stamp)
+
+
+def _bank(spec: BoardSpec, n_items: int, stamp: str) -> str:
     if spec.bank is None:
         return "none: labels"
     when = f"version {spec.version.number}: {spec.version.name}" if spec.version else "as of now"
-    return f"{spec.bank.name} ({kinds(spec)}s, {board.n_items} items, {board.items_stamp}), {when}"
+    return f"{spec.bank.name} ({kinds(spec)}s, {n_items} items, {stamp}), {when}"
 
 
 def uncertainty(board: Board) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from grading.figures.base import Json
 from grading.figures.comparison import Series, ordered, renormalised, scatter, several
 from grading.figures.grades import grade_histogram
 from grading.figures.topics import heat_map, strip
+from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import Cell, Sheet, number
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import choices, stating
@@ -40,7 +41,10 @@ def against(made: Scored, name: str, links: Links) -> Drawn:
         for tag in ordered([x])
         if tag in y.scores
     ]
-    sheet = Sheet("Measure against measure", ("Run", x.name, y.name), tuple(rows))
+    data = _data(
+        made, [{"run_tag": tag, x.name: x.scores[tag], y.name: y.scores.get(tag)} for tag in x.scores]
+    )
+    sheet = Sheet("Measure against measure", ("Run", x.name, y.name), tuple(rows), data=data)
     return Drawn(scatter(x, y, links=links), sheet, f"Each run by {x.name} and by {y.name}")
 
 
@@ -56,7 +60,12 @@ def renormalised_boards(made: Scored, names: Sequence[str], references: Sequence
         boards.append(Series(found.label, {tag: v for tag, v in found.values.items() if tag in tags}))
     scores = [renormalised(board.scores) for board in boards]
     rows = [(Cell(tag), *(Cell(number(found.get(tag))) for found in scores)) for tag in ordered(boards)]
-    sheet = Sheet("Renormalised boards", ("Run", *(board.name for board in boards)), tuple(rows))
+    lines = [
+        {"run_tag": tag} | {board.name: found.get(tag) for board, found in zip(boards, scores, strict=True)}
+        for tag in ordered(boards)
+    ]
+    heads = ("Run", *(board.name for board in boards))
+    sheet = Sheet("Renormalised boards", heads, tuple(rows), data=_data(made, lines))
     return Drawn(several(boards), sheet, "Runs by several boards, each renormalised to 0 and 1")
 
 
@@ -70,7 +79,15 @@ def topics_and_runs(made: Scored) -> Drawn:
     label = stating.measure_name(made.spec)
     figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
     lines = [(Cell(tag), *(Cell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)]
-    sheet = Sheet("Topics and runs", ("Run", *names), tuple(lines))
+    data = _data(
+        made,
+        [
+            {"run_tag": tag, "topic": name, "score": score}
+            for tag, row in zip(tags, scores, strict=True)
+            for name, score in zip(names, row, strict=True)
+        ],
+    )
+    sheet = Sheet("Topics and runs", ("Run", *names), tuple(lines), data=data)
     return Drawn(figure, sheet, f"{label} of each run on each topic")
 
 
@@ -96,7 +113,8 @@ def one_run(made: Scored, run_tag: str) -> Drawn:
         )
         for place, (name, grid) in enumerate(zip(names, grids, strict=True))
     ]
-    sheet = Sheet(f"{run_tag} by topic", ("Topic", run_tag, "Mean of all", "Worst", "Best"), tuple(lines))
+    heads = ("Topic", run_tag, "Mean of all", "Worst", "Best")
+    sheet = Sheet(f"{run_tag} by topic", heads, tuple(lines), data=_by_topic(made, run, columns))
     return Drawn(figure, sheet, f"{label} of {run_tag} on each topic, among all runs")
 
 
@@ -113,8 +131,33 @@ def grade_counts(made: Scored) -> Drawn:
         (Cell(str(grade)), Cell(f"{count:,}"), Cell(number(count / total if total else None)))
         for grade, count in enumerate(counts.tolist())
     ]
-    sheet = Sheet("Grades", ("Grade", "Cells", "Share"), tuple(rows))
+    shares = (count / total if total else None for count in counts.tolist())
+    lines = [
+        {"grade": grade, "cells": count, "share": share}
+        for grade, (count, share) in enumerate(zip(counts.tolist(), shares, strict=True))
+    ]
+    sheet = Sheet("Grades", ("Grade", "Cells", "Share"), tuple(rows), data=_data(made, lines))
     return Drawn(grade_histogram({name: counts.tolist()}), sheet, f"How often {name} gave each grade")
+
+
+def _by_topic(made: Scored, run: int, columns: Sequence[int]) -> DataTable:
+    """One run topic by topic, beside all runs."""
+    scores = made.table.scores
+    lines: list[dict[str, Value]] = [
+        {
+            "topic": made.base.pool.topics[column].query_id,
+            "score": _defined(scores[run, column]),
+            "mean": float(np.nanmean(scores[:, column])),
+            "worst": float(np.nanmin(scores[:, column])),
+            "best": float(np.nanmax(scores[:, column])),
+        }
+        for column in columns
+    ]
+    return from_mappings(lines, [*stating.scored_statements(made), ("run", made.run_tags[run])])
+
+
+def _data(made: Scored, lines: Sequence[Mapping[str, Value]]) -> DataTable:
+    return from_mappings(lines, stating.scored_statements(made))
 
 
 def _under(spec: BoardSpec, name: str) -> Scored:

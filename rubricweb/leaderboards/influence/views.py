@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.leaderboards.board.scored import Scored, scored
-from rubricweb.leaderboards.influence import items, pool, sheets
+from rubricweb.leaderboards.influence import files, items, pool, sheets
 from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.influence.forms import InfluenceForm
 
@@ -49,16 +50,17 @@ def _items(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     rows = sheets.ordered(items.item_influences(made).rows, order)
     shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
     orders = [(name, label) for name, (label, _) in sheets.ORDERS.items()]
-    sheet = sheets.items(shown, items.item_texts(made), _grid(made))
+    texts = items.item_texts(made)
+    sheet = replace(sheets.items(shown, texts, _grid(made)), data=files.items(made, rows, texts))
     return {"sheet": sheet, "orders": orders, "order": order, "n_rows": len(rows), "n_shown": len(shown)}
 
 
 def _runs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    found = items.item_influences(made)
+    rows, texts = items.item_influences(made).dependents, items.item_texts(made)
     return {
-        "n_beyond": sum(one.is_beyond for one in found.dependents),
+        "n_beyond": sum(one.is_beyond for one in rows),
         "can_tell": made.ranks is not None and made.ranks.can_tell,
-        "sheet": sheets.runs(found.dependents, items.item_texts(made), _grid(made)),
+        "sheet": replace(sheets.runs(rows, texts, _grid(made)), data=files.runs(made, rows, texts)),
         "n_runs": len(made.run_tags),
     }
 
@@ -66,12 +68,14 @@ def _runs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
 def _pairs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     rows = items.pairs(made)
     shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
-    sheet = sheets.pairs(shown, items.item_texts(made), _grid(made))
+    texts = items.item_texts(made)
+    sheet = replace(sheets.pairs(shown, texts, _grid(made)), data=files.pairs(made, rows, texts))
     return {"sheet": sheet, "n_rows": len(rows), "n_shown": len(shown)}
 
 
 def _holes(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    return {"sheet": sheets.holes(pool.holes(made))}
+    rows = pool.holes(made)
+    return {"sheet": replace(sheets.holes(rows), data=files.holes(made, rows))}
 
 
 def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
@@ -79,7 +83,7 @@ def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     rows = pool.teams_left_out(made, families(made.run_tags, form.patterns), depth=depth)
     errors = [abs(row.error) for row in rows]
     return {
-        "sheet": sheets.teams(rows, depth),
+        "sheet": replace(sheets.teams(rows, depth), data=files.teams(made, rows, depth)),
         "mean_error": sum(errors) / len(errors) if errors else None,
         "n_errors": sum(error > 0 for error in errors),
         "n_sure": sum(row.is_sure for row in rows),
@@ -88,7 +92,8 @@ def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
 
 def _origins(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
     rows = pool.circularity(made, families(made.run_tags, form.patterns))
-    return {"sheet": sheets.origins(rows), "n_origins": len(pool.origins(made))}
+    sheet = replace(sheets.origins(rows), data=files.origins(made, rows))
+    return {"sheet": sheet, "n_origins": len(pool.origins(made))}
 
 
 def _grid(made: Scored) -> Callable[[int], str]:

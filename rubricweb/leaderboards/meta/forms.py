@@ -49,7 +49,13 @@ class MetaForm(forms.Form):
         help_text="Several with spaces between: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval.",
     )
     k = forms.IntegerField(label="Official top only", required=False, min_value=3, max_value=100_000)
-    within = forms.FloatField(label="As good within", min_value=0, max_value=1)
+    within = forms.FloatField(
+        label="As good within",
+        required=False,
+        min_value=0,
+        max_value=1,
+        widget=forms.NumberInput({"placeholder": "as intervals say", "step": "any"}),
+    )
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
     bank = forms.ModelMultipleChoiceField(
         Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple
@@ -115,7 +121,6 @@ class MetaForm(forms.Form):
         return {
             "reference": self.references[0][0] if self.references else "",
             "measure": MEASURES,
-            "within": 0.05,
             "grader": [config.pk for config in self.graders],
             "bank": list(self.collection.banks.values_list("pk", flat=True)),
             "min_grade": list(MIN_GRADES),

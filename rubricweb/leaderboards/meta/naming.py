@@ -6,15 +6,16 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grading.formats.sheets import tex_lines, text_lines, tsv_lines
+from grading.formats.sheets import tex_lines, text_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 
-LINES = {"table": text_lines, "tsv": tsv_lines, "tex": tex_lines}
-FORMATS = ("json", *LINES)
+LINES = {"table": text_lines, "tex": tex_lines}
+"""How a table is printed for people."""
+FORMATS = ("json", "tsv", *LINES)
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
 

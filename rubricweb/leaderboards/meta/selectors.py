@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -20,15 +20,19 @@ from grading.measures.rank_correlation import (
     official_top,
     resampled,
 )
-from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.resampling import Interval, interval
+from grading.measures.standing import Standing, standings
 from rubricweb.corpus.official import Official
+from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.references import Reference, official_reference, reference
 
 RESAMPLES = 1_000
 NAMED_COSTS = 3
+KEPT_DRAWS = 2_000
 Floats = NDArray[np.float64]
+NO_DRAWS: Floats = np.full(RESAMPLES, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,108 +44,152 @@ class Wanted:
     min_relevant: int
     k: int | None = None
     """Compare the official top k only."""
-    within: float = 0.05
-    """So much below the best is as good (EXAM++ 5.1)."""
+    within: float | None = None
+    """So much below the best is as good (EXAM++ 5.2); None: where the intervals say so."""
     board: Official | None = None
-    """An official leaderboard that the collection does not hold; it takes the place of `reference`."""
+    """A board that is not the collection's, in place of `reference`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """One cell of the table: a board's correlations, by coefficient; empty where the board has no meaning."""
+    """One board and measure against another board; `by` is empty where the measure has no meaning."""
 
     by: Mapping[Coefficient, Correlation]
+    draws: Mapping[Coefficient, Floats]
+    """Shape (resamples,): over resampled topics."""
+    against: str = ""
+    ours: Mapping[str, float] = field(default_factory=dict)
+    """Run tag -> score."""
+    theirs: Mapping[str, float] = field(default_factory=dict)
+    n_items: int = 0
+    items_stamp: str = ""
 
     def value(self, coefficient: Coefficient) -> float | None:
         found = self.by.get(coefficient)
         return found.value if found else None
 
+    def interval(self, coefficient: Coefficient) -> Interval:
+        return interval(self.draws.get(coefficient, NO_DRAWS))
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """The runs whose place costs Kendall's tau most."""
+        if self.value(Coefficient.KENDALL) is None:
+            return ()
+        costs = costliest(self.ours, self.theirs, Coefficient.KENDALL)
+        return tuple(cost for cost in costs[:NAMED_COSTS] if cost.cost > 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MetaRow:
     contender: Contender
     found: tuple[Found, ...]
     """By measure."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A measure and a coefficient, over all rows."""
+
+    measure: str
+    coefficient: Coefficient
+    found: tuple[Found, ...]
+    standings: tuple[Standing | None, ...]
+
+    @property
+    def as_good(self) -> list[bool]:
+        return [standing is not None and standing.is_as_good for standing in self.standings]
+
+
+def meta_rows(
+    rows: Sequence[Contender], wanted: Wanted, coefficients: Iterable[Coefficient] = Coefficient
+) -> list[MetaRow]:
+    """A row a contender, with these coefficients of each measure."""
+    shown = tuple(coefficients)
+    return [MetaRow(row, tuple(_found(row, name, wanted, shown) for name in wanted.measures)) for row in rows]
+
+
+def column(rows: Sequence[MetaRow], place: int, coefficient: Coefficient, wanted: Wanted) -> Column:
+    """The measure in that place with each row's standing beside the best."""
+    found = tuple(row.found[place] for row in rows)
+    values = [one.value(coefficient) for one in found]
+    draws = [one.draws.get(coefficient) for one in found]
+    beside = tuple(standings(values, draws, within=wanted.within))
+    return Column(wanted.measures[place], coefficient, found, beside)
+
+
 @dataclass(frozen=True, slots=True)
-class DetailRow:
-    """One board and measure with everything around its correlations."""
+class Comparison:
+    """Contenders against one board, with each one's standing by each measure and coefficient."""
 
-    contender: Contender
-    against: str
-    by: Mapping[Coefficient, tuple[Correlation, Interval]]
-    costs: tuple[Cost, ...]
-    """The runs whose place costs Kendall's tau most."""
+    rows: Sequence[MetaRow]
+    wanted: Wanted
+    columns: Sequence[Column]
 
+    def of(self, measure: str) -> list[Column]:
+        return [one for one in self.columns if one.measure == measure]
 
-def meta_rows(rows: Sequence[Contender], wanted: Wanted) -> list[MetaRow]:
-    return [MetaRow(row, tuple(_found(row, name, wanted) for name in wanted.measures)) for row in rows]
-
-
-def detail_rows(rows: Sequence[Contender], measure: str, wanted: Wanted) -> list[DetailRow]:
-    """Of one measure: intervals over resampled topics, and the runs that cost most."""
-    found = [_detail(row, measure, wanted) for row in rows]
-    return [row for row in found if row is not None]
+    def wins(self, place: int) -> int:
+        """The measures of which the row is best, or as good, by every coefficient."""
+        measures = {one.measure for one in self.columns}
+        return sum(all(one.as_good[place] for one in self.of(measure)) for measure in measures)
 
 
-def _found(row: Contender, name: str, wanted: Wanted) -> Found:
+def compared(rows: Sequence[MetaRow], wanted: Wanted, shown: Iterable[Coefficient]) -> Comparison:
+    coefficients = tuple(shown)
+    columns = [
+        column(rows, place, coefficient, wanted)
+        for place in range(len(wanted.measures))
+        for coefficient in coefficients
+    ]
+    return Comparison(rows, wanted, columns)
+
+
+def _found(row: Contender, name: str, wanted: Wanted, shown: Sequence[Coefficient]) -> Found:
     spec = row.spec(name)
     if spec is None:
-        return Found({})
+        return Found({}, {})
     made = scored(spec)
-    return Found(_correlations(made, _their_values(_reference(made, wanted), wanted)))
-
-
-def _reference(made: Scored, wanted: Wanted) -> Reference:
     if wanted.board:
-        return official_reference(wanted.board)
-    return reference(made.spec.collection, wanted.reference, made.spec.measure, wanted.min_relevant)
+        other = official_reference(wanted.board)
+    else:
+        other = reference(spec.collection, wanted.reference, spec.measure, wanted.min_relevant)
+    theirs = other.values if wanted.k is None else official_top(other.values, wanted.k)
+    found = _correlations(made, theirs, shown)
+    draws = {c: _draws_of(made, other, theirs, c) for c in shown if found[c].value is not None}
+    items = made.base.items
+    n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(made.base.pool, items)
+    return Found(found, draws, other.label, made.by_run, theirs, n_items, stamp)
 
 
-def _their_values(other: Reference, wanted: Wanted) -> Mapping[str, float]:
-    return other.values if wanted.k is None else official_top(other.values, wanted.k)
-
-
-def _correlations(made: Scored, theirs: Mapping[str, float]) -> dict[Coefficient, Correlation]:
+def _correlations(
+    made: Scored, theirs: Mapping[str, float], shown: Sequence[Coefficient]
+) -> dict[Coefficient, Correlation]:
     if made.is_ungraded:
-        return {name: Correlation(None, 0, NO_GRADES) for name in Coefficient}
+        return {name: Correlation(None, 0, NO_GRADES) for name in shown}
     ours = made.by_run
-    return {name: correlate(ours, theirs) for name, correlate in COEFFICIENTS.items()}
+    return {name: COEFFICIENTS[name](ours, theirs) for name in shown}
 
 
-def _detail(row: Contender, name: str, wanted: Wanted) -> DetailRow | None:
-    spec = row.spec(name)
-    if spec is None:
-        return None
-    made = scored(spec)
-    other = _reference(made, wanted)
-    theirs = _their_values(other, wanted)
-    found = _correlations(made, theirs)
-    both = {
-        coefficient: (
-            value,
-            UNDEFINED if value.value is None else _interval(made, other, theirs, coefficient),
-        )
-        for coefficient, value in found.items()
-    }
-    is_void = found[Coefficient.KENDALL].value is None
-    costs = [] if is_void else costliest(made.by_run, theirs, Coefficient.KENDALL)
-    dearest = tuple(cost for cost in costs[:NAMED_COSTS] if cost.cost > 0)
-    return DetailRow(row, other.label, both, dearest)
-
-
-def _interval(
+def _draws_of(
     made: Scored, other: Reference, theirs: Mapping[str, float], coefficient: Coefficient
-) -> Interval:
+) -> Floats:
     """Over topics: ours are resampled, and theirs with them where their board is made of topics too."""
     tags = [tag for tag in made.table.run_tags if tag in theirs]
-    ours = _drawn_means(made.table.scores[_places(made.table.run_tags, tags)])
+    ours = made.table.scores[_places(made.table.run_tags, tags)]
     if other.by_topic is None:
-        values = np.array([theirs[tag] for tag in tags])
+        values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
     else:
-        values = _drawn_means(other.by_topic[_places(other.run_tags, tags)])
-    return interval(resampled(ours, values, coefficient))
+        values, by_topic = other.by_topic[_places(other.run_tags, tags)], True
+    return _drawn(ours.tobytes(), values.tobytes(), len(tags), by_topic, coefficient)
+
+
+@lru_cache(maxsize=KEPT_DRAWS)
+def _drawn(ours: bytes, theirs: bytes, runs: int, by_topic: bool, coefficient: Coefficient) -> Floats:
+    boards = _drawn_means(np.frombuffer(ours).reshape(runs, -1))
+    values = np.frombuffer(theirs)
+    against = _drawn_means(values.reshape(runs, -1)) if by_topic else values
+    return resampled(boards, against, coefficient)
 
 
 def _places(run_tags: Sequence[str], wanted: Sequence[str]) -> list[int]:

@@ -1,18 +1,19 @@
-"""The tables of meta-evaluation, for the page, for papers and for programs."""
+"""The tables of meta-evaluation, for the page and for papers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from grading.formats.sheets import Cell, Mark, Sheet, marked, number
-from grading.measures.rank_correlation import VOID_NAMES, Coefficient, Correlation
+from grading.measures.rank_correlation import Coefficient, Correlation
 from grading.measures.resampling import Interval
+from grading.measures.standing import Standing
 from rubricweb import __version__
 from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.meta import files
 from rubricweb.leaderboards.meta.contenders import Contender
-from rubricweb.leaderboards.meta.selectors import RESAMPLES, DetailRow, Found, MetaRow, Wanted
-
-Json = dict[str, object]
+from rubricweb.leaderboards.meta.selectors import RESAMPLES, Column, Comparison, Found, MetaRow, Wanted
 
 SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
 NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
@@ -20,73 +21,49 @@ NO_MEANING = "this measure has no meaning for this grader"
 LABELS = ("Evaluation", "Bank", "\N{GREATER-THAN OR EQUAL TO}")
 
 
-def comparison(rows: Sequence[MetaRow], wanted: Wanted, against: str, shown: Sequence[Coefficient]) -> Sheet:
-    """A row a board, a column a measure and coefficient; the best and its ties are marked and counted."""
-    columns = [
-        _column([row.found[place] for row in rows], coefficient, wanted.within)
-        for place, _ in enumerate(wanted.measures)
-        for coefficient in shown
+def comparison(found: Comparison, against: str) -> Sheet:
+    """A row a board, a column a measure and coefficient; the best and those as good are marked."""
+    cells = [_column(one) for one in found.columns]
+    heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in found.columns]
+    lines = [
+        (*_labels(row.contender), *(column[place] for column in cells), Cell(str(found.wins(place))))
+        for place, row in enumerate(found.rows)
     ]
-    heads = [f"{name} {SIGNS[coefficient]}" for name in wanted.measures for coefficient in shown]
-    lines = []
-    for place, row in enumerate(rows):
-        cells = [column[place] for column in columns]
-        wins = sum(cell.mark is not Mark.NONE for cell in cells)
-        lines.append((*_labels(row.contender), *cells, Cell(str(wins))))
-    top = f", official top {wanted.k} only" if wanted.k else ""
     said = (
-        f"Correlation of the order of runs with {against}{top}",
+        f"Correlation of the order of runs with {against}{_top(found.wanted)}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
-        "wins: in how many columns best, or as good",
-        void(rows),
+        f"wins: {files.WINS}",
+        void(found.rows),
         f"RubricWeb {__version__}",
     )
-    legend = (Mark.BEST, "best of a column"), (Mark.TIED, f"at most {wanted.within:g} below it")
-    return Sheet(said[0], (*LABELS, *heads, "Wins"), tuple(lines), len(LABELS), said[1:], legend=legend)
+    legend = (Mark.BEST, "best of a column"), (Mark.TIED, files.as_good(found.wanted))
+    columns, n_labels = (*LABELS, *heads, "Wins"), len(LABELS)
+    return Sheet(said[0], columns, tuple(lines), n_labels, said[1:], legend=legend, data=files.table([found]))
 
 
-def detail(rows: Sequence[DetailRow], measure: str, wanted: Wanted) -> Sheet:
-    """One measure: every coefficient with its interval, the number of runs, and those that cost most."""
-    heads = [head for name in Coefficient for head in (NAMES[name], "95 % interval")]
+def detail(found: Comparison, measure: str) -> Sheet:
+    """One measure: every coefficient with its interval and standing, and the runs that cost most."""
+    columns = found.of(measure)
+    heads = [head for one in columns for head in (NAMES[one.coefficient], "95 % interval", "Behind the best")]
     lines = []
-    for row in rows:
-        pairs = [row.by[name] for name in Coefficient]
-        values = [cell for value, spread in pairs for cell in (_value(value), Cell(span(spread)))]
-        costs = ", ".join(f"{cost.run_tag} ({cost.cost:+.3f})" for cost in row.costs)
-        lines.append((*_labels(row.contender), *values, Cell(str(pairs[0][0].n)), Cell(costs or "none")))
-    against = rows[0].against if rows else "nothing"
-    top = f", official top {wanted.k} only" if wanted.k else ""
+    for place, row in enumerate(found.rows):
+        if not columns[0].found[place].by:
+            continue
+        values = [cell for one in columns for cell in _detail_cells(one, place)]
+        of_row = columns[0].found[place]
+        costs = ", ".join(f"{cost.run_tag} ({cost.cost:+.3f})" for cost in of_row.costs)
+        n_runs = of_row.by[columns[0].coefficient].n
+        lines.append((*_labels(row.contender), *values, Cell(str(n_runs)), Cell(costs or "none")))
+    against = next((one.against for one in columns[0].found if one.against), "nothing") if columns else ""
     said = (
-        f"intervals: {RESAMPLES:,} resamples of topics; a run's cost is what Kendall's tau gains without it"
+        f"intervals: 95 %, {RESAMPLES:,} resamples of topics, the same for all rows",
+        "behind the best: how much lower, with the interval of the difference",
+        "a run's cost is what Kendall's tau gains without it",
     )
-    title = f"{measure} against {against}{top}"
-    columns = (*LABELS, *heads, "Runs", "Costliest runs")
-    return Sheet(title, columns, tuple(lines), len(LABELS), (said,), n_notes=1)
-
-
-def document(
-    rows: Sequence[MetaRow], details: Iterable[tuple[str, Sequence[DetailRow]]], wanted: Wanted
-) -> Json:
-    """Everything as one JSON document; what is void is null, with the reason's name beside it."""
-    by_measure = {name: {row.contender: row for row in found} for name, found in details}
-    return {
-        "against": wanted.reference,
-        "official_top": wanted.k,
-        "within": wanted.within,
-        "resamples": RESAMPLES,
-        "version": __version__,
-        "rows": [
-            {
-                "grader": grader_name(row.contender.config),
-                "bank": row.contender.bank.name if row.contender.bank else None,
-                "min_grade": row.contender.min_grade,
-                "measures": {
-                    name: _measure_document(by_measure[name].get(row.contender)) for name in wanted.measures
-                },
-            }
-            for row in rows
-        ],
-    }
+    title = f"{measure} against {against}{_top(found.wanted)}"
+    names = (*LABELS, *heads, "Runs", "Costliest runs")
+    data = files.table([replace(found, columns=columns)], with_costs=True)
+    return Sheet(title, names, tuple(lines), len(LABELS), said, n_notes=1, data=data)
 
 
 def void(rows: Sequence[MetaRow]) -> str:
@@ -101,37 +78,50 @@ def span(spread: Interval) -> str:
     return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
 
 
-def _column(found: Sequence[Found], coefficient: Coefficient, within: float) -> list[Cell]:
-    titles = [_title(cell.by.get(coefficient)) for cell in found]
-    return marked([cell.value(coefficient) for cell in found], within=within, titles=titles)
+def _top(wanted: Wanted) -> str:
+    return f", official top {wanted.k} only" if wanted.k else ""
 
 
-def _title(found: Correlation | None) -> str:
-    if found is None:
+def _column(one: Column) -> list[Cell]:
+    titles = [
+        _title(found, one.coefficient, standing)
+        for found, standing in zip(one.found, one.standings, strict=True)
+    ]
+    return marked([found.value(one.coefficient) for found in one.found], one.as_good, titles)
+
+
+def _title(found: Found, coefficient: Coefficient, standing: Standing | None) -> str:
+    value = found.by.get(coefficient)
+    if value is None:
         return NO_MEANING
-    return f"void: {found.reason}" if found.value is None else f"over {found.n} runs"
+    if value.value is None or standing is None:
+        return f"void: {value.reason}"
+    return f"over {value.n} runs; 95 % interval {span(found.interval(coefficient))}{_behind_best(standing)}"
+
+
+def _behind_best(standing: Standing) -> str:
+    return "" if standing.is_best else f"; behind the best by {_behind(standing)}"
+
+
+def _behind(standing: Standing | None) -> str:
+    if standing is None:
+        return "\N{EN DASH}"
+    if standing.is_best:
+        return "best"
+    return f"{number(standing.behind)} ({span(standing.interval)})"
 
 
 def _labels(row: Contender) -> tuple[Cell, ...]:
     return Cell(row.label, title=grader_name(row.config)), Cell(row.bank_name), Cell(str(row.min_grade))
 
 
+def _detail_cells(one: Column, place: int) -> tuple[Cell, ...]:
+    found, standing = one.found[place], one.standings[place]
+    value = _value(found.by[one.coefficient])
+    return value, Cell(span(found.interval(one.coefficient))), Cell(_behind(standing))
+
+
 def _value(found: Correlation) -> Cell:
     if found.value is None:
         return Cell(f"void: {found.reason}")
     return Cell(number(found.value))
-
-
-def _measure_document(row: DetailRow | None) -> Json | None:
-    if row is None:
-        return None
-    found: Json = {"against": row.against}
-    for name, (value, spread) in row.by.items():
-        found[name.value] = {
-            "value": value.value,
-            "runs": value.n,
-            "void": VOID_NAMES.get(value.reason),
-            "interval": [spread.low, spread.high] if spread.is_defined else None,
-        }
-    found["costliest"] = [{"run_tag": cost.run_tag, "cost": cost.cost} for cost in row.costs]
-    return found

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
+from grading.measures.rank_correlation import Coefficient
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.meta import selectors, sheets
+from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.forms import MetaForm, OfficialForm
 from rubricweb.leaderboards.meta.upload import stored
 
@@ -73,13 +76,15 @@ def _context(collection: Collection, form: MetaForm, upload: OfficialForm) -> di
 
 
 def _tables(form: MetaForm) -> Context:
-    rows = selectors.meta_rows(form.rows, form.wanted)
+    rows = selectors.meta_rows(form.rows, form.wanted, form.shown)
     against = dict(form.references)[form.wanted.reference]
-    details = selectors.detail_rows(form.rows, form.detailed, form.wanted)
+    one = replace(form.wanted, measures=(form.detailed,))
+    in_detail = selectors.compared(selectors.meta_rows(form.rows, one), one, Coefficient)
     return {
-        "sheet": sheets.comparison(rows, form.wanted, against, form.shown),
+        "sheet": sheets.comparison(selectors.compared(rows, form.wanted, form.shown), against),
         "void": sheets.void(rows),
-        "detail": sheets.detail(details, form.detailed, form.wanted),
+        "as_good": files.as_good(form.wanted),
+        "detail": sheets.detail(in_detail, form.detailed),
         "measures": form.wanted.measures,
         "detailed": form.detailed,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
@@ -12,7 +13,7 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.moved import selectors, sheets
+from rubricweb.leaderboards.moved import files, selectors, sheets
 from rubricweb.leaderboards.moved.forms import MovedForm
 
 PAGE = "leaderboards/moved.html"
@@ -40,8 +41,9 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
     query = request.GET.copy()
     for name in ("run", "all"):
         query.pop(name, None)
+    sheet = sheets.runs(rows, lambda tag: f"?{query.urlencode()}&{urlencode({'run': tag})}#reasons")
     return {
-        "sheet": sheets.runs(rows, lambda tag: f"?{query.urlencode()}&{urlencode({'run': tag})}#reasons"),
+        "sheet": replace(sheet, data=files.runs(before, after, rows)),
         "n_moved": sum(row.rose != 0 for row in rows),
         "n_sure": sum(row.is_sure for row in rows),
         "n_runs": len(rows),
@@ -62,7 +64,8 @@ def _reasons(request: HtmxRequest, before: Scored, after: Scored, rows: list[sel
     row = next((row for row in rows if row.run_tag == request.GET.get("run")), rows[0])
     parts = selectors.explained(before, after, row.run_tag)
     shown = parts if "all" in request.GET else parts[:SHOWN_ROWS]
-    reasons = sheets.reasons(shown, row.run_tag, after.spec.bank)
+    data = files.reasons(before, after, parts, row.run_tag)
+    reasons = replace(sheets.reasons(shown, row.run_tag, after.spec.bank), data=data)
     return {"row": row, "reasons": reasons, "n_parts": len(parts), "n_shown": len(shown)}
 
 

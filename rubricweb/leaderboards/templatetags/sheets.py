@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django import template
 
-from grading.formats.sheets import Sheet, tex_lines, tsv_lines
+from grading.formats.data_table import tsv_lines
+from grading.formats.sheets import Sheet, tex_lines
 
 register = template.Library()
 
@@ -22,5 +23,5 @@ def sheet(found: Sheet, name: str, caption: str = "") -> dict[str, object]:
             for cells in found.rows
         ],
         "tex": "\n".join(tex_lines(found)),
-        "tsv": "\n".join(tsv_lines(found)),
+        "tsv": "\n".join(tsv_lines(found.data)),
     }

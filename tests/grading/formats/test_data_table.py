@@ -4,13 +4,15 @@ import csv
 
 import pytest
 
-from grading.formats.data_table import DataTable, data_table, tsv_lines
+from grading.formats.data_table import DataTable, from_mappings, tsv_lines
 
 
 def test_numbers_keep_all_their_digits():
-    rows = [("bm25", 0.1 + 0.2, 1375), ("none", float("nan"), None)]
-    columns = {"run_tag": lambda row: row[0], "score": lambda row: row[1], "n": lambda row: row[2]}
-    table = data_table(rows, columns, [("collection", "autumn"), ("bank", "main, version 2")])
+    rows = [
+        {"run_tag": "bm25", "score": 0.1 + 0.2, "n": 1375},
+        {"run_tag": "none", "score": float("nan"), "n": None},
+    ]
+    table = from_mappings(rows, [("collection", "autumn"), ("bank", "main, version 2")])
     assert tsv_lines(table) == [
         "# collection: autumn",
         "# bank: main, version 2",

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from grading.formats.sheets import Sheet
+from grading.formats.data_table import tsv_lines
 from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.leaderboards.agreement import selectors, sheets
+from rubricweb.leaderboards.agreement import files, selectors, sheets
 from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
 from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
@@ -42,15 +42,7 @@ class Command(BaseCommand):
         except BoardError as error:
             raise CommandError(str(error)) from error
         level = first_relevant(collection, options)
-        if options["format"] == "json":
-            needed = options["min_answers"]
-            said = sheets.document(
-                found, min_grade=options["min_grade"], min_relevant=level, min_answers=needed
-            )
-            self.stdout.write(json.dumps(said, indent=1, allow_nan=False, ensure_ascii=False))
-            return
-        binary = sheets.binary(found, min_grade=options["min_grade"], min_relevant=level)
-        self.stdout.write(_text([binary, *(sheets.graded(one) for one in found)], options["format"]))
+        self.stdout.write(_written(found, options, level))
 
 
 def _agreements(collection: Collection, options: dict[str, Any]) -> list[selectors.Agreement]:
@@ -66,5 +58,14 @@ def _agreements(collection: Collection, options: dict[str, Any]) -> list[selecto
     return selectors.agreements(found, min_answers=options["min_answers"])
 
 
-def _text(found: list[Sheet], form: str) -> str:
-    return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in found)
+def _written(found: list[selectors.Agreement], options: dict[str, Any], level: int) -> str:
+    form, grade = options["format"], options["min_grade"]
+    if form == "json":
+        needed = options["min_answers"]
+        said = files.document(found, min_grade=grade, min_relevant=level, min_answers=needed)
+        return json.dumps(said, indent=1, allow_nan=False, ensure_ascii=False)
+    if form == "tsv":
+        return "\n".join(tsv_lines(files.table(found, min_grade=grade, min_relevant=level)))
+    binary = sheets.binary(found, min_grade=grade, min_relevant=level)
+    tables = [binary, *(sheets.graded(one, min_relevant=level) for one in found)]
+    return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in tables)

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
+from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import Sheet
 from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
@@ -16,7 +17,7 @@ from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
-from rubricweb.leaderboards.meta import selectors, sheets
+from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.naming import (
     LINES,
@@ -47,7 +48,8 @@ class Command(BaseCommand):
         words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
         parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
-        parser.add_argument("--within", type=float, default=0.05, help="as good as the best (0.05)")
+        words = "as good is at most W below the best (0.05 in EXAM++); default: where the intervals say so"
+        parser.add_argument("--within", type=float, metavar="W", help=words)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -55,16 +57,17 @@ class Command(BaseCommand):
             collection = collection_named(options["slug"])
             rows = _contenders(collection, options)
             asked = _wanted(collection, options)
-            found = [(wanted, *_tables(rows, wanted)) for wanted in asked]
+            found = [_compared(rows, wanted) for wanted in asked]
         except (BoardError, BadFormat) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            documents = [sheets.document(table, details, wanted) for wanted, table, details in found]
+            documents = [files.document(one) for one in found]
             self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
-            return
-        lines = LINES[options["format"]]
-        texts = ["\n".join(lines(_sheet(table, wanted))) for wanted, table, _ in found]
-        self.stdout.write("\n\n".join(texts))
+        elif options["format"] == "tsv":
+            self.stdout.write("\n".join(tsv_lines(files.table(found, with_costs=True))))
+        else:
+            lines = LINES[options["format"]]
+            self.stdout.write("\n\n".join("\n".join(lines(_sheet(one))) for one in found))
 
 
 def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contender]:
@@ -101,12 +104,9 @@ def _read(path: Path) -> Official:
     return Official(path.name, board.kind == "ranks", board.values)
 
 
-def _tables(
-    rows: list[Contender], wanted: selectors.Wanted
-) -> tuple[list[selectors.MetaRow], list[tuple[str, list[selectors.DetailRow]]]]:
-    details = [(name, selectors.detail_rows(rows, name, wanted)) for name in wanted.measures]
-    return selectors.meta_rows(rows, wanted), details
+def _compared(rows: list[Contender], wanted: selectors.Wanted) -> selectors.Comparison:
+    return selectors.compared(selectors.meta_rows(rows, wanted), wanted, Coefficient)
 
 
-def _sheet(table: list[selectors.MetaRow], wanted: selectors.Wanted) -> Sheet:
-    return sheets.comparison(table, wanted, wanted.reference.removeprefix(OFFICIAL), list(Coefficient))
+def _sheet(found: selectors.Comparison) -> Sheet:
+    return sheets.comparison(found, found.wanted.reference.removeprefix(OFFICIAL))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rubricweb.grades.configs import imported_config
-from rubricweb.leaderboards.agreement import sheets
+from rubricweb.leaderboards.agreement import files, sheets
 from rubricweb.leaderboards.agreement.forms import labellers
 from rubricweb.leaderboards.agreement.selectors import agreements, between, threshold_kappas
 from tests import factories
@@ -81,17 +81,54 @@ def test_a_grader_that_labels_passages_counts_from_1(made):
 
 
 def test_sheets_say_what_the_tables_do(found):
-    sheet = sheets.graded(found)
+    sheet = sheets.graded(found, min_relevant=2)
+    kappa = "Cohen's \u03ba"
     assert sheet.columns == (
-        "Label",
-        "judged 3",
-        "judged 2",
-        "judged 0",
-        "Total",
-        "Cohen's \u03ba",
-        "of judgment",
+        *("Label", "judged 3", "judged 2", "judged 0", "Total"),
+        *(f"{kappa}, best fit", "with judgment", f"{kappa}, fixed pairing", "with judgment"),
     )
-    assert [cell.text for cell in sheet.rows[1]] == ["4", "0", "1", "1", "2", "0.500", "2"]
-    document = sheets.document([found], min_grade=4, min_relevant=2, min_answers=1)
+    assert [cell.text for cell in sheet.rows[1]][:7] == ["4", "0", "1", "1", "2", "0.500", "2"]
+    document = files.document([found], min_grade=4, min_relevant=2, min_answers=1)
     (grader,) = document["graders"]
     assert (grader["binary"], grader["kappa"]) == ([[2, 1], [0, 1]], 0.5)
+
+
+def test_kappa_of_the_papers_pairing_stands_beside_that_of_the_best_fit(found):
+    """Label 4 fits judgment 2 best here; the papers pair it with 3, as they chose before they counted."""
+    place = found.labels.index(4)
+    best, fixed = found.best_fit(place), found.fixed_pair(4, 2)
+    assert (found.judgments[best], found.judgments[fixed]) == (2, 3)
+    assert [found.fixed_pair(label, 2) for label in found.labels] == [0, 0, 1, 1, 1, 2]
+    assert [found.fixed_pair(label, 1) for label in found.labels] == [1, 1, None, None, None, 2]
+    assert found.fixed_pair(4, 3) is None, "no paper has judgments relevant from 3"
+
+    sheet = sheets.graded(found, min_relevant=2)
+    texts = [cell.text for cell in sheet.rows[place]][-4:]
+    kappas = found.cell_kappas[place]
+    assert texts == [f"{kappas[best]:.3f}", "2", f"{kappas[fixed]:.3f}", "3"]
+    (grader,) = files.document([found], min_grade=4, min_relevant=2, min_answers=1)["graders"]
+    line = grader["graded_kappas"][1]
+    assert (line["label"], line["best_fit"], line["fixed_pairing"]) == (4, 2, 3)
+
+
+def test_labels_of_other_scales_have_no_fixed_pairing(made):
+    judge(made)
+    direct = imported_config("m", "Sun", "direct")
+    item = made.items["t1"][0]
+    factories.grade(direct, item, made.passages["d1"], 1)
+    (one,) = agreements(labellers(made.collection, [direct], [made.bank]))
+    assert {one.fixed_pair(label, 2) for label in one.labels} == {None}
+
+
+def test_the_table_for_programs_has_every_box(found):
+    table = files.table([found], min_grade=4, min_relevant=2)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    binary = [row for row in rows if row["table"] == "binary"]
+    graded = [row for row in rows if row["table"] == "graded"]
+
+    assert [row["passages"] for row in binary] == [2, 1, 0, 1]
+    assert [(row["label_low"], row["label_high"]) for row in binary[::2]] == [(4, 5), (0, 3)]
+    assert binary[0]["kappa"] == pytest.approx(0.5)
+    assert len(graded) == 6 * 3
+    assert sum(row["passages"] for row in graded) == 4
+    assert [row["judgment_low"] for row in graded if row["is_fixed_pairing"]] == [3, 3, 2, 2, 2, 0]

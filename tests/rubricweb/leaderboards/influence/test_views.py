@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from rubricweb.leaderboards.influence import views
 from tests import factories
 
 PAGE = "/leaderboards/autumn/influence/"
@@ -116,3 +117,22 @@ def test_every_view_under_every_option(rich, viewer, client_of, view):
         response = client.get(PAGE, {"view": view, **options})
         assert response.status_code == 200
         assert "nan" not in text(response).split()
+
+
+def test_the_file_has_all_items_with_all_digits(made, viewer, client_of, monkeypatch):
+    monkeypatch.setattr(views, "SHOWN_ROWS", 1)
+    sheet = client_of(viewer).get(PAGE).context["sheet"]
+    rows = [dict(zip(sheet.data.columns, row, strict=True)) for row in sheet.data.rows]
+
+    assert (len(sheet.rows), len(rows)) == (1, 3)
+    red = next(row for row in rows if row["text"].startswith("Which pigment"))
+    assert (red["topic"], red["share_of_runs"], red["share_of_passages"]) == ("t1", 0.5, 1 / 3)
+    said = dict(sheet.data.stated)
+    assert said["cutoff"] == "first 20 passages by rank"
+    assert said["bank"].startswith("main (")
+
+
+@pytest.mark.parametrize("view", ["items", "runs", "pairs", "holes", "teams", "origins"])
+def test_each_file_has_the_rows_of_its_table(made, viewer, client_of, view):
+    sheet = client_of(viewer).get(PAGE, {"view": view}).context["sheet"]
+    assert len(sheet.data.rows) == len(sheet.rows)

@@ -9,10 +9,10 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import contenders as module
-from rubricweb.leaderboards.meta import sheets
+from rubricweb.leaderboards.meta import files, sheets
 from rubricweb.leaderboards.meta.contenders import contenders
 from rubricweb.leaderboards.meta.references import JUDGMENTS, reference_choices
-from rubricweb.leaderboards.meta.selectors import Wanted, detail_rows, meta_rows
+from rubricweb.leaderboards.meta.selectors import Wanted, compared, meta_rows
 from tests.worked import judge
 
 RUNS = ("both", "first", "lacks", "stray")
@@ -56,15 +56,17 @@ def test_judgments_are_scored_by_the_same_measure(made):
     judge(made)
     assert reference_choices(made.collection) == [(JUDGMENTS, "human judgments")]
     wanted = Wanted(JUDGMENTS, ("P_2", "rubric_cover"), 2)
-    precision, cover = (detail_rows(rows_of(made, [4]), name, wanted)[0].against for name in wanted.measures)
+    precision, cover = (found.against for found in meta_rows(rows_of(made, [4]), wanted)[0].found)
     assert precision == "human judgments (P_2, relevant from 2)"
     assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
 
 
 def test_details_have_intervals_and_costs(made):
     official(made.collection, values=(4, 2, 3, 1))
-    (row,) = detail_rows(rows_of(made, [4]), "rubric_cover", Wanted("official:TREC", ("rubric_cover",), 2))
-    value, spread = row.by[Coefficient.KENDALL]
+    ((row,),) = (
+        one.found for one in meta_rows(rows_of(made, [4]), Wanted("official:TREC", ("rubric_cover",), 2))
+    )
+    value, spread = row.by[Coefficient.KENDALL], row.interval(Coefficient.KENDALL)
     ours = COVER[4]
     assert value.value == pytest.approx(stats.kendalltau(ours, [-4, -2, -3, -1]).statistic)
     assert spread.low <= value.value <= spread.high
@@ -76,20 +78,10 @@ def test_details_have_intervals_and_costs(made):
 def test_a_grader_without_grades_is_void_by_name(made):
     official(made.collection)
     Grade.objects.update(rating=None, outcome="failed")
-    (row,) = meta_rows(rows_of(made, [4]), Wanted("official:TREC", ("rubric_cover",), 2))
-    assert row.found[0].by[Coefficient.KENDALL].reason == NO_GRADES
-    document = sheets.document(
-        [row],
-        [
-            (
-                "rubric_cover",
-                detail_rows(
-                    rows_of(made, [4]), "rubric_cover", Wanted("official:TREC", ("rubric_cover",), 2)
-                ),
-            )
-        ],
-        Wanted("official:TREC", ("rubric_cover",), 2),
-    )
+    wanted = Wanted("official:TREC", ("rubric_cover",), 2)
+    rows = meta_rows(rows_of(made, [4]), wanted)
+    assert rows[0].found[0].by[Coefficient.KENDALL].reason == NO_GRADES
+    document = files.document(compared(rows, wanted, Coefficient))
     assert document["rows"][0]["measures"]["rubric_cover"]["kendall"]["void"] == "no_grades"
 
 
@@ -110,9 +102,46 @@ def test_too_many_rows_are_refused(made, monkeypatch):
         rows_of(made)
 
 
-def test_best_and_ties_are_marked_and_counted(made):
+def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
     official(made.collection)
     wanted = Wanted("official:TREC", ("rubric_cover",), 2, within=0.15)
-    sheet = sheets.comparison(meta_rows(rows_of(made), wanted), wanted, "TREC", [Coefficient.SPEARMAN])
+    found = compared(meta_rows(rows_of(made), wanted), wanted, [Coefficient.SPEARMAN])
+    sheet = sheets.comparison(found, "TREC")
     assert [cells[3].mark.value for cells in sheet.rows] == ["best", "best", ""]
     assert [cells[-1].text for cells in sheet.rows] == ["1", "1", "0"]
+
+
+def test_intervals_of_differences_say_what_is_as_good(made):
+    """With two topics no interval leaves out 0: whatever is lower is as good as the best."""
+    official(made.collection)
+    wanted = Wanted("official:TREC", ("rubric_cover",), 2)
+    found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
+    spearman = found.columns[0]
+    low, high = spearman.standings[2].interval.low, spearman.standings[2].interval.high
+    assert spearman.standings[2].behind > 0.15
+    assert (low <= 0) == spearman.standings[2].is_as_good
+    assert low <= high
+    assert spearman.as_good[:2] == [True, True]
+
+
+def test_a_win_is_a_measure_and_not_a_coefficient(made):
+    official(made.collection)
+    wanted = Wanted("official:TREC", ("rubric_cover", "cover-4"), 2, within=0)
+    found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
+    assert len(found.columns) == 6
+    assert [found.wins(place) for place in range(3)] == [2, 2, 1]
+
+
+def test_the_table_for_programs_has_a_line_a_board_and_measure(made):
+    official(made.collection)
+    wanted = Wanted("official:TREC", ("rubric_cover", "P_2"), 2)
+    found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
+    table = files.table([found, found], with_costs=True)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+    assert len(rows) == 2 * 3 * 2
+    assert [row["measure"] for row in rows[:2]] == ["rubric_cover", "P_2"]
+    assert rows[2]["kendall"] == pytest.approx(stats.kendalltau(COVER[4], [4, 2, 1, 3]).statistic, abs=1e-15)
+    assert (rows[0]["bank"], rows[0]["n_items"], rows[0]["against"]) == ("main", 3, "TREC (ranks)")
+    assert {"kendall_low", "kendall_high", "kendall_behind_best_low", "costliest_1"} <= set(rows[0])
+    assert ("collection", "autumn") in table.stated

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.versions import name_version
+from rubricweb.leaderboards.moved import views
 from tests import factories
 
 PAGE = "/leaderboards/autumn/moved/"
@@ -106,3 +107,20 @@ def test_options_of_both_boards(rich, viewer, client_of):
     assert "When does chlorophyll break down? t1 gained +0.1667" in text(page)
     assert "do not apply here" not in text(page)
     assert "its further columns" in text(client_of(viewer).get(PAGE, asked | {"columns": "P_20"}))
+
+
+def test_the_file_has_all_parts_and_they_sum_to_the_difference(made, viewer, client_of, monkeypatch):
+    monkeypatch.setattr(views, "SHOWN_ROWS", 1)
+    context = client_of(viewer).get(PAGE, {"was_min_grade": "5", "run": "both"}).context
+    data, row = context["reasons"].data, context["row"]
+    parts = [line[data.columns.index("contribution")] for line in data.rows]
+
+    assert (len(context["reasons"].rows), len(data.rows)) == (1, 2)
+    assert sum(parts) == pytest.approx(row.after - row.before, abs=1e-15)
+    said = dict(data.stated)
+    assert said["threshold"] == "grade >= 4"
+    assert said["before: threshold"] == "grade >= 5"
+    assert said["collection"] == "autumn"
+    runs = context["sheet"].data
+    assert runs.columns[:3] == ("run_tag", "rank_before", "rank_before_first")
+    assert len(runs.rows) == len(context["sheet"].rows) == 4

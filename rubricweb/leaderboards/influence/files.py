@@ -1,0 +1,128 @@
+"""The tables of influence for programs: all rows, whatever a page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grading.formats.data_table import DataTable, Value, from_mappings
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
+from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
+
+Texts = Mapping[tuple[int, str], str]
+Line = dict[str, Value]
+
+
+def items(made: Scored, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
+    lines: list[Line] = [
+        {
+            "topic": row.query_id,
+            "item": row.uid,
+            "text": texts.get((row.topic_id, row.uid), row.uid),
+            "share_of_runs": row.by_runs,
+            "share_of_passages": row.by_passages,
+            "r_over_runs": row.tells_runs,
+            "r_over_passages": row.tells_passages,
+            "tau_without": row.influence.tau,
+            "swapped_pairs": row.influence.n_swapped,
+            "largest_move": row.influence.largest_move,
+            "runs_beyond": row.n_beyond,
+            "mean_change": row.influence.mean_change,
+        }
+        for row in rows
+    ]
+    return from_mappings(lines, stating.scored_statements(made))
+
+
+def runs(made: Scored, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "rank": one.before,
+            **_possible(one.possible),
+            "rank_without": one.after,
+            "is_beyond": int(one.is_beyond),
+            "topic": one.row.query_id,
+            "item": one.row.uid,
+            "text": texts.get((one.row.topic_id, one.row.uid), one.row.uid),
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, stating.scored_statements(made))
+
+
+def pairs(made: Scored, rows: Sequence[PairRow], texts: Texts) -> DataTable:
+    lines: list[Line] = [
+        {
+            "topic": one.query_id,
+            "item": one.first,
+            "text": texts.get((one.topic_id, one.first), one.first),
+            "other_item": one.second,
+            "other_text": texts.get((one.topic_id, one.second), one.second),
+            "overlap": one.overlap,
+            "both": one.n_both,
+            "either": one.n_either,
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, stating.scored_statements(made))
+
+
+def holes(made: Scored, rows: Sequence[HolesRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "rank": one.rank,
+            **_possible(one.possible),
+            "score": one.score,
+            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, one.shares, strict=True)},
+            f"not_pooled_{max(HOLE_DEPTHS)}": one.outside,
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, stating.scored_statements(made))
+
+
+def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "team": one.team,
+            "rank": one.before,
+            **_possible(one.possible),
+            "rank_left_out": one.after,
+            "error": one.error,
+            "p": one.p,
+            "is_sure": int(one.is_sure),
+            "score": one.score,
+            "score_left_out": one.score_without,
+            "only_theirs": one.n_alone,
+        }
+        for one in rows
+    ]
+    stated = [*stating.scored_statements(made), ("pool depth", str(depth))]
+    return from_mappings(lines, stated)
+
+
+def origins(made: Scored, rows: Sequence[OriginRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "origin": one.origin,
+            "items": one.n_items,
+            "family": one.family,
+            "runs": one.n_runs,
+            "advantage": one.found.value,
+            "low": one.found.interval.low,
+            "high": one.found.interval.high,
+            "n_topics": one.found.n_topics,
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, stating.scored_statements(made))
+
+
+def _possible(ranks: tuple[int, int] | None) -> Line:
+    """The ranks that the topics leave open."""
+    first, last = ranks or (None, None)
+    return {"rank_first": first, "rank_last": last}

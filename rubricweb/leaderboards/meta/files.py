@@ -1,0 +1,152 @@
+"""Meta-evaluation for programs: TSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grading.formats.data_table import DataTable, Value, from_mappings
+from grading.measures.rank_correlation import VOID_NAMES
+from grading.measures.resampling import Interval
+from rubricweb import __version__
+from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.meta.selectors import (
+    NAMED_COSTS,
+    RESAMPLES,
+    Column,
+    Comparison,
+    Found,
+    Wanted,
+)
+
+Json = dict[str, object]
+
+WINS = "measures of which the row is best, or as good, by every coefficient shown"
+
+
+def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> DataTable:
+    """A line a board, measure and board that it is compared with; with the runs that cost Kendall most."""
+    lines = [
+        _line(found, place, measure) | (_costs(found.of(measure)[0].found[place]) if with_costs else {})
+        for found in comparisons
+        for place in range(len(found.rows))
+        for measure in dict.fromkeys(one.measure for one in found.columns)
+    ]
+    return from_mappings(lines, stated(comparisons))
+
+
+def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+    """What holds for all of them."""
+    slugs = dict.fromkeys(row.contender.collection.slug for found in comparisons for row in found.rows)
+    wanted = [found.wanted for found in comparisons]
+    return [
+        *(("collection", slug) for slug in slugs),
+        ("first relevant judgment", ", ".join(dict.fromkeys(str(one.min_relevant) for one in wanted))),
+        ("cutoff", "first 20 passages by rank, where a measure of items names no other"),
+        ("banks", "as of now"),
+        ("ratings", "the grader"),
+        ("intervals", f"95 %, {RESAMPLES:,} resamples of topics, the same for all rows"),
+        *(("as good", text) for text in dict.fromkeys(as_good(one) for one in wanted)),
+        ("wins", WINS),
+        *stating.when(),
+    ]
+
+
+def document(found: Comparison) -> Json:
+    """Everything as one JSON document; what is void is null, with the reason's name beside it."""
+    wanted = found.wanted
+    return {
+        "against": wanted.reference,
+        "official_top": wanted.k,
+        "within": wanted.within,
+        "as_good": as_good(wanted),
+        "resamples": RESAMPLES,
+        "version": __version__,
+        "rows": [
+            {
+                "grader": grader_name(row.contender.config),
+                "bank": row.contender.bank.name if row.contender.bank else None,
+                "min_grade": row.contender.min_grade,
+                "wins": found.wins(place),
+                "measures": {name: _measure(found.of(name), place) for name in wanted.measures},
+            }
+            for place, row in enumerate(found.rows)
+        ],
+    }
+
+
+def as_good(wanted: Wanted) -> str:
+    """When a row is as good as the best of a column."""
+    if wanted.within is not None:
+        return f"at most {wanted.within:g} below the best"
+    return "the 95 % interval of its difference to the best, over the same resampled topics, holds 0"
+
+
+def _line(found: Comparison, place: int, measure: str) -> dict[str, Value]:
+    contender, columns = found.rows[place].contender, found.of(measure)
+    first = columns[0].found[place]
+    line: dict[str, Value] = {
+        "grader": grader_name(contender.config),
+        "grader_id": contender.config.pk,
+        "bank": contender.bank_name,
+        "n_items": first.n_items,
+        "items_stamp": first.items_stamp,
+        "min_grade": contender.min_grade,
+        "measure": measure,
+        "against": first.against,
+        "official_top": found.wanted.k,
+        "wins": found.wins(place),
+    }
+    for one in columns:
+        line |= _coefficient(one, place)
+    return line
+
+
+def _coefficient(one: Column, place: int) -> dict[str, Value]:
+    name, found, standing = one.coefficient.value, one.found[place], one.standings[place]
+    value, spread = found.by.get(one.coefficient), found.interval(one.coefficient)
+    return {
+        name: value.value if value else None,
+        f"{name}_low": spread.low,
+        f"{name}_high": spread.high,
+        f"{name}_behind_best": standing.behind if standing else None,
+        f"{name}_behind_best_low": standing.interval.low if standing else None,
+        f"{name}_behind_best_high": standing.interval.high if standing else None,
+        f"{name}_as_good": int(standing.is_as_good) if standing else None,
+        f"{name}_runs": value.n if value else None,
+        f"{name}_void": VOID_NAMES.get(value.reason, "") if value else "no_meaning",
+    }
+
+
+def _costs(found: Found) -> dict[str, Value]:
+    costs = found.costs
+    line: dict[str, Value] = {}
+    for place in range(NAMED_COSTS):
+        known = costs[place] if place < len(costs) else None
+        line[f"costliest_{place + 1}"] = known.run_tag if known else ""
+        line[f"costliest_{place + 1}_cost"] = known.cost if known else None
+    return line
+
+
+def _measure(columns: Sequence[Column], place: int) -> Json | None:
+    first = columns[0].found[place]
+    if not first.by:
+        return None
+    found: Json = {"against": first.against}
+    for one in columns:
+        value, standing = first.by[one.coefficient], one.standings[place]
+        found[one.coefficient.value] = {
+            "value": value.value,
+            "runs": value.n,
+            "void": VOID_NAMES.get(value.reason),
+            "interval": _ends(first.interval(one.coefficient)),
+            "behind_best": standing.behind if standing else None,
+            "behind_best_interval": _ends(standing.interval) if standing else None,
+            "as_good": standing.is_as_good if standing else None,
+        }
+    found["costliest"] = [{"run_tag": cost.run_tag, "cost": cost.cost} for cost in first.costs]
+    return found
+
+
+def _ends(spread: Interval) -> list[float] | None:
+    return [spread.low, spread.high] if spread.is_defined else None
