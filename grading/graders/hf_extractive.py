@@ -1,8 +1,10 @@
 """Answers questions with a span of the passage, by models trained on SQuAD 2 through transformers.
 
-Such a model scores where the answer begins and ends, and, on its first token, that there is none. A long
-passage is read in windows that overlap: the best span of all windows counts, unless every window would rather
-say that it holds no answer. The model is shown the question, not the prompt's words.
+Such a model scores where the answer begins and ends, and, on its first token, that there is none. T5 models
+of this kind (sjrhuschlee/flan-t5-large-squad2) learn that on a `<cls>` before the question, which their
+tokenizer knows and does not write by itself. A long passage is read in windows that overlap: the best span of
+all windows counts, unless every window would rather say that it holds no answer. The model is shown the
+question, not the prompt's words.
 """
 
 from __future__ import annotations
@@ -71,9 +73,10 @@ class ExtractiveGrader(BatchGrader):
         if not loaded.tokenizer.is_fast:
             raise GraderUnavailable(f"the tokenizer of {spec.llm} does not tell where its tokens stand")
         self._takes_types = "token_type_ids" in loaded.tokenizer.model_input_names
+        self._mark = _missing_mark(loaded.tokenizer)
 
     def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
-        questions = [pair.item.text.strip() for pair in pairs]
+        questions = [self._question(pair) for pair in pairs]
         lengths = self._loaded.token_ids(questions) if questions else []
         for pair, question, tokens in zip(pairs, questions, lengths, strict=True):
             room = self._options.window_tokens - len(tokens) - 2  # at most two more marks
@@ -83,6 +86,9 @@ class ExtractiveGrader(BatchGrader):
             else:
                 text = f"{question}\n{pair.passage.text}"
                 yield Asked(pair, text, self._loaded.token_ids([text])[0], None)
+
+    def _question(self, pair: Pair) -> str:
+        return self._mark + pair.item.text.strip()
 
     def _run(self, batch: Sequence[Asked]) -> list[Result]:
         windows, owners = self._windows(batch)
@@ -97,7 +103,7 @@ class ExtractiveGrader(BatchGrader):
     def _windows(self, batch: Sequence[Asked]) -> tuple[list[_Window], list[int]]:
         """Every window, and the row of the batch that it belongs to."""
         encoded = self._loaded.tokenizer(
-            [asked.pair.item.text.strip() for asked in batch],
+            [self._question(asked.pair) for asked in batch],
             [asked.pair.passage.text for asked in batch],
             truncation="only_second",
             max_length=self._options.window_tokens,
@@ -134,7 +140,8 @@ class ExtractiveGrader(BatchGrader):
 
         n = len(window.tokens)
         is_passage = torch.tensor([span is not None and span[1] > span[0] for span in window.spans])
-        no_answer = float(starts[0] + ends[0])
+        nowhere = self._no_answer_at(window)
+        no_answer = float(starts[nowhere] + ends[nowhere])
         if not is_passage.any():
             return _Answer(-math.inf, no_answer, 0, 0)
         scores = starts[:n, None] + ends[None, :n]
@@ -144,6 +151,11 @@ class ExtractiveGrader(BatchGrader):
         first, last = divmod(int(scores.argmax()), n)
         start, end = window.spans[first], window.spans[last]
         return _Answer(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
+
+    def _no_answer_at(self, window: _Window) -> int:
+        """The place of the token that says that there is no answer."""
+        mark = self._loaded.tokenizer.cls_token_id
+        return window.tokens.index(mark) if mark in window.tokens else 0
 
     def _result(self, asked: Asked, answers: Sequence[_Answer]) -> Result:
         best = max(answers, key=lambda answer: answer.score)
@@ -155,6 +167,12 @@ class ExtractiveGrader(BatchGrader):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE
         return replace(result, outcome=outcome, confidence=_sure(best.score - no_answer))
+
+
+def _missing_mark(tokenizer: Any) -> str:
+    """The text of the tokenizer's `cls` token, where it has one and does not write it by itself."""
+    mark, written = tokenizer.cls_token, tokenizer("Who?", "I.")["input_ids"]
+    return "" if mark is None or tokenizer.cls_token_id in written else str(mark)
 
 
 def _sure(margin: float) -> float:

@@ -22,3 +22,4 @@ def _model(module: str) -> Callable[[pytest.TempPathFactory], Path]:
 tiny_t5_folder = _model("tiny_t5")
 tiny_gpt2_folder = _model("tiny_gpt2")
 tiny_bert_qa_folder = _model("tiny_bert_qa")
+tiny_t5_qa_folder = _model("tiny_t5_qa")

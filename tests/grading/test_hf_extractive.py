@@ -64,6 +64,43 @@ def test_finds_the_answer_or_says_that_there_is_none(tiny: Path) -> None:
     assert seen == {True, False}
 
 
+@pytest.fixture
+def tiny_t5_qa(tiny_t5_qa_folder: Path) -> Path:
+    return tiny_t5_qa_folder
+
+
+def test_a_t5_says_on_cls_that_there_is_no_answer(tiny_t5_qa: Path) -> None:
+    made = grader(tiny_t5_qa)
+    pairs = [
+        tiny_bert_qa.pair(str(n), passage) for n, passage in enumerate(tiny_bert_qa.passages(seed=5, n=40))
+    ]
+    answers = graded(made, pairs)
+    for pair in pairs:
+        grade = answers[pair.passage.passage_id]
+        has_it = tiny_bert_qa.SENTENCE in pair.passage.text
+        expected = (tiny_bert_qa.ANSWER, Outcome.EXTRACTED) if has_it else ("", Outcome.UNANSWERABLE)
+        assert (grade.answer, grade.outcome) == expected
+        assert grade.trace is not None
+        assert grade.trace.prompt == f"<cls>{tiny_bert_qa.QUESTION}\n{pair.passage.text}"
+
+
+def test_no_answer_of_a_t5_is_scored_on_cls(tiny_t5_qa: Path) -> None:
+    made = grader(tiny_t5_qa)
+    [grade] = made.grade([tiny_bert_qa.pair("p", "It rains.")])
+    loaded = made._loaded
+    encoded = loaded.tokenizer(f"<cls>{tiny_bert_qa.QUESTION}", "It rains.", return_tensors="pt")
+    with torch.inference_mode():
+        output = loaded.model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"])
+    start, end = output.start_logits[0], output.end_logits[0]
+    at = encoded["input_ids"][0].tolist().index(loaded.tokenizer.cls_token_id)
+    passage = [place for place, part in enumerate(encoded.sequence_ids(0)) if part == 1]
+    best = max(float(start[i] + end[j]) for i in passage for j in passage if i <= j)
+    margin = torch.tensor(float(start[at] + end[at]) - best)
+    assert isinstance(grade, Grade)
+    assert (grade.answer, grade.outcome) == ("", Outcome.UNANSWERABLE)
+    assert grade.confidence == pytest.approx(margin.sigmoid().item(), abs=1e-5)
+
+
 def test_scores_are_those_of_the_model(tiny: Path) -> None:
     made = grader(tiny)
     pair = tiny_bert_qa.pair("p", f"It rains. {tiny_bert_qa.SENTENCE}")
