@@ -1,22 +1,35 @@
 """Ratings from a model's first steps: which digit, or yes or no, would it say, and how sure is it?
 
 A self-rating is one digit, so the prompt and a few one-token steps after it say it: no generation loop. A
-tokenizer may write a digit as two tokens, as T5's does with 0: then the step after the first of them is
-scored too. A reply counts only where the model would stop after it: "3 years" and "1/8" begin with a digit
-and are no ratings.
+lead-in ("- ", "**", "Rating: ") may come before it, and the reply may go on after it, as in "- 5: The answer
+is relevant": a few tokens are followed, until the reply ends or the prompt's rule reads the rating whatever
+comes next. "3 years" and "1/8" begin with a digit and are no ratings: such replies are not decided here.
+
+`likeliest` asks another question: which rating of the scale is the most probable, whatever the model would
+rather say?
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grading.errors import ParseFailure
 from grading.graders.results import Said, weighed
+from grading.prompts import Prompt
+from grading.types import Outcome
 
 if TYPE_CHECKING:
     import torch
 
 Tokens = tuple[int, ...]
+
+LEAD_INS = (("", " "), ("- ",), ("**",), ("Rating: ",))
+"""What may precede a rating; those in one tuple are spellings of the same."""
+FOLLOWED = 4
+"""Tokens after a rating that are followed, to see whether the reply ends or goes on to something else."""
+_GOES_ON = re.compile(r"\W[^\W\d_]")
 
 
 class Steps(Protocol):
@@ -26,7 +39,10 @@ class Steps(Protocol):
     def rows(self) -> int: ...
 
     def after(self, prefixes: Sequence[Tokens]) -> Mapping[Tokens, torch.Tensor]:
-        """For each prefix the log-probabilities (prompts, vocabulary) of the token after it."""
+        """For each prefix the log-probabilities (prompts, vocabulary) of the token after it.
+
+        The beginnings of a prefix may come with it.
+        """
         ...
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
@@ -40,63 +56,145 @@ class ReplyScorer:
     def __init__(
         self,
         tokenizer: Any,
-        ratings: Mapping[str, int],
+        prompt: Prompt,
         ends: Callable[[int], bool],
-        lead_ins: Iterable[str] = ("",),
+        lead_ins: Sequence[Sequence[str]] = LEAD_INS,
     ) -> None:
-        """`ends` tells the tokens after which nothing belongs to the reply; `lead_ins` may precede one."""
-        self._ratings = ratings
-        self._ends = ends
-        self._spellings = _spellings(tokenizer, ratings, lead_ins)
-        starts = {tokens[:length] for tokens in self._spellings for length in range(len(tokens))}
-        self._prefixes = sorted(starts, key=lambda prefix: (len(prefix), prefix))
+        """`ends` tells the tokens after which nothing belongs to the reply."""
+        self._tokenizer, self._prompt, self._ends = tokenizer, prompt, ends
+        self._ratings = prompt.first_tokens
+        self._groups: list[dict[Tokens, str]] = []
+        for ways in lead_ins:
+            taken = {tokens for group in self._groups for tokens in group}
+            spelt = _spellings(tokenizer, self._ratings, ways)
+            self._groups.append({tokens: reply for tokens, reply in spelt.items() if tokens not in taken})
+        self._spellings = {tokens: reply for group in self._groups for tokens, reply in group.items()}
+        self._starts = _starts(self._spellings)
+
+    def __bool__(self) -> bool:
+        """Can the tokenizer write any reply of the prompt?"""
+        return bool(self._spellings)
 
     def score(self, steps: Steps) -> list[Said | None]:
-        """For each prompt the short reply that the model would make; None where it would say another."""
+        """For each prompt the rating that the model would say; None where it would say something else."""
+        after = _After(steps)
+        spelt = self._greedy(after)
+        replies = self._followed(steps, spelt)
+        said: list[Said | None] = [None] * steps.rows
+        for group in self._groups:
+            rows = [row for row, reply in enumerate(replies) if reply is not None and spelt[row] in group]
+            shares = self._scores(group, after).softmax(dim=1).tolist() if rows else []
+            for row in rows:
+                weights = self._weights(group.values(), shares[row])
+                said[row] = weighed(str(replies[row]), self._ratings[group[spelt[row]]], weights)
+        return said
+
+    def likeliest(self, steps: Steps) -> list[Said]:
+        """For each prompt the likeliest rating, after the lead-in that the model most likely begins with."""
         import torch
 
-        if not self._spellings:
-            return [None] * steps.rows
-        after = steps.after(self._prefixes)
-        scores = torch.stack(
+        after = _After(steps)
+        after.prepare(self._starts)
+        scores = [self._scores(group, after) for group in self._groups if group]
+        groups = [list(group.values()) for group in self._groups if group]
+        chosen = torch.stack([score.logsumexp(dim=1) for score in scores], dim=1).argmax(dim=1).tolist()
+        shares = [score.softmax(dim=1).tolist() for score in scores]
+        weights = [self._weights(groups[best], shares[best][row]) for row, best in enumerate(chosen)]
+        return [self._likeliest(each) for each in weights]
+
+    def _likeliest(self, weights: Mapping[int, float]) -> Said:
+        rating = max(weights, key=lambda rating: weights[rating])
+        reply = next(reply for reply, value in self._ratings.items() if value == rating)
+        return weighed(reply, rating, weights)
+
+    def _scores(self, group: Iterable[Tokens], after: _After) -> torch.Tensor:
+        """Log-probabilities (prompts, spellings)."""
+        import torch
+
+        after.prepare(_starts(group))
+        return torch.stack(
             [
                 torch.stack([after[tokens[:i]][:, token] for i, token in enumerate(tokens)]).sum(0)
-                for tokens in self._spellings
+                for tokens in group
             ],
             dim=1,
         )
-        shares = scores.softmax(dim=1).tolist()
-        spelt = self._greedy({prefix: step.argmax(dim=1).tolist() for prefix, step in after.items()})
-        stops = self._stops(steps, spelt)
-        return [
-            self._said(tokens, shares[row]) if tokens and stops[row] else None
-            for row, tokens in enumerate(spelt)
-        ]
 
-    def _said(self, tokens: Tokens, shares: list[float]) -> Said:
-        reply = self._spellings[tokens]
+    def _weights(self, replies: Iterable[str], shares: list[float]) -> dict[int, float]:
         weights = dict.fromkeys(self._ratings.values(), 0.0)
-        for other, share in zip(self._spellings.values(), shares, strict=True):
-            weights[self._ratings[other]] += share
-        return weighed(reply, self._ratings[reply], weights)
+        for reply, share in zip(replies, shares, strict=True):
+            weights[self._ratings[reply]] += share
+        return weights
 
-    def _greedy(self, best_after: Mapping[Tokens, list[int]]) -> list[Tokens]:
-        """For each prompt the tokens of the reply that the likeliest ones spell, or none."""
-        said: list[Tokens] = []
-        for row in range(len(best_after[()])):
-            spelt: Tokens = ()
-            while spelt in best_after and spelt not in self._spellings:
-                spelt = (*spelt, best_after[spelt][row])
-            said.append(spelt if spelt in self._spellings else ())
-        return said
+    def _greedy(self, after: _After) -> list[Tokens]:
+        """For each prompt the tokens of lead-in and reply that the likeliest ones spell, or none."""
+        spelt: list[Tokens] = [()] * after.rows
+        open_rows = set(range(after.rows)) if self else set()
+        while open_rows:
+            best = {path: after[path].argmax(dim=1).tolist() for path in {spelt[row] for row in open_rows}}
+            for row in sorted(open_rows):
+                path = (*spelt[row], best[spelt[row]][row])
+                spelt[row] = path if path in self._spellings or path in self._starts else ()
+                if path not in self._starts:
+                    open_rows.discard(row)
+        return spelt
 
-    def _stops(self, steps: Steps, spelt: list[Tokens]) -> list[bool]:
-        """For each prompt: is an end the likeliest token after the reply?"""
-        if not any(spelt):
-            return [False] * len(spelt)
-        length = max(map(len, spelt))
-        best = steps.best_along([[*tokens, *[0] * (length - len(tokens))] for tokens in spelt])
-        return [bool(tokens) and self._ends(best[row][len(tokens) - 1]) for row, tokens in enumerate(spelt)]
+    def _followed(self, steps: Steps, spelt: list[Tokens]) -> list[str | None]:
+        """For each prompt the reply as far as it had to be read; None where that is no rating."""
+        replies: list[str | None] = [None] * len(spelt)
+        paths = list(spelt)
+        open_rows = {row for row, tokens in enumerate(spelt) if tokens}
+        for _ in range(FOLLOWED):
+            if not open_rows:
+                break
+            length = max(len(paths[row]) for row in open_rows)
+            best = steps.best_along([[*path[:length], *[0] * (length - len(path))] for path in paths])
+            for row in sorted(open_rows):
+                token = best[row][len(paths[row]) - 1]
+                is_end = self._ends(token)
+                paths[row] = paths[row] if is_end else (*paths[row], token)
+                replies[row] = self._read(paths[row], spelt[row], is_end=is_end)
+                if is_end or replies[row] is not None:
+                    open_rows.discard(row)
+        return replies
+
+    def _read(self, tokens: Tokens, spelt: Tokens, *, is_end: bool) -> str | None:
+        """The reply, where the prompt's rule reads it as the rating that was spelt, whatever follows."""
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True).strip()
+        rest = text[len(self._tokenizer.decode(list(spelt), skip_special_tokens=True).strip()) :]
+        if not is_end and not _GOES_ON.search(rest):
+            return None
+        try:
+            parsed = self._prompt.parse(text)
+        except ParseFailure:
+            return None
+        rating = self._ratings[self._spellings[spelt]]
+        return text if parsed.outcome is Outcome.NUMERIC and parsed.rating == rating else None
+
+
+class _After(dict[Tokens, "torch.Tensor"]):
+    """Log-probabilities after each prefix, computed when they are first asked for."""
+
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self._steps = steps
+
+    @property
+    def rows(self) -> int:
+        return self._steps.rows
+
+    def prepare(self, prefixes: Iterable[Tokens]) -> None:
+        wanted = [prefix for prefix in prefixes if prefix not in self]
+        if wanted:
+            self.update(self._steps.after(wanted))
+
+    def __missing__(self, prefix: Tokens) -> torch.Tensor:
+        self.prepare([prefix])
+        return self[prefix]
+
+
+def _starts(spellings: Iterable[Tokens]) -> frozenset[Tokens]:
+    return frozenset(tokens[:length] for tokens in spellings for length in range(len(tokens)))
 
 
 def _spellings(tokenizer: Any, replies: Iterable[str], lead_ins: Iterable[str]) -> dict[Tokens, str]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
+from grading.errors import GraderUnavailable
 from grading.graders.base import GraderSpec, unasked
+from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import DTYPES, LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.options import Options
-from grading.graders.results import Result, failed, parsed
+from grading.graders.results import Result, Said, failed, parsed
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
 from grading.types import ErrorClass, Pair, Trace
@@ -54,6 +56,9 @@ class GeneratorOptions(ModelOptions):
     """Longest prompt; the passage is cut to fit."""
     max_new_tokens: int = 64
     """Longest reply, where one is generated."""
+    constrained: bool = False
+    """true: the likeliest rating of the scale counts, whatever the model would rather say; nothing is
+    generated. For prompts whose reply is a number, or yes or no; others are asked as ever."""
     on_unparsable: str = "default"
     """default: a reply without a rating counts as 1, as in the papers; fail: it is stored as a failure."""
 
@@ -146,6 +151,19 @@ class GeneratingGrader(BatchGrader):
         super().__init__(spec, options, loaded)
         self._max_input_tokens = options.max_input_tokens
         self._on_unparsable = cast("OnUnparsable", options.on_unparsable)
+        self._is_constrained = options.constrained
+
+    def _scorer_of(self, ends: Callable[[int], bool]) -> ReplyScorer | None:
+        """For prompts with short replies. Raises GraderUnavailable where a constrained model has none."""
+        if not self._prompt.first_tokens:
+            return None
+        scorer = ReplyScorer(self._loaded.tokenizer, self._prompt, ends)
+        if self._is_constrained and not scorer:
+            raise GraderUnavailable(f"{self.spec.llm} has no tokens for the ratings; leave out constrained")
+        return scorer
+
+    def _scored(self, scorer: ReplyScorer, steps: Steps) -> Sequence[Said | None]:
+        return scorer.likeliest(steps) if self._is_constrained else scorer.score(steps)
 
     def _text(self, pair: Pair, context: str | None = None) -> str:
         return self._prompt.render(pair, context)

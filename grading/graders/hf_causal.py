@@ -2,8 +2,8 @@
 
 A model with a chat template is asked as its template says; another one reads the prompt's plain words.
 Ratings come from the first steps after the prompt (first_step.py), and from greedy generation only where
-those do not say a digit, or yes or no. A rating ends with the reply, or with its line: models that were not
-trained to stop go on after a line break, and what follows it is not read.
+those do not say a rating. A rating ends with the reply, or with its line, or where a text of its own begins:
+models that were not trained to stop go on after a line break, and what follows it is not read.
 
 The beginning that the prompts of a batch have in common is computed once.
 """
@@ -29,7 +29,7 @@ from grading.graders.hf_batches import (
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.hf_prefix import Continuation, common_start
-from grading.graders.results import Result, rated
+from grading.graders.results import Result, Said, rated
 from grading.types import Pair
 
 if TYPE_CHECKING:
@@ -63,16 +63,13 @@ class CausalGrader(GeneratingGrader):
         self._scorer = self._make_scorer()
 
     def _make_scorer(self) -> ReplyScorer | None:
-        short = self._prompt.first_tokens
-        if not short:
-            return None
         ends, decode = self._loaded.ends, self._loaded.tokenizer.decode
 
         @lru_cache(maxsize=1024)
         def is_end(token: int) -> bool:
             return token in ends or decode([token]).startswith("\n")
 
-        return ReplyScorer(self._loaded.tokenizer, short, is_end, lead_ins=("", " "))
+        return self._scorer_of(is_end)
 
     def _text(self, pair: Pair, context: str | None = None) -> str:
         if self._template is None:
@@ -93,7 +90,9 @@ class CausalGrader(GeneratingGrader):
         import torch
 
         with torch.inference_mode():
-            scored = [None] * len(batch) if self._scorer is None else self._scorer.score(self._read(batch))
+            scored: Sequence[Said | None] = [None] * len(batch)
+            if self._scorer:
+                scored = self._scored(self._scorer, self._read(batch))
             rest = [asked for asked, said in zip(batch, scored, strict=True) if said is None]
             replies = iter(self._replies(rest))
         return [

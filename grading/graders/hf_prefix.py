@@ -46,10 +46,13 @@ class Continuation:
         return self._n
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
-        return {prefix: self._after(prefix)[:, -1].float().log_softmax(dim=1) for prefix in prefixes}
-
-    def _after(self, prefix: Tokens) -> torch.Tensor:
-        return self._branch([list(prefix)] * self._n) if prefix else self._first
+        """A longer prefix is read together with its own beginnings."""
+        found = {(): self._first[:, -1].float().log_softmax(dim=1)}
+        for prefix in sorted(prefixes, key=len, reverse=True):
+            if prefix not in found:
+                steps = self._branch([list(prefix)] * self._n).float().log_softmax(dim=2)
+                found |= {prefix[: place + 1]: steps[:, place] for place in range(len(prefix))}
+        return found
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
         best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()

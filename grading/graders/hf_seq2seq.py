@@ -1,7 +1,7 @@
 """Grades with a sequence-to-sequence model of the FLAN-T5 family through transformers.
 
 Ratings come from the first decoder steps (first_step.py), and from greedy generation only where those do not
-say a digit, or yes or no; answers are generated greedily.
+say a rating; answers are generated greedily.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from grading.graders import hf_t5
 from grading.graders.base import GraderSpec
-from grading.graders.first_step import ReplyScorer, Tokens
+from grading.graders.first_step import Tokens
 from grading.graders.hf_batches import Asked, GeneratingGrader, GeneratorOptions, padded
 from grading.graders.hf_model import SEQ2SEQ, load
-from grading.graders.results import Result, rated
+from grading.graders.results import Result, Said, rated
 
 if TYPE_CHECKING:
     import torch
@@ -33,16 +33,16 @@ class Seq2SeqGrader(GeneratingGrader):
         super().__init__(spec, options, loaded)
         self._is_quick = hf_t5.quicken(loaded.model)
         self._max_new_tokens = options.max_new_tokens
-        short = self._prompt.first_tokens
-        self._scorer = ReplyScorer(loaded.tokenizer, short, loaded.ends.__contains__) if short else None
+        self._scorer = self._scorer_of(loaded.ends.__contains__)
 
     def _run(self, batch: Sequence[Asked]) -> list[Result]:
         import torch
 
         with torch.inference_mode():
             encoded, mask = self._encode([asked.tokens for asked in batch])
-            steps = _Decoder(self._loaded.model, encoded, mask) if self._scorer else None
-            scored = self._scorer.score(steps) if self._scorer and steps else [None] * len(batch)
+            scored: Sequence[Said | None] = [None] * len(batch)
+            if self._scorer:
+                scored = self._scored(self._scorer, _Decoder(self._loaded.model, encoded, mask))
             open_rows = [row for row, said in enumerate(scored) if said is None]
             replies = dict(zip(open_rows, self._replies(encoded, mask, open_rows), strict=True))
         return [

@@ -97,6 +97,26 @@ def test_a_rating_on_a_line_of_its_own_counts(tiny: Path) -> None:
         assert graded[name].confidence is not None
 
 
+def test_constrained_every_pair_has_a_rating_and_nothing_is_generated(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = by_passage(grader(tiny).grade(tiny_gpt2.pairs()))
+    made = grader(tiny, constrained=True)
+
+    def refused(self: Any, asked: list[Asked]) -> list[str]:
+        assert not asked, "nothing is to be generated"
+        return []
+
+    monkeypatch.setattr(CausalGrader, "_replies", refused)
+    graded = by_passage(made.grade(tiny_gpt2.pairs()))
+    assert {grade.outcome for grade in graded.values()} == {Outcome.NUMERIC}
+    assert made.spec.fingerprint != grader(tiny).spec.fingerprint
+    decided = {name: grade for name, grade in free.items() if grade.confidence is not None}
+    assert {grade.rating for grade in decided.values()} == set(range(6))
+    for name, grade in decided.items():
+        assert graded[name].rating == grade.rating
+
+
 def test_a_reply_that_only_begins_with_a_digit_is_no_rating(tiny: Path) -> None:
     graded = by_passage(grader(tiny).grade(tiny_gpt2.pairs()))
     outcomes = {grade.outcome for name, grade in graded.items() if name.startswith("Heron")}
