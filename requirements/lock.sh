@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Resolve the locks for every supported Python and platform: requirements/lock.sh [path of uv]
+# smollm2.txt is no part of it: one package without its dependencies, pinned by hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=${1:-uv}

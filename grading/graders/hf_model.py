@@ -7,9 +7,11 @@ import logging
 import threading
 import weakref
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
+from grading.graders.gguf import gguf_file
 
 if TYPE_CHECKING:
     import torch
@@ -83,7 +85,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
-    """The model of that name or folder; a second call with the same arguments returns the same one.
+    """The model of that name, folder or GGUF file; the same one again for the same arguments.
 
     Raises GraderUnavailable where torch or transformers is missing, or where the weights cannot be loaded.
     """
@@ -122,10 +124,12 @@ def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel
         except OSError:  # not on this machine yet
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
+    except GraderUnavailable:
+        raise
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
-            f"{llm} could not be loaded ({reason}); name a folder that holds a {task.words}, "
+            f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.words}, "
             f"or fetch it once where there is a network: hf download {llm}"
         ) from error
     logger.info("loaded %s on %s as %s", llm, device, dtype)
@@ -137,10 +141,14 @@ def _pretrained(llm: str, task: Task, dtype: str, *, local_files_only: bool) -> 
     import torch
     import transformers
 
+    where: dict[str, Any] = {"local_files_only": local_files_only}
+    name: str | Path = llm
+    if packed := gguf_file(llm):
+        name, where["gguf_file"] = packed
     model_class = getattr(transformers, task.auto_class)
     return (
-        transformers.AutoTokenizer.from_pretrained(llm, local_files_only=local_files_only),
-        model_class.from_pretrained(llm, dtype=getattr(torch, dtype), local_files_only=local_files_only),
+        transformers.AutoTokenizer.from_pretrained(name, **where),
+        model_class.from_pretrained(name, dtype=getattr(torch, dtype), **where),
     )
 
 

@@ -23,3 +23,10 @@ tiny_t5_folder = _model("tiny_t5")
 tiny_gpt2_folder = _model("tiny_gpt2")
 tiny_bert_qa_folder = _model("tiny_bert_qa")
 tiny_t5_qa_folder = _model("tiny_t5_qa")
+
+
+@pytest.fixture(scope="session")
+def smollm2_folder() -> Path:
+    from tests.grading import smollm2
+
+    return smollm2.folder()

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,11 +16,10 @@ from grading.graders import Connection, GraderSpec, build
 from grading.graders.openai_compatible import ServerGrader
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading import tiny_gpt2
+from tests.grading.servers.transformers_serve import served
 
 pytestmark = pytest.mark.models
 
-START_SECONDS = 120.0
-"""Long, because the machine may be busy."""
 AS_IT_IS = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 
@@ -46,29 +38,8 @@ def chat_folder(tiny_gpt2_folder: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def base_url(chat_folder: Path) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(chat_folder)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    with (chat_folder.parent / "serve.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            _wait_for(f"http://127.0.0.1:{port}/health", process, Path(log.name))
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), urllib.request.urlopen(url, timeout=2):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"transformers serve did not start: {log.read_text(encoding='utf-8')[-2_000:]}")
+    with served(chat_folder, chat_folder.parent / "serve.log") as url:
+        yield url
 
 
 def grader(base_url: str, llm: str) -> ServerGrader:

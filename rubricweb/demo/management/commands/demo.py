@@ -11,10 +11,12 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db import transaction
 from environs import Env
 
+from grading.errors import GraderUnavailable
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
 from rubricweb.demo.reviewing import begin_review
+from rubricweb.demo.small_model import MODELS, check_model, grade_with_model
 
 
 class Command(BaseCommand):
@@ -22,21 +24,28 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=Env().int("PORT", 8000))
+        parser.add_argument(
+            "--model", choices=sorted(MODELS), help="grade it also with this very small language model"
+        )
         parser.add_argument("--load-only", action="store_true", help="load the collection and stop")
 
-    def handle(self, *, port: int, load_only: bool, **options: object) -> None:
+    def handle(self, *, port: int, load_only: bool, model: str | None, **options: object) -> None:
         for ending in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(ending) is not signal.SIG_IGN:  # as nohup wants it
                 signal.signal(ending, _interrupt)
         try:
             if not load_only:
                 check_port(port)
+            if model:
+                check_model(model)
             with running_redis():
                 self._load()
+                if model:
+                    self._grade(model)
                 if not load_only:
                     self._say_where(port)
                     sys.exit(serve(port))
-        except CannotStart as error:
+        except (CannotStart, GraderUnavailable) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
@@ -47,6 +56,14 @@ class Command(BaseCommand):
             self.stdout.write("Loading and grading the demo collection ...")
             with transaction.atomic():
                 begin_review(load_demo())
+
+    def _grade(self, model: str) -> None:
+        jobs = grade_with_model(Collection.objects.get(slug=SLUG), model)
+        if jobs:
+            self.stdout.write(
+                f"{MODELS[model]} grades {sum(job.total for job in jobs)} cells in the background. It is a "
+                "very small model: it shows the way from prompt to board, and its ratings mean little."
+            )
 
     def _say_where(self, port: int) -> None:
         self.stdout.write(
