@@ -43,3 +43,9 @@ class KeysForm(forms.Form):
                 self.add_error(action.name, f"{shown(key)} does this already: {labels[key]}.")
             labels.setdefault(key, action.label)
         return chosen
+
+
+class ForgottenForm(forms.Form):
+    email = forms.EmailField(
+        label="Email address", widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+    )

@@ -7,6 +7,9 @@ app_name = "accounts"
 urlpatterns = [
     path("sign-in/", auth_views.LoginView.as_view(template_name="accounts/sign_in.html"), name="login"),
     path("sign-out/", auth_views.LogoutView.as_view(), name="logout"),
+    path("password/", views.password, name="password"),
+    path("password/forgotten/", views.password_forgotten, name="password-forgotten"),
+    path("password/set/<uidb64>/<token>/", views.PasswordSet.as_view(), name="password-set"),
     path("keys/", views.keys, name="keys"),
     path("keys/reset/", views.keys_reset, name="keys-reset"),
 ]

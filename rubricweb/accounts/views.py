@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from rubricweb.accounts import actions
-from rubricweb.accounts.forms import KeysForm
+from rubricweb.accounts import actions, passwords
+from rubricweb.accounts.forms import ForgottenForm, KeysForm
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import HtmxRequest, form_response
 
@@ -29,3 +35,42 @@ def keys_reset(request: HtmxRequest) -> HttpResponse:
     actions.reset_keys(request.user)
     messages.success(request, "Everybody's keys are yours again.")
     return redirect("accounts:keys")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: HtmxRequest) -> HttpResponse:
+    """One's own password. Whoever else is signed in with the old one must sign in again."""
+    form = PasswordChangeForm(request.user, request.POST or None)
+    if form.is_valid():
+        passwords.note_change(form.save())
+        update_session_auth_hash(request, request.user)
+        messages.success(request, "Password changed. Other browsers must sign in again.")
+        return redirect("accounts:password")
+    return form_response(request, "accounts/password.html", {"form": form})
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def password_forgotten(request: HtmxRequest) -> HttpResponse:
+    """Where mail is set up, ask for a link; elsewhere the page says who makes one."""
+    has_mail = bool(settings.EMAIL_HOST)
+    form = ForgottenForm(request.POST or None)
+    if has_mail and form.is_valid():
+        site = f"{request.scheme}://{request.get_host()}"
+        passwords.mail_links(form.cleaned_data["email"], site=site)
+        messages.success(request, "If an account has this address, a link is on its way to it.")
+        return redirect("accounts:login")
+    return form_response(request, "accounts/password_forgotten.html", {"form": form, "has_mail": has_mail})
+
+
+class PasswordSet(PasswordResetConfirmView):
+    """Where the link leads: once, and within its time."""
+
+    template_name = "accounts/password_set.html"
+    success_url = reverse_lazy("accounts:login")
+
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:  # type: ignore[type-arg]
+        response = super().form_valid(form)
+        passwords.note_change(form.user)
+        messages.success(self.request, "Password set. Sign in with it.")
+        return response

@@ -15,7 +15,7 @@ SAFE_CHARACTERS = 60
 """A longer message of an exception may quote a passage."""
 LINE_CHARACTERS = 300
 MASK = "[secret]"
-TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/reset/)[A-Za-z0-9_/-]+")
+TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+")
 """Links that open something for whoever has them: published boards and forgotten passwords."""
 
 reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
@@ -89,7 +89,11 @@ def _secrets() -> Iterator[str]:
     from django.conf import settings
 
     yield settings.SECRET_KEY
-    named = [settings.OPENAI_API_KEY, settings.DATABASES["default"].get("PASSWORD")]
+    named = [
+        settings.OPENAI_API_KEY,
+        settings.EMAIL_HOST_PASSWORD,
+        settings.DATABASES["default"].get("PASSWORD"),
+    ]
     for value in (*named, urlsplit(settings.REDIS_URL).password):
         if value:
             yield value

@@ -22,6 +22,10 @@ class AuditEntry(models.Model):
     kind = models.CharField(max_length=40)
     object_id = models.BigIntegerField(null=True)
     detail = models.CharField(max_length=500, blank=True)
+    collection = models.ForeignKey(
+        "corpus.Collection", null=True, on_delete=models.SET_NULL, related_name="audit_entries"
+    )
+    """Whose organizers may read it; none for what people change of their own account."""
 
     class Meta:
         ordering = ("-pk",)

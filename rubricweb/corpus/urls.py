@@ -1,10 +1,16 @@
 from django.urls import path
 
 from rubricweb.corpus import views
+from rubricweb.corpus.audit import views as audit_views
 
 app_name = "corpus"
 urlpatterns = [
     path("collections/<slug:slug>/events/", views.collection_events, name="events"),
     path("collections/<slug:slug>/settings/", views.settings, name="settings"),
     path("collections/<slug:slug>/members/", views.member, name="member"),
+    path(
+        "collections/<slug:slug>/members/<int:user_id>/password/", views.password_link, name="password-link"
+    ),
+    path("collections/<slug:slug>/audit/", audit_views.audit, name="audit"),
+    path("collections/<slug:slug>/audit/<str:form>/", audit_views.audit_file, name="audit-file"),
 ]

@@ -6,15 +6,16 @@ import re
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from rubricweb.accounts import roles
+from rubricweb.accounts import passwords, roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.roles import Role
 from rubricweb.core import events
-from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, actions
 from rubricweb.corpus.forms import MemberForm, SettingsForm, settings_form
 from rubricweb.corpus.models import Collection
@@ -57,6 +58,23 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
     set_role(user, collection, role=role, by=request.user)
     messages.success(request, f"{user} is now {role.label}.")
     return redirect("corpus:settings", slug)
+
+
+@require_POST
+def password_link(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
+    """Show a link, once, with which a member who forgot the password sets a new one."""
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    person = get_object_or_404(collection.memberships.select_related("user"), user=user_id).user
+    if not passwords.may_make_link(request.user, person):
+        raise PermissionDenied(
+            f"{person.username} administers this site or belongs to collections that you do not organize: "
+            "ask an administrator."
+        )
+    link = request.build_absolute_uri(passwords.make_link(person, collection, by=request.user))
+    context = {"collection": collection, "section": "settings", "person": person, "link": link}
+    response = page_or_part(request, "corpus/password_link.html", context, part="link")
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 def _settings_page(

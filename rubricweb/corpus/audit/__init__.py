@@ -1,0 +1,1 @@
+"""The audit trail of a collection, for its organizers: who did what, and when."""

@@ -1,0 +1,34 @@
+"""What the audit trail's address may say."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.audit.selectors import AuditFilters, people, verbs
+from rubricweb.corpus.models import Collection
+
+
+class AuditForm(forms.Form):
+    """What cannot be read counts as not chosen."""
+
+    by = forms.TypedChoiceField(label="Person", coerce=int, empty_value=None, required=False)
+    verb = forms.ChoiceField(label="What happened", required=False)
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
+
+    def __init__(self, address: QueryDict, collection: Collection) -> None:
+        super().__init__(address, auto_id="audit-%s")
+        everybody = [(person.pk, str(person)) for person in people(collection)]
+        offer_choices(self, "by", [("", "anybody"), *everybody])
+        offer_choices(self, "verb", [("", "anything"), *((verb, verb) for verb in verbs(collection))])
+        self.is_valid()
+
+    @property
+    def filters(self) -> AuditFilters:
+        chosen = self.cleaned_data
+        return AuditFilters(
+            chosen.get("by"), chosen.get("verb") or None, chosen.get("since"), chosen.get("until")
+        )
