@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,10 @@ from grading.errors import BadFormat
 from grading.formats.reading import lines
 
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
+
+
+class Pairs(list[tuple[str, object]]):
+    """A JSON dictionary as it stands in the file: a list of its pairs, unlike the list of a JSON array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,10 @@ class Document:
     def pairs(self) -> list[tuple[str, object, int]]:
         """(key, value, line) of a JSON dictionary in the file's order, keys that occur twice included.
 
-        A dictionary inside it is a list of its own pairs.
+        A dictionary inside it is a `Pairs` of its own.
         """
         try:
-            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=list)
+            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=Pairs)
         except json.JSONDecodeError as error:
             problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {self.shape}"
             raise self.error(problem, error.lineno) from error
@@ -47,7 +51,7 @@ class Document:
             ) from error
         return self.placed(found)
 
-    def placed(self, pairs: list[tuple[str, object]]) -> list[tuple[str, object, int]]:
+    def placed(self, pairs: Sequence[tuple[str, object]]) -> list[tuple[str, object, int]]:
         """Each pair with the line on which its key stands; the n-th use of a key is on the n-th such line."""
         where: dict[str, list[int]] = {}
         wanted = {key for key, _ in pairs}

@@ -1,25 +1,34 @@
-"""An official leaderboard: the Workbench's JSON of ranks, or TSV with a header that says ranks or scores."""
+"""An official leaderboard: ranks or scores of runs.
+
+Read are the Workbench's JSON of ranks, TSV, our own boards as JSON and TSV, and summaries of trec_eval.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
 
-from grading.errors import BadFormat
-from grading.formats.dictionary import Document, read_document
+from grading.errors import BadFormat, UnknownMeasure
+from grading.formats.dictionary import Document, Pairs, read_document
 from grading.formats.numbers import real
 from grading.formats.writing import write_lines
+from grading.measures import trec_eval
 
 BoardKind = Literal["ranks", "scores"]
+Rows = list[tuple[str, object, int]]
+"""Run tag, value and line."""
 
 _SHAPE = (
     '{"run tag": rank}, {"ranks": {"run tag": rank}}, {"scores": {"run tag": score}}, '
-    "or TSV with the header run_tag<TAB>rank or run_tag<TAB>score"
+    "TSV with the header run_tag<TAB>rank or run_tag<TAB>score, a board as RubricWeb exports it (TSV, JSON), "
+    "or summaries of trec_eval"
 )
-_KIND_OF_COLUMN: dict[str, BoardKind] = {"rank": "ranks", "score": "scores"}
+PREFERRED = ("ndcg_cut_10", "map")
+"""Which measure of a trec_eval summary is taken where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +37,25 @@ class OfficialBoard:
 
     kind: BoardKind
     values: dict[str, float]
+    measure: str = ""
+    """Of which measure of trec_eval the scores are, where the file has several."""
 
 
-def read_official(path: Path) -> OfficialBoard:
-    """Raises `BadFormat` for a run that occurs twice, a value that is not a finite number, and a rank below
-    1.
+def read_official(path: Path, *, measure: str = "") -> OfficialBoard:
+    """Read any of the formats; `measure` chooses one of a trec_eval summary.
+
+    Runs of our own boards that have no score, since no topic counts, are left out. Raises `BadFormat` for a
+    run that occurs twice, a value that is not a finite number, a rank below 1, and a measure that is not
+    there.
     """
     document = read_document(path, shape=_SHAPE)
-    kind, rows = _from_json(document) if document.is_json else _from_tsv(document)
+    named = ""
+    if document.is_json:
+        kind, rows = _from_json(document)
+    elif _is_summary(document):
+        kind, (named, rows) = "scores", _from_summary(document, measure)
+    else:
+        kind, rows = _from_tsv(document)
     values: dict[str, float] = {}
     for run_tag, value, line in rows:
         if run_tag in values:
@@ -47,7 +67,7 @@ def read_official(path: Path) -> OfficialBoard:
             )
     if not values:
         raise document.error(f"no runs, expected {_SHAPE}", document.lines[-1][0])
-    return OfficialBoard(kind, values)
+    return OfficialBoard(kind, values, named)
 
 
 def write_official(path: Path, board: OfficialBoard) -> None:
@@ -56,28 +76,114 @@ def write_official(path: Path, board: OfficialBoard) -> None:
     write_lines(path, text.splitlines())
 
 
-def _from_json(document: Document) -> tuple[BoardKind, list[tuple[str, object, int]]]:
+def _from_json(document: Document) -> tuple[BoardKind, Rows]:
     pairs = document.pairs()
+    found = {key: (value, line) for key, value, line in pairs}
+    if isinstance(found.get("rows", (None,))[0], list):
+        value, line = found["rows"]
+        return "scores", _from_board(document, cast("list[object]", value), line)
     if len(pairs) == 1 and pairs[0][0] in ("ranks", "scores") and isinstance(pairs[0][1], list):
-        kind, inner, _ = pairs[0]
-        return cast("BoardKind", kind), document.placed(cast("list[tuple[str, object]]", inner))
+        kind, inner, line = pairs[0]
+        if not isinstance(inner, Pairs):
+            raise document.error(f"{kind} is a list, expected {_SHAPE}", line)
+        return cast("BoardKind", kind), document.placed(inner)
     return "ranks", pairs
 
 
-def _from_tsv(document: Document) -> tuple[BoardKind, list[tuple[str, object, int]]]:
-    rows = list(document.columns())
-    line, header = rows[0]
+def _from_board(document: Document, rows: list[object], line: int) -> Rows:
+    """Of a board that we exported as JSON."""
+    fields = [dict(row) if isinstance(row, Pairs) else {} for row in rows]
+    if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
+        raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
+    lines = [line for _, _, line in document.placed([("run_tag", row["run_tag"]) for row in fields])]
+    return [
+        (str(row["run_tag"]), row["score"], at)
+        for row, at in zip(fields, lines, strict=True)
+        if not (row["score"] is None and row.get("n_topics") == 0)
+    ]
+
+
+def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
+    rows = _without_comments(document)
+    line, header = next(rows, (document.lines[-1][0], [""]))
     names = [name.strip() for name in header]
-    if len(names) != 2 or names[0] != "run_tag" or names[1] not in _KIND_OF_COLUMN:
+    column = next((name for name in ("score", "rank") if name in names), "")
+    if names[0] != "run_tag" or not column:
         raise document.error(f"no such header: {' '.join(names)}; expected {_SHAPE}", line)
-    found: list[tuple[str, object, int]] = []
-    for line, columns in rows[1:]:
-        if len(columns) != 2:
+    kind: BoardKind = "scores" if column == "score" else "ranks"
+    found: Rows = []
+    for line, columns in rows:
+        if len(columns) != len(names):
             raise document.error(
-                f"{len(columns)} columns between tabs, expected 2: run_tag and {names[1]}", line
+                f"{len(columns)} columns between tabs, expected {len(names)}: {', '.join(names)}", line
             )
-        found.append((columns[0].strip(), columns[1].strip(), line))
-    return _KIND_OF_COLUMN[names[1]], found
+        row = dict(zip(names, (text.strip() for text in columns), strict=True))
+        if not (row[column] == "NaN" and row.get("n_topics") == "0"):
+            found.append((row["run_tag"], row[column], line))
+    return kind, found
+
+
+def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
+    """The columns of each line, without the comment lines above the header."""
+    is_above = True
+    for line, columns in document.columns():
+        is_above = is_above and columns[0].startswith("#")
+        if not is_above:
+            yield line, columns
+
+
+def _is_summary(document: Document) -> bool:
+    return any(columns[1:2] == ["all"] and len(columns) == 3 for _, columns in _words(document))
+
+
+def _from_summary(document: Document, measure: str) -> tuple[str, Rows]:
+    """Of trec_eval's output: lines `measure all value`, those of a run after the line `runid all TAG`."""
+    by_run: dict[str, tuple[int, dict[str, tuple[str, int]]]] = {}
+    values: dict[str, tuple[str, int]] | None = None
+    for line, columns in _words(document):
+        if len(columns) != 3:
+            raise document.error(f"{len(columns)} columns, expected 3: measure, all, value", line)
+        name, topic, value = columns
+        if topic != "all":
+            continue  # a line of one topic (trec_eval -q)
+        if name == "runid":
+            if value in by_run:
+                raise document.error(f"run {value} occurs twice, expected each run once", line)
+            _, values = by_run[value] = line, {}
+        elif values is None:
+            raise document.error("no runid above, expected the line runid<TAB>all<TAB>run tag", line)
+        else:
+            values[name] = value, line
+    wanted = _measure_of(document, [names for _, names in by_run.values()], measure)
+    for run_tag, (line, names) in by_run.items():
+        if wanted not in names:
+            raise document.error(f"run {run_tag} has no {wanted}, expected it of every run", line)
+    return wanted, [(run_tag, *names[wanted]) for run_tag, (_, names) in by_run.items()]
+
+
+def _measure_of(document: Document, runs: list[dict[str, tuple[str, int]]], measure: str) -> str:
+    """The one that is named, or else the only one, or the first of PREFERRED that is there."""
+    known = [name for name in dict.fromkeys(name for names in runs for name in names) if _is_measure(name)]
+    wanted = measure.strip().replace(".", "_")
+    if not wanted:
+        wanted = known[0] if len(known) == 1 else next((name for name in PREFERRED if name in known), "")
+    if wanted not in known:
+        there = f"there are {', '.join(known)}" if known else "there is none"
+        problem = f"no measure {wanted}" if wanted else "several measures and none is named"
+        raise document.error(f"{problem}; {there}", document.lines[0][0])
+    return wanted
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        trec_eval.validate(name)
+    except UnknownMeasure:
+        return False
+    return True
+
+
+def _words(document: Document) -> Iterator[tuple[int, list[str]]]:
+    return ((line, text.split()) for line, text in document.lines if text.strip())
 
 
 def _number(document: Document, value: object, *, what: str, line: int) -> float:

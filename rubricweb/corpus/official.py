@@ -26,6 +26,8 @@ class Official:
     name: str
     is_rank: bool
     values: dict[str, float]
+    measure: str = ""
+    """Which measure of a trec_eval summary was taken; known only while the file is read."""
 
     @property
     def kind(self) -> str:
@@ -49,9 +51,14 @@ def official_boards(collection: Collection) -> list[Official]:
 
 
 @transaction.atomic
-def put_official_board(collection: Collection, path: Path, *, name: str, by: User | None) -> Official:
-    """Take the board of a file under this name, in place of one that had it. BadFormat names the line."""
-    board = read_official(path)
+def put_official_board(
+    collection: Collection, path: Path, *, name: str, by: User | None, measure: str = ""
+) -> Official:
+    """Take the board of a file under this name, in place of one that had it. BadFormat names the line.
+
+    `measure` chooses one of a trec_eval summary.
+    """
+    board = read_official(path, measure=measure)
     name = " ".join(name.split())
     if not name or len(name) > NAME_LIMIT:
         raise BadFormat(f"the board needs a name of at most {NAME_LIMIT} characters", file=path.name)
@@ -65,7 +72,7 @@ def put_official_board(collection: Collection, path: Path, *, name: str, by: Use
     )
     audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
     events.publish_on_commit(collection.channel, "runs")
-    return Official(name, is_rank, dict(board.values))
+    return Official(name, is_rank, dict(board.values), board.measure)
 
 
 @transaction.atomic

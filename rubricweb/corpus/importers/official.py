@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grading.formats.workbench import read_official
+from grading.formats.workbench import OfficialBoard, read_official
 from rubricweb.corpus.importers.places import Place, fitting
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore
 
 
-def import_official(collection: Collection, path: Path, tally: Tally, *, is_replacing: bool) -> None:
-    """Take ranks or scores by run tag, as the board without a name; the collection may lack runs."""
-    board, counts = read_official(path), tally.of("official_scores")
+def import_official(
+    collection: Collection, path: Path, tally: Tally, *, is_replacing: bool, measure: str = ""
+) -> None:
+    """Take ranks or scores by run tag, as the board without a name; the collection may lack runs.
+
+    `measure` chooses one of a trec_eval summary.
+    """
+    board, counts = _read(path, measure, tally), tally.of("official_scores")
     is_rank = board.kind == "ranks"
     before = {score.run_tag: score for score in collection.official_scores.filter(board=OFFICIAL)}
     fresh = []
@@ -40,3 +45,10 @@ def import_official(collection: Collection, path: Path, tally: Tally, *, is_repl
             )
     OfficialScore.objects.bulk_create(fresh)
     counts.new += len(fresh)
+
+
+def _read(path: Path, measure: str, tally: Tally) -> OfficialBoard:
+    board = read_official(path, measure=measure)
+    if board.measure:
+        tally.note(f"{path.name} is a summary of trec_eval: its {board.measure} is the official leaderboard")
+    return board

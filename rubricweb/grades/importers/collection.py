@@ -60,6 +60,8 @@ class ImportFiles:
     runs: Path | None = None
     qrels: Path | None = None
     official: Path | None = None
+    official_measure: str = ""
+    """Of a trec_eval summary; empty for the one that is usually taken."""
     min_relevant: int | None = None
     """The first judgment that counts as relevant; None keeps it."""
     replace: bool = False
@@ -146,7 +148,10 @@ class _Import:
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
-            import_official(self.collection, files.official, self.tally, is_replacing=files.replace)
+            measure = files.official_measure
+            import_official(
+                self.collection, files.official, self.tally, is_replacing=files.replace, measure=measure
+            )
         for importer in (self.judgments, self.runs, self.banks, self.topics):
             importer.finish()
 

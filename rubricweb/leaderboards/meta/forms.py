@@ -141,8 +141,11 @@ class OfficialForm(forms.Form):
         max_length=NAME_LIMIT, help_text="Such as: official NDCG@10. A board of this name is replaced."
     )
     file = forms.FileField(
-        help_text="JSON or TSV (header run_tag and rank, or run_tag and score); .gz too. "
-        "Tied runs may share a rank."
+        help_text="JSON or TSV (header run_tag and rank, or run_tag and score), a board exported here as TSV "
+        "or JSON, or summaries of trec_eval; .gz too. Tied runs may share a rank."
+    )
+    measure = forms.CharField(
+        required=False, max_length=60, help_text="Of a trec_eval summary; else its ndcg_cut_10, or map."
     )
 
     def clean_file(self) -> UploadedFile[bytes]:

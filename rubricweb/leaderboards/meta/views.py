@@ -7,11 +7,13 @@ from dataclasses import replace
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
@@ -42,17 +44,27 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
     form = OfficialForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            with stored(form.cleaned_data["file"]) as path:
-                board = official.put_official_board(
-                    collection, path, name=form.cleaned_data["name"], by=request.user
-                )
+            board = _taken(collection, form, by=request.user)
         except BadFormat as error:
             form.add_error("file", str(error))
         else:
-            messages.success(request, f"{board.name} has {len(board.values)} runs.")
-            return redirect("leaderboards:meta", slug)
-    context = _context(collection, MetaForm(request.GET, collection=collection), form)
+            of = f" ({board.measure})" if board.measure else ""
+            messages.success(request, f"{board.name}{of} has {len(board.values)} runs.")
+            return redirect(f"{reverse('leaderboards:meta', args=[slug])}?{request.GET.urlencode()}")
+    shown = MetaForm(request.GET, collection=collection)
+    context = _context(collection, shown, form)
+    if shown.graders and shown.references and shown.is_valid():
+        context |= _tables(shown)
     return form_response(request, PAGE, context, part="official", status=422)
+
+
+def _taken(collection: Collection, form: OfficialForm, *, by: User) -> official.Official:
+    """Raises BadFormat, which names the line."""
+    picked = form.cleaned_data
+    with stored(picked["file"]) as path:
+        return official.put_official_board(
+            collection, path, name=picked["name"], by=by, measure=picked["measure"]
+        )
 
 
 @require_POST

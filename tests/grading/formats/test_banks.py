@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from grading.errors import BadFormat
 from grading.formats.workbench import (
     BankItem,
     OfficialBoard,
@@ -96,3 +97,30 @@ def test_a_run_may_be_called_scores(tmp_path):
     path = tmp_path / "official.json"
     path.write_text('{"scores": 1, "ranks": 2}')
     assert read_official(path) == OfficialBoard("ranks", {"scores": 1.0, "ranks": 2.0})
+
+
+SUMMARY = """runid                 \tall\tbm25
+num_q                 \tall\t25
+map                   \tall\t0.1234
+map                   \tq1\t0.9
+P_10                  \tall\t0.5
+runid                 \tall\tql
+num_q                 \tall\t25
+map                   \tall\t0.0500
+P_10                  \tall\t0.6
+"""
+
+
+def test_summaries_of_trec_eval(tmp_path):
+    path = tmp_path / "summary.txt"
+    path.write_text(SUMMARY)
+    assert read_official(path) == OfficialBoard("scores", {"bm25": 0.1234, "ql": 0.05}, "map")
+    assert read_official(path, measure="P.10") == OfficialBoard("scores", {"bm25": 0.5, "ql": 0.6}, "P_10")
+    with pytest.raises(BadFormat, match="no measure ndcg; there are map, P_10"):
+        read_official(path, measure="ndcg")
+
+
+def test_a_run_without_a_score_is_left_out_of_our_own_boards(tmp_path):
+    path = tmp_path / "board.tsv"
+    path.write_text("# bank: main\nrun_tag\trank\tscore\tn_topics\na\t1\t0.25\t2\nb\t2\tNaN\t0\n")
+    assert read_official(path) == OfficialBoard("scores", {"a": 0.25})

@@ -18,7 +18,8 @@ from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary,
 FILES = {
     "--queries": "JSON dictionary of query id and text, or TSV",
     "--qrels": "human judgments as TREC qrels",
-    "--official": "official leaderboard: JSON of ranks, or TSV with the header run_tag and rank or score",
+    "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
+    "a board that was exported as TSV or JSON, or summaries of trec_eval",
 }
 REPEATED_FILES = {
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
@@ -43,6 +44,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
         )
+        words = "which measure of --official, if that is a trec_eval summary (ndcg_cut_10, or map)"
+        parser.add_argument("--official-measure", default="", metavar="M", help=words)
         words = "the first judgment that counts as relevant (a new collection: 1)"
         parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
         words = "take what contradicts an earlier import in place of the old"
@@ -59,6 +62,7 @@ class Command(BaseCommand):
             runs=options["runs"],
             qrels=options["qrels"],
             official=options["official"],
+            official_measure=options["official_measure"],
             min_relevant=options["min_relevant"],
             replace=options["replace"],
         )

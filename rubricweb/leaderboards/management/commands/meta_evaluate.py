@@ -41,6 +41,8 @@ class Command(BaseCommand):
         add_comparing_arguments(parser)
         words = "official leaderboards as import_collection takes them; default: those of the collection"
         parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=words)
+        words = "which measure of --official files that are trec_eval summaries (ndcg_cut_10, or map)"
+        parser.add_argument("--official-measure", default="", metavar="M", help=words)
         words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
         parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
         words = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {', '.join(MEASURES)}"
@@ -89,7 +91,7 @@ def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.W
             "reference",
             f"nothing to compare with named {unknown[0].removeprefix(OFFICIAL)}; there are {there}",
         )
-    boards = [_read(path) for path in options["official"]]
+    boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
     found = [selectors.Wanted(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(known))
@@ -99,9 +101,10 @@ def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.W
     return found
 
 
-def _read(path: Path) -> Official:
-    board = read_official(path)
-    return Official(path.name, board.kind == "ranks", board.values)
+def _read(path: Path, measure: str) -> Official:
+    board = read_official(path, measure=measure)
+    name = f"{path.name}, {board.measure}" if board.measure else path.name
+    return Official(name, board.kind == "ranks", board.values)
 
 
 def _compared(rows: list[Contender], wanted: selectors.Wanted) -> selectors.Comparison:

@@ -123,6 +123,60 @@ def test_a_bad_upload_is_refused_with_its_line(made, owner, client_of, content, 
     assert official_boards(made.collection) == []
 
 
+def test_a_refused_upload_keeps_the_page(made, owner, client_of):
+    """What was compared is still there, as the address says, and the message stands beside the control."""
+    judge(made)
+    address = reverse("leaderboards:official-add", args=["autumn"])
+    file = SimpleUploadedFile("official.tsv", b"run_tag\tscore\nboth\thigh\n")
+    response = client_of(owner).post(f"{address}?measure=P_2&min_grade=4", {"name": "TREC", "file": file})
+
+    assert response.status_code == 422
+    said = response.content.decode()
+    assert "P_2 S" in text(response)
+    assert response.context["sheet"].rows
+    assert 'value="TREC"' in said
+    assert said.index("official.tsv:2:") > said.index('id="id_file"')
+    assert f'action="{address}?measure=P_2&amp;min_grade=4#official"' in said
+    assert upload(client_of(owner), "", board="").status_code == 422
+
+
+@pytest.mark.parametrize("form", ["tsv", "json"])
+def test_what_is_exported_can_be_imported(made, owner, client_of, form):
+    judge(made)
+    query = {"measure": "P_2", "columns": "rag24,judgments/map", "format": form}
+    client = client_of(owner)
+    exported = client.get(reverse("exports:leaderboard", args=["autumn"]), query).getvalue().decode()
+    response = upload(client, exported, name=f"board.{form}", board="Ours")
+
+    assert response.status_code == 302
+    (board,) = official_boards(made.collection)
+    assert (board.kind, board.values) == (
+        "scores",
+        {"both": 0.75, "first": 0.25, "lacks": 0.25, "stray": 0.25},
+    )
+
+
+def test_a_summary_of_trec_eval_is_an_official_board(made, owner, client_of):
+    lines = [
+        f"runid\tall\t{tag}\nmap\tall\t0.{n}\nP_5\tall\t0.1\n" for n, tag in enumerate(("both", "first"), 1)
+    ]
+    response = upload(client_of(owner), "".join(lines), name="summary.txt")
+    assert response.status_code == 302
+    (board,) = official_boards(made.collection)
+    assert board.values == {"both": 0.1, "first": 0.2}
+    said = text(client_of(owner).get(META))
+    assert "TREC: scores of 2 runs" in said
+
+
+@pytest.mark.parametrize(
+    "content", ['{"ranks": [1, 2]}', '{"scores": [[]]}', '{"rows": [[1]]}', '{"ranks": [{}]}']
+)
+def test_json_of_another_shape_is_refused(made, owner, client_of, content):
+    response = upload(client_of(owner), content, name="official.json")
+    assert response.status_code == 422
+    assert "official.json:1:" in text(response)
+
+
 def test_few_queries(made, viewer, client_of, django_assert_max_num_queries):
     judge(made)
     client = client_of(viewer)
