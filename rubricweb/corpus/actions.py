@@ -38,6 +38,18 @@ def change_settings(collection: Collection, settings: CollectionSettings, *, by:
 
 
 @transaction.atomic
+def choose_default_grader(collection: Collection, fingerprint: str, *, by: User | None) -> Collection:
+    """Show the grades of the grader with this fingerprint where an address names no grader."""
+    if collection.default_grader == fingerprint:
+        return collection
+    collection.default_grader = fingerprint
+    collection.save(update_fields=["default_grader"])
+    audit.record("default grader chosen", collection, by=by, detail=fingerprint)
+    events.publish_on_commit(collection.channel, "grades")
+    return collection
+
+
+@transaction.atomic
 def choose_answers(collection: Collection, fingerprint: str, *, by: User | None) -> Collection:
     """Verify what the grader with this fingerprint extracted; with none, what the grader itself extracts."""
     collection.answers_by = fingerprint

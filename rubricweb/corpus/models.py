@@ -34,6 +34,9 @@ class Collection(models.Model):
     """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
+    default_grader = models.CharField(max_length=64, blank=True, default="")
+    """The fingerprint of the grader whose grades are shown where an address names none; empty until grades
+    are imported, a grader starts beside another, or an organizer chooses."""
     stamp = models.PositiveBigIntegerField(default=new_stamp)
     """Drawn anew by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     name_salt = models.CharField(max_length=40, default=new_salt, editable=False)

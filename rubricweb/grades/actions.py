@@ -16,6 +16,7 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
 from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start
@@ -52,6 +53,7 @@ def start_grading(
     find()  # loads the matrices before the lock
     with transaction.atomic():
         _lock(collection)
+        keep_default_grader(collection)
         if any(ItemKind.DIRECT in kinds_of(config) for config in chosen):
             _make_direct_wordings(collection)
         lock_extractions(collection, chosen)

@@ -11,6 +11,7 @@ from grading.measures.paired_tests import PairedTest
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards.board import choices, columns
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
@@ -91,7 +92,7 @@ def _labelled(options: Options, config: GraderConfig) -> Measure:
     """The parts of a measure that make the labels."""
     stated = options["min_grade"]
     return Measure(
-        min_grade=choices.default_min_grade(config) if stated is None else stated,
+        min_grade=default_min_grade(config) if stated is None else stated,
         mode=choices.mode_named(options["mode"]),
         min_answers=options["min_answers"],
         definition=choices.one_of(Definition, options["definition"], "definition"),

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.core.validators import MaxValueValidator
-from django.db.models import Count
 
 from grading.measures.paired_tests import PairedTest
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
-from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import scale_of
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of
 from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices, columns
@@ -52,6 +52,8 @@ LABEL_DEFINITIONS = DEFINITIONS[:2]
 MISSING = (("", "counts 0"), (Missing.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
+MAX_DIGITS = 18
+"""Of a primary key; databases refuse to look for larger numbers."""
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
@@ -84,8 +86,8 @@ class LabelForm(forms.Form):
     def __init__(self, sent: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s") -> None:
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
-        self.graders = [row.config for row in choices.scored_graders(collection)]
-        said = {name: sent[name] for name in sent if sent[name]}
+        self.graders = [row.config for row in scored_graders(collection)]
+        said = _with_grades({name: sent[name] for name in sent if sent[name]}, collection)
         super().__init__({**_defaults(collection, self.graders, said), **said}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -190,6 +192,29 @@ class BoardForm(LabelForm):
         return columns.with_columns(choices.scope_chosen(found), picked["columns"])
 
 
+def _with_grades(said: dict[str, object], collection: Collection) -> dict[str, object]:
+    """What the address says, with a grader that has grades of the bank that it names, where any has."""
+    number = _number(said.get("bank"))
+    bank = collection.banks.filter(pk=number).first() if number else None
+    if bank is None:
+        return said
+    bank.collection = collection
+    named = GraderConfig.objects.filter(pk=_number(said.get("grader"))).first()
+    if named and (named.purpose != Purpose.RATE or bank in banks_graded_by(named, collection)):
+        return said
+    there = [] if "grader" in said and named is None else graders_of(bank)
+    if not there:
+        return said
+    fitting = {name: value for name, value in said.items() if named is None or name != "min_grade"}
+    return fitting | {"grader": str(there[0].pk)}
+
+
+def _number(said: object) -> int:
+    """0, which no row has, for what is no number."""
+    text = str(said or "")
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else 0
+
+
 def _defaults(
     collection: Collection, graders: list[GraderConfig], sent: Mapping[str, object]
 ) -> dict[str, object]:
@@ -198,17 +223,10 @@ def _defaults(
     is_direct = config is not None and config.purpose == Purpose.DIRECT
     return {
         "grader": config.pk if config else None,
-        "bank": _default_bank(collection, config),
+        "bank": getattr(default_bank(collection, config), "pk", None),
         "measure": "ndcg_cut_10" if is_direct else RUBRIC_COVER,
-        "min_grade": choices.default_min_grade(config) if config else 4,
+        "min_grade": default_min_grade(config) if config else PAPERS_MIN_GRADE,
         "cutoff": 20,
         "mode": LabelMode.MAX,
         "min_answers": 1,
     }
-
-
-def _default_bank(collection: Collection, config: GraderConfig | None) -> int | None:
-    """Of the banks that the grader graded, or else of all, the one with the most items."""
-    banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
-    sizes = dict(Item.objects.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk")))
-    return max(banks, key=lambda bank: sizes.get(bank.pk, 0)).pk if banks else None

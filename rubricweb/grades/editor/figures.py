@@ -12,11 +12,11 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import name_of, scale_of, within_scale
 from rubricweb.grades.scoring import Uids
-from rubricweb.grades.selectors import graders
 
 BAR_SLOT = 34
 BAR_HEIGHT = 28
@@ -144,9 +144,11 @@ class EditorSheet:
 GraderByKind = dict[ItemKind, GraderConfig]
 
 
-def rating_graders(collection: Collection) -> list[GraderConfig]:
-    """What figures may show: the active configs that rate, then others that rate and have grades here."""
-    found = [*active_configs(collection), *(row.config for row in graders(collection))]
+def rating_graders(bank: Bank) -> list[GraderConfig]:
+    """What figures may show: graders that rate and have grades of the bank, the default one first; then what
+    Re-grade runs, and others with grades in the collection."""
+    others = (row.config for row in scored_graders(bank.collection))
+    found = [*graders_of(bank), *active_configs(bank.collection), *others]
     return [config for config in dict.fromkeys(found) if config.purpose == Purpose.RATE]
 
 

@@ -32,7 +32,7 @@ class FiguresForm(forms.Form):
     def __init__(self, chosen: Mapping[str, str], rating: list[GraderConfig]) -> None:
         super().__init__({name: chosen.get(name, "") for name in self.base_fields}, auto_id="figures-%s")
         self.rating = rating
-        graders = [("", "The collection's grader"), *((config.pk, str(config)) for config in rating)]
+        graders = [("", "The default grader"), *((config.pk, str(config)) for config in rating)]
         offer_choices(self, "grader", graders)
         for field in self.fields.values():
             field.widget.attrs["data-submits"] = ""

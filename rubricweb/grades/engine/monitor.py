@@ -13,6 +13,7 @@ from rubricweb.core import queue
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, failed_cells, left_to_start
 from rubricweb.grades.engine.price import Price, price
@@ -83,7 +84,10 @@ class Gap:
 
     cells: int
     by_config: tuple[ConfigGap, ...]
-    """Only where there is more than one config with missing cells."""
+    """Which graders would grade them, and how many each."""
+    shown: GraderConfig | None
+    """The grader whose grades pages show, where those that Re-grade runs have no grade in the collection:
+    nobody waits for theirs."""
     price: Price | None
     """Of the missing cells, if there are any."""
     failed: int
@@ -121,7 +125,8 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     living = workers() if live or each else None
     return Gap(
         cells=sum(one.cells for one in each),
-        by_config=each if len(each) > 1 else (),
+        by_config=each,
+        shown=_shown_instead(collection, configs),
         price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
         failed=sum(one.cells for one in left_to_start(collection, failed)),
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
@@ -130,6 +135,12 @@ def gap(collection: Collection, scope: Scope) -> Gap:
         live=live,
         workers=living,
     )
+
+
+def _shown_instead(collection: Collection, configs: list[GraderConfig]) -> GraderConfig | None:
+    rows = scored_graders(collection)
+    has_begun = any(row.config in configs for row in rows)
+    return rows[0].config if rows and not has_begun else None
 
 
 def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:

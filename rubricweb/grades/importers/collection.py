@@ -26,6 +26,7 @@ from rubricweb.corpus.importers import (
     import_official,
 )
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
 from rubricweb.grades.verification import verify_again
 
@@ -86,6 +87,8 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     collection = _collection(slug, files, tally, by=by)
     _Import(collection, files, tally, by=by).run()
     is_corpus, is_bank, is_graded = (tally.has_changed(kinds) for kinds in (CORPUS, BANKS, GRADES))
+    if is_graded:
+        take_imported_default(collection)
     if is_corpus:
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])

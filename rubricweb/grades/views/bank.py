@@ -36,7 +36,7 @@ MAX_DIGITS = 18
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """The list of items is the live part; `open` names rows at work, which the browser keeps."""
     bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
-    figures = _figures(request, bank.collection)
+    figures = _figures(request, bank)
     opened = {int(pk) for pk in request.GET.getlist("open") if pk.isdecimal()}
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
     context = _place(bank, topic) | _around(request, bank, topic, figures)
@@ -68,8 +68,8 @@ def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | Non
     return {"item": item, "what_if": _what(what_ifs.what_changed, item, figures)} if item else None
 
 
-def _figures(request: HtmxRequest, collection: Collection) -> FiguresForm:
-    return FiguresForm(request.GET, rating_graders(collection))
+def _figures(request: HtmxRequest, bank: Bank) -> FiguresForm:
+    return FiguresForm(request.GET, rating_graders(bank))
 
 
 def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
@@ -88,7 +88,7 @@ def _what(
 def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """The row of one item, to close what was open in it."""
     item = access.item_for(request.user, bank_id, item_id)
-    bank, figures = item.bank, _figures(request, item.bank.collection)
+    bank, figures = item.bank, _figures(request, item.bank)
     shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
     row = banks.item_row(item)
     figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
@@ -122,7 +122,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
         return _asked(request, item, refusal=conflict, status=409)
     except BankError as refusal:
         return _asked(request, item, refusal=refusal, status=422)
-    figures = _figures(request, item.bank.collection)
+    figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {
         "item": item,
         "what_if": _what(what_ifs.what_changed, item, figures),
@@ -138,7 +138,7 @@ def _asked(
     request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
 ) -> HttpResponse:
     """The question with its consequences: a retired item may be restored, an active one retired."""
-    figures = _figures(request, item.bank.collection)
+    figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {
         "item": item,
         "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),

@@ -90,7 +90,7 @@ def _shown(
 
 
 def _what_if(request: HtmxRequest, duplicate: Item) -> WhatIf | None:
-    figures = FiguresForm(request.GET, rating_graders(duplicate.bank.collection))
+    figures = FiguresForm(request.GET, rating_graders(duplicate.bank))
     config = figures.graders.get(ItemKind(duplicate.kind))
     return what_ifs.what_if(duplicate, config, figures.measure_by(config)) if config else None
 

@@ -59,7 +59,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     is_change = request.method == "POST" and LOOK not in sent
     needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
-    figures = FiguresForm(sent, rating_graders(bank.collection))
+    figures = FiguresForm(sent, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     form = TrialForm(sent, _items(bank, topic, config))
     desk = Desk(bank, topic, figures, config, form)

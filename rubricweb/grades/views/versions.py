@@ -79,7 +79,7 @@ def _version(bank: Bank, said: str) -> BankVersion | None:
 def _compared(
     request: HtmxRequest, bank: Bank, before: BankVersion | None, after: BankVersion | None
 ) -> dict[str, object]:
-    figures = FiguresForm(request.GET, rating_graders(bank.collection))
+    figures = FiguresForm(request.GET, rating_graders(bank))
     boards: list[BoardDiff] = [
         board_diff(bank, (before, after), config, figures.measure_by(config))
         for config in board_graders(figures, bank.collection)

@@ -9,10 +9,10 @@ from grading.types import MAX_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.agreement.selectors import Labeller
-from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.meta.forms import GradersField
 
 MAX_ANSWERS = 100
@@ -33,7 +33,7 @@ class AgreementForm(forms.Form):
 
     def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
         self.collection = collection
-        self.graders = [row.config for row in choices.scored_graders(collection)]
+        self.graders = [row.config for row in scored_graders(collection)]
         several = {"grader", "bank"}
         said = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
         super().__init__({**self._defaults(), **said})

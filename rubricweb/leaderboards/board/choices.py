@@ -13,11 +13,10 @@ from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import scales
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, Measure
-from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
+from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
@@ -35,13 +34,6 @@ COMMON_MEASURES = (
     "Rprec",
     "recall_100",
 )
-
-
-def scored_graders(collection: Collection) -> list[GraderRow]:
-    """The graders whose grades can be scored, the collection's own first, then by how much they graded."""
-    rows = [row for row in graders(collection) if row.config.purpose != Purpose.EXTRACT]
-    own = (collection.grader_backend, collection.grader_llm)
-    return sorted(rows, key=lambda row: ((row.config.backend, row.config.llm) != own, -row.grades))
 
 
 def grader_named(
@@ -106,11 +98,6 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
         known = _listed(bank.name for bank in graded or collection.banks.all())
         raise BoardError("bank", f"{some} items graded by {grader_name(config)}; name one bank of {known}")
     return graded[0]
-
-
-def default_min_grade(config: GraderConfig) -> int:
-    """4 of the 0-5 scale as high on a shorter one; labels and checked answers from 1."""
-    return scales.default_min_grade(config)
 
 
 def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:

@@ -15,7 +15,9 @@ from dataclasses import replace
 from grading.measures.trec_eval import takes_gains
 from grading.types import MAX_RATING
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, Measure
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.types import BoardSpec, Column
@@ -148,7 +150,7 @@ def _column(token: str, spec: BoardSpec) -> Column:
         wanted = _in_field(spec.config, name, measure)
         return Column(token, label_of(wanted), wanted)
     other = _grader(spec.collection, source)
-    base = replace(measure, min_grade=choices.default_min_grade(other), relevant=0)
+    base = replace(measure, min_grade=default_min_grade(other), relevant=0)
     wanted = _in_field(other, name, base)
     return Column(
         token, f"{label_of(wanted, grade=wanted.min_grade != base.min_grade)} by {other}", wanted, other
@@ -178,7 +180,7 @@ def _judged(token: str, name: str, spec: BoardSpec) -> Column:
 
 def _grader(collection: Collection, source: str) -> GraderConfig:
     wanted = source.removeprefix("grader-")
-    scored = choices.scored_graders(collection)
+    scored = scored_graders(collection)
     found = next((row.config for row in scored if f"{row.config.pk}" == wanted), None)
     if found is None:
         known = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"

@@ -10,7 +10,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import WHOLE_SCALE, scale_of
+from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
 from rubricweb.grades.scoring import Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices
@@ -78,7 +78,7 @@ def _rows(
             graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in wanted]
         # Labels and checked answers have scales of their own, and so have some ratings.
         is_whole = config.purpose == Purpose.RATE and scale_of(config) == WHOLE_SCALE
-        thresholds = min_grades if is_whole else [choices.default_min_grade(config)]
+        thresholds = min_grades if is_whole else [default_min_grade(config)]
         for bank in graded:
             for min_grade in thresholds:
                 yield Contender(collection, config, bank, min_grade)

@@ -14,6 +14,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.columns import measures_named
@@ -77,7 +78,7 @@ class MetaForm(forms.Form):
 
     def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
         self.collection = collection
-        self.graders = [row.config for row in choices.scored_graders(collection)]
+        self.graders = [row.config for row in scored_graders(collection)]
         self.references = reference_choices(collection)
         super().__init__({**self._defaults(), **_said(sent)})
         offer_choices(self, "reference", self.references)

@@ -9,8 +9,8 @@ from typing import Any
 from grading.formats.sheets import tex_lines, text_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 
 LINES = {"table": text_lines, "tex": tex_lines}
@@ -43,7 +43,7 @@ def check_format(options: Options) -> None:
 
 def graders_named(collection: Collection, options: Options) -> list[GraderConfig]:
     """The graders of the named prompt classes and llms; all that can be scored where none is named."""
-    configs = [row.config for row in choices.scored_graders(collection)]
+    configs = [row.config for row in scored_graders(collection)]
     for name in ("prompt_class", "llm"):
         known = sorted({str(getattr(config, name)) for config in configs})
         _known(options[name], known, what=name.replace("_", " "))

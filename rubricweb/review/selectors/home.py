@@ -6,15 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.defaults import in_order
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
-from rubricweb.review.selectors.raters import Rater, active_raters
+from rubricweb.grades.selectors import GraderRow
+from rubricweb.review.selectors.raters import Rater, active_raters, shown_rater
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,11 @@ class CollectionCard:
     grader: str
     cells: int
     graded: int
-    """Of `cells`: those that the active grader has answered, or failed on."""
+    """Of `cells`: those that the default grader has answered, or failed on."""
     other_grades: int
-    """Grades of graders that are not active here."""
+    """Grades of other graders."""
+    is_imported: bool
+    """The grades shown came in a file: nobody can grade what they lack."""
     running_jobs: int
 
     @property
@@ -78,6 +82,7 @@ def cards(user: User) -> list[CollectionCard]:
             cells=progress[collection.pk].cells,
             graded=progress[collection.pk].graded,
             other_grades=progress[collection.pk].other_grades,
+            is_imported=progress[collection.pk].is_imported,
             running_jobs=jobs.get(collection.pk, 0),
         )
         for collection in collections
@@ -87,6 +92,7 @@ def cards(user: User) -> list[CollectionCard]:
 @dataclass(slots=True)
 class _Progress:
     grader: str = ""
+    is_imported: bool = False
     cells: int = 0
     graded: int = 0
     other_grades: int = 0
@@ -111,49 +117,76 @@ def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
     return sizes
 
 
+Stamped = dict[int, dict[GraderConfig, int]]
+"""By collection: how many grades it has of each grader."""
+
+
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
-    """By collection: the cells of all banks for its active grader; who shares one is counted at once."""
+    """By collection: the cells for its default grader; who shares one is counted at once."""
     progress = {collection.pk: _Progress() for collection in collections}
-    pools = _pool_sizes(collections)
-    together: dict[tuple[str, str], list[Collection]] = defaultdict(list)
+    pools, stamped = _pool_sizes(collections), _stamped(collections)
+    together: dict[tuple[GraderConfig, ...], list[Collection]] = defaultdict(list)
+    active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
-        together[collection.grader_backend, collection.grader_llm].append(collection)
-    for (backend, llm), sharing in together.items():
-        found = active_raters(sharing[0])
-        for collection in sharing:
-            progress[collection.pk].grader = ", ".join(rater.name for rater in found)
-        for config in _configs(found):
+        rows = [GraderRow(config, grades) for config, grades in stamped[collection.pk].items()]
+        found = shown_rater(in_order(collection, rows)) or _active(collection, active)
+        progress[collection.pk].grader = ", ".join(rater.name for rater in found)
+        progress[collection.pk].is_imported = any(rater.is_imported for rater in found)
+        configs = tuple(dict.fromkeys(config for rater in found for config in rater.configs))
+        models = {(config.backend, config.llm) for config in configs}
+        others = (row.grades for row in rows if (row.config.backend, row.config.llm) not in models)
+        progress[collection.pk].other_grades = sum(others)
+        together[configs].append(collection)
+    for configs, sharing in together.items():
+        for config in configs:
             _add(progress, config, sharing, pools)
-        for pk, grades in _other_grades(backend, llm, sharing):
-            progress[pk].other_grades = grades
     return progress
 
 
-def _other_grades(
-    backend: str, llm: str, sharing: list[Collection]
-) -> QuerySet[MatrixStamp, tuple[int, int]]:
-    """By collection: how many grades there are of any grader but this."""
-    stamps = MatrixStamp.objects.filter(topic__collection__in=sharing)
-    others = stamps.exclude(config__backend=backend, config__llm=llm).order_by()
-    return others.values_list("topic__collection").annotate(Sum("grades"))
+def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
+    """What Re-grade runs; collections with the same settings are asked once."""
+    settings = (
+        collection.grader_backend,
+        collection.grader_llm,
+        *collection.grader_prompts,
+        collection.answers_by,
+    )
+    if settings not in known:
+        known[settings] = active_raters(collection)
+    return known[settings]
 
 
-def _configs(found: Iterable[Rater]) -> list[GraderConfig]:
-    return list(dict.fromkeys(config for rater in found for config in rater.configs))
+def _stamped(collections: list[Collection]) -> Stamped:
+    rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
+    counts = rows.values_list("topic__collection", "config").annotate(Sum("grades"))
+    configs = GraderConfig.objects.in_bulk({config for _, config, _ in counts})
+    found: Stamped = {collection.pk: {} for collection in collections}
+    for collection, config, grades in counts:
+        found[collection][configs[config]] = grades
+    return found
 
 
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: dict[int, int]
 ) -> None:
-    """Items without words cannot be graded and make no cells."""
-    items = Item.objects.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
-    worded = items.exclude(revision__text="").order_by()
+    """Items without text cannot be graded: of them only the cells that have a grade count.
+
+    Where the grader graded some banks, the others are no part of its progress.
+    """
+    active = Item.objects.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
+    grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
+    has_grade = Exists(grades.filter(revision=OuterRef("revision")))
+    begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())
+    counted = active.filter(Q(bank__in=list(begun)) | ~Q(bank__collection__in=set(begun.values())))
+    worded = counted.exclude(revision__text="").order_by()
     wordings = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
     for collection, topic, count in wordings:
         progress[collection].cells += count * pools.get(topic, 0)
-    grades = Grade.objects.by(config).filter(revision__in=worded.values("revision")).order_by()
-    for collection, count in grades.values_list("topic__collection").annotate(Count("pk")):
-        progress[collection].graded += count
+    for has_text in (True, False):
+        of_these = grades.exclude(revision__text="") if has_text else grades.filter(revision__text="")
+        for collection, count in of_these.values_list("topic__collection").annotate(Count("pk")):
+            progress[collection].graded += count
+            progress[collection].cells += 0 if has_text else count
 
 
 def _pool_sizes(collections: Iterable[Collection]) -> dict[int, int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
-
 from grading.graders import registry
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.defaults import graders_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import GraderRow
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
 
@@ -43,6 +43,11 @@ class Rater:
         return backend.label if backend and not backend.needs_model else first.llm
 
     @property
+    def is_imported(self) -> bool:
+        """Its grades came in a file: it cannot be asked again."""
+        return self.configs[0].backend == registry.IMPORTED
+
+    @property
     def prompt_classes(self) -> str:
         return ", ".join(dict.fromkeys(config.prompt_class for config in self.configs))
 
@@ -54,17 +59,27 @@ def active_raters(collection: Collection) -> tuple[Rater, ...]:
     )
 
 
+def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
+    """The model of the first that rates, with its configs for both kinds of items; empty if none rates."""
+    rating = [row.config for row in rows if row.config.purpose == Purpose.RATE]
+    team = [one for one in rating if (one.backend, one.llm) == (rating[0].backend, rating[0].llm)]
+    return _teams(team, is_active=False)[:1]
+
+
 def raters(bank: Bank) -> tuple[Rater, ...]:
-    """Those with grades of the bank's items, the active one first; then the active one without grades."""
+    """Those with grades of the bank's items, the default one first; without any, what Re-grade runs."""
     active = active_raters(bank.collection)
     running = {config.pk for rater in active for config in rater.configs}
-    grades = Grade.objects.filter(config=OuterRef("pk"), revision__in=bank.items.active().values("revision"))
-    graded = list(GraderConfig.objects.filter(Exists(grades), purpose=Purpose.RATE))
-    with_grades = {config.pk for config in graded}
-    others = _teams((config for config in graded if config.pk not in running), is_active=False)
-    started = tuple(rater for rater in active if any(config.pk in with_grades for config in rater.configs))
-    waiting = tuple(rater for rater in active if rater not in started)
-    return (*started, *others, *waiting)
+    graded = graders_of(bank)
+    started = {config.pk for config in graded}
+    found = [rater for rater in active if any(config.pk in started for config in rater.configs)]
+    found += _teams((config for config in graded if config.pk not in running), is_active=False)
+    place = {config.pk: number for number, config in enumerate(graded)}
+    return tuple(sorted(found, key=lambda rater: _first_place(rater, place))) or active
+
+
+def _first_place(rater: Rater, place: dict[int, int]) -> int:
+    return min(place.get(config.pk, len(place)) for config in rater.configs)
 
 
 def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, ...]:

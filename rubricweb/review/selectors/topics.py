@@ -11,14 +11,13 @@ from grading.types import ItemKind
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Subtopic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.defaults import MAIN, default_bank, default_grader
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.selectors import GraderRow, graders
 from rubricweb.review.flags.selectors import open_by_topic
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, TopicFacts, topic_facts
-
-DEFAULT_BANK = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,11 @@ SORTS: dict[str, Callable[[TopicRow], str | float]] = {
 
 
 def banks(collection: Collection) -> list[Bank]:
-    """The one named `main` first."""
-    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != DEFAULT_BANK, bank.name))
+    """By name; the first is that of the default grader, or without grades the one named `main`."""
+    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    if len(found) > 1 and (grader := default_grader(collection)):
+        default = default_bank(collection, grader)
+        found.sort(key=lambda bank: bank != default)
     for bank in found:
         bank.collection = collection
     return found

@@ -4,6 +4,7 @@ import pytest
 
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
@@ -49,18 +50,7 @@ def test_extracted_answers_cannot_be_scored(made):
 
     with pytest.raises(BoardError, match="extracts answers and gives no ratings"):
         choices.grader_named(made.collection, prompt_class="QuestionExtraction", llm="t5")
-    assert [row.config for row in choices.scored_graders(made.collection)] == [made.config]
-
-
-def test_the_collections_own_grader_comes_first(made):
-    other = imported_config("t5", "QuestionSelfRatedUnanswerablePromptWithChoices", Purpose.RATE)
-    for doc_id in ("d1", "d2", "d3"):
-        for item in made.items["t1"] + made.items["t2"]:
-            factories.grade(other, item, made.passages[doc_id], 3)
-
-    assert [row.config for row in choices.scored_graders(made.collection)] == [made.config, other]
-    made.collection.grader_backend = "hf_seq2seq"
-    assert [row.config for row in choices.scored_graders(made.collection)] == [other, made.config]
+    assert [row.config for row in scored_graders(made.collection)] == [made.config]
 
 
 def test_the_one_graded_bank_is_the_default(made):
@@ -126,7 +116,6 @@ def test_rubric_cover_needs_items(db):
 
     with pytest.raises(BoardError, match="use a trec_eval measure"):
         choices.measure_chosen(direct, Measure())
-    assert choices.default_min_grade(direct) == 1
 
 
 def test_an_unknown_mode(db):

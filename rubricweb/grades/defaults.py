@@ -1,0 +1,95 @@
+"""Whose grades, and of which bank, are shown where an address, a form or a command names none.
+
+Every room asks here. The grader that is stored for the collection comes first: an import stores the one that
+brought the most grades, and an organizer may choose another. No job changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from grading.types import Purpose
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
+
+MAIN = "main"
+"""The name of the bank that comes first among equals."""
+_ORDER = (Purpose.RATE, Purpose.VERIFY, Purpose.DIRECT)
+"""Graders that rate items stand before those that verify answers or label passages."""
+
+
+def scored_graders(collection: Collection) -> list[GraderRow]:
+    """The graders with grades here that can be scored, the default one first.
+
+    The stored one; then those that rate items; then by how many cells they graded; then by age.
+    """
+    return in_order(collection, graders(collection))
+
+
+def in_order(collection: Collection, rows: Iterable[GraderRow]) -> list[GraderRow]:
+    """`scored_graders` of these rows."""
+    scored = [row for row in rows if row.config.purpose != Purpose.EXTRACT]
+    return sorted(scored, key=lambda row: _key(collection, row))
+
+
+def _key(collection: Collection, row: GraderRow) -> tuple[bool, int, int, int]:
+    config = row.config
+    return not _is_stored(collection, config), _ORDER.index(Purpose(config.purpose)), -row.grades, config.pk
+
+
+def default_grader(collection: Collection) -> GraderConfig | None:
+    """The first of `scored_graders`."""
+    rows = scored_graders(collection)
+    return rows[0].config if rows else None
+
+
+def graders_of(bank: Bank) -> list[GraderConfig]:
+    """The graders that rate and have grades of the bank's active items, the default one first.
+
+    The stored one; then by how many of the items they graded; then by age.
+    """
+    stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
+    has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
+    items = Item.objects.active().filter(Exists(has_grade), bank=bank).order_by()
+    counted = items.values("bank").annotate(number=Count("pk")).values("number")
+    number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose=Purpose.RATE)
+    configs = configs.annotate(graded_items=number).filter(graded_items__gt=0)
+    return sorted(configs, key=lambda one: (not _is_stored(bank.collection, one), -one.graded_items, one.pk))
+
+
+def _is_stored(collection: Collection, config: GraderConfig) -> bool:
+    return bool(collection.default_grader) and config.fingerprint == collection.default_grader
+
+
+def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
+    """Of the banks that the grader graded, or else of all: that with most items, then `main`, then by age."""
+    banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
+    sizes = dict(Item.objects.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk")))
+    return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
+
+
+def keep_default_grader(collection: Collection) -> None:
+    """Before a grader starts: store the present default, so that more grades of another do not change it."""
+    if not collection.default_grader and (config := default_grader(collection)):
+        _store(collection, config)
+
+
+def take_imported_default(collection: Collection) -> None:
+    """After an import of grades: store the grader with the most, unless the stored one has as many."""
+    rows = scored_graders(collection)
+    stored = sum(row.grades for row in rows if _is_stored(collection, row.config))
+    rated = [row for row in rows if row.config.purpose == Purpose.RATE] or rows
+    most = max(rated, key=lambda row: (row.grades, -row.config.pk), default=None)
+    if most and most.grades > stored:
+        _store(collection, most.config)
+
+
+def _store(collection: Collection, config: GraderConfig) -> None:
+    collection.default_grader = config.fingerprint
+    collection.save(update_fields=["default_grader"])

@@ -1,0 +1,184 @@
+"""Whose grades, and of which bank, are shown where nobody names any."""
+
+import pytest
+from django.urls import reverse
+
+from grading.types import ItemKind, Purpose
+from rubricweb.grades.actions import start_grading
+from rubricweb.grades.configs import imported_config
+from rubricweb.grades.defaults import (
+    default_bank,
+    default_grader,
+    graders_of,
+    keep_default_grader,
+    take_imported_default,
+)
+from rubricweb.review.selectors.raters import raters
+from tests.factories import BankFactory, ItemFactory, grade, lexical_config, pooled
+from tests.factories import TopicFactory as Topics
+
+pytestmark = pytest.mark.django_db
+
+RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
+
+
+@pytest.fixture
+def imported():
+    return imported_config("google/flan-t5-large", RATES, Purpose.RATE)
+
+
+@pytest.fixture
+def topic(collection):
+    return Topics(collection=collection, text="why do leaves turn red")
+
+
+@pytest.fixture
+def passages(topic):
+    return pooled(topic, 3)
+
+
+@pytest.fixture
+def old(collection, topic, passages, imported):
+    """A bank with two questions that only a file knows, fully graded by it, as after an import."""
+    bank = BankFactory(collection=collection, name="imported")
+    for number in range(2):
+        item = ItemFactory(bank=bank, topic=topic, text=f"Which pigment is number {number}?")
+        item.revision.text = ""
+        item.revision.save()
+        for passage in passages:
+            grade(imported, item, passage, 4)
+    take_imported_default(collection)
+    return bank
+
+
+@pytest.fixture
+def new(collection, topic, old):
+    """A second bank, larger, with texts and without grades; its name comes first."""
+    bank = BankFactory(collection=collection, name="drafted")
+    for number in range(4):
+        ItemFactory(bank=bank, topic=topic, text=f"Which tree turns number {number}?")
+    return bank
+
+
+@pytest.fixture
+def regraded(new, passages):
+    """Somebody pressed Re-grade: the lexical baseline has more grades now than the file brought."""
+    for item in new.items.all():
+        for passage in passages:
+            grade(lexical_config(), item, passage, 1)
+    return new
+
+
+def board(client, collection, **query):
+    return client.get(reverse("leaderboards:board", args=[collection.slug]), query).context["form"]
+
+
+def test_an_imported_collection_is_fully_graded_on_its_pages(client_of, viewer, collection, new, imported):
+    client = client_of(viewer)
+    card = client.get("/").context["cards"][0]
+    assert (card.cells, card.graded, card.is_imported) == (6, 6, True)
+    page = client.get(collection.get_absolute_url())
+    assert page.context["bank"].name == "imported"
+    assert page.context["totals"].share == 1
+    assert page.context["rater"].configs == (imported,)
+    assert board(client, collection).spec.config == imported
+    assert board(client, collection).spec.bank.name == "imported"
+
+
+def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner, collection, new, imported):
+    html = client_of(owner).get(reverse("grades:missing", args=[collection.slug])).content.decode()
+    assert "banner-warn" not in html
+    words = " ".join(html.split())
+    assert f"The grades here are by <strong>{imported}</strong>." in words
+    assert "Re-grade would start another grader:" in words
+    assert "12 by lexical · LexicalBaseline." in words
+    assert "Re-grade 12 cells</button>" in words
+    assert "time unknown" in words
+    assert "2 items have no text yet: supply it to rate them." in words
+
+
+def test_grading_with_another_does_not_change_what_an_address_shows(
+    client_of, viewer, collection, old, regraded, imported
+):
+    client = client_of(viewer)
+    assert default_grader(collection) == imported
+    assert board(client, collection).spec.config == imported
+    assert client.get(collection.get_absolute_url()).context["rater"].configs == (imported,)
+    assert client.get("/").context["cards"][0].share == 1
+
+
+def test_starting_another_grader_keeps_the_default_that_nobody_chose(collection, old, new, imported):
+    collection.default_grader = ""
+    collection.save()
+    start_grading(collection, by=None)
+    collection.refresh_from_db()
+    assert collection.default_grader == imported.fingerprint
+
+
+def test_the_first_grader_is_not_stored_before_it_has_grades(collection, topic):
+    keep_default_grader(collection)
+    assert (collection.default_grader, default_grader(collection)) == ("", None)
+
+
+def test_an_organizer_chooses_the_default(client_of, owner, assessor, collection, regraded):
+    address = reverse("grades:default-grader", args=[collection.slug])
+    assert client_of(assessor).get(address).status_code == 403
+    refused = client_of(owner).post(address, {"default_grader": "f" * 64})
+    assert refused.status_code == 422
+    client_of(owner).post(address, {"default_grader": lexical_config().fingerprint})
+    collection.refresh_from_db()
+    assert default_grader(collection) == lexical_config()
+    form = board(client_of(owner), collection)
+    assert (form.spec.config, form.spec.bank) == (lexical_config(), regraded)
+
+
+def test_an_import_takes_over_only_with_more_grades(collection, topic, passages, imported):
+    item = ItemFactory(bank=BankFactory(collection=collection), topic=topic)
+    for passage in passages[:2]:
+        grade(lexical_config(), item, passage, 3)
+    keep_default_grader(collection)
+    grade(imported, item, passages[0], 4)
+    take_imported_default(collection)
+    assert default_grader(collection) == lexical_config()
+    for passage in passages[1:]:
+        grade(imported, item, passage, 4)
+    take_imported_default(collection)
+    assert default_grader(collection) == imported
+
+
+def test_another_bank_is_shown_by_who_graded_it(client_of, viewer, collection, old, regraded, imported):
+    """The grader of the bank that was left has no grades there, and is not kept."""
+    assert graders_of(old) == [imported]
+    assert graders_of(regraded) == [lexical_config()]
+    client = client_of(viewer)
+    query = {"bank": regraded.pk, "grader": imported.pk}
+    assert board(client, collection, **query).spec.config == lexical_config()
+    assert board(client, collection, bank=regraded.pk).spec.config == lexical_config()
+    assert board(client, collection, bank=old.pk, grader=lexical_config().pk).spec.config == imported
+    topics = client.get(collection.get_absolute_url(), {"bank": old.pk, "grader": lexical_config().pk})
+    assert topics.context["rater"].configs == (imported,)
+
+
+def test_a_bank_without_grades_is_shown_by_what_re_grade_runs(client_of, viewer, collection, new):
+    assert [rater.configs for rater in raters(new)] == [(lexical_config(),)]
+    page = client_of(viewer).get(collection.get_absolute_url(), {"bank": new.pk})
+    assert page.context["totals"].share == 0
+
+
+def test_the_default_bank_is_one_that_the_grader_graded(collection, old, new, imported):
+    assert default_bank(collection, imported) == old
+    assert default_bank(collection, None) == new
+
+
+def test_direct_labels_come_after_ratings(collection, topic, passages, old, imported):
+    direct = imported_config("labeller", "FagB", Purpose.DIRECT)
+    item = ItemFactory(bank=BankFactory(collection=collection), topic=topic)
+    for passage in passages:
+        grade(direct, item, passage, 1)
+    collection.default_grader = ""
+    assert default_grader(collection) == imported
+
+
+def test_the_editor_shows_the_default_grader(client_of, viewer, old, topic, imported):
+    page = client_of(viewer).get(reverse("banks:topic", args=[old.pk, topic.pk]))
+    assert page.context["figures"].graders[ItemKind.QUESTION] == imported
