@@ -15,6 +15,8 @@ from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+MinGrade = int | NDArray[np.int8]
+"""The lowest rating that covers: one for all items, or one by item."""
 MIN_CASES = 3
 """A correlation over fewer says nothing."""
 
@@ -29,7 +31,7 @@ def difficulty(answers: Floats) -> Floats:
     return _divided(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
 
 
-def covered_shares(ratings: Ratings, *, min_grade: int = 4) -> Floats:
+def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
     """Shape (items,): of the rated passages the share that covers each item; `difficulty` in whole ratings.
 
     >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
@@ -234,7 +236,7 @@ class Spurious:
         return self.count / self.n_graded if self.n_graded else None
 
 
-def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> list[Spurious]:
+def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> list[Spurious]:
     """One for each item, in their order; those that no such passage covers have no passages.
 
     >>> relevance = Relevance.judged([0, 0, 1, 3], min_relevant=2)
@@ -243,11 +245,12 @@ def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4
     [((1, 0), 2), ((), 2)]
     """
     rows = np.flatnonzero(relevance.not_relevant)
+    least = np.broadcast_to(min_grade, ratings.shape[1])
     found = []
     for item in range(ratings.shape[1]):
         column = ratings[rows, item]
         order = np.argsort(-column, kind="stable")
-        covering = rows[order][column[order] >= min_grade]
+        covering = rows[order][column[order] >= least[item]]
         found.append(Spurious(item, tuple(covering.tolist()), int((column >= MIN_RATING).sum())))
     return found
 
@@ -262,7 +265,7 @@ class Uncovered:
     """No rating at all, so nothing can be said of them."""
 
 
-def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> Uncovered:
+def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Uncovered:
     """In the order of the pool.
 
     >>> relevance = Relevance.judged([3, 2, 2, 0], min_relevant=2)
@@ -274,7 +277,7 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: int
     return Uncovered(tuple(below.tolist()), tuple(ungraded.tolist()))
 
 
-def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: int = 4) -> Mask:
+def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
     """Shape (passages,): relevant and graded, and the highest rating is below the minimum grade."""
     is_graded = (ratings >= MIN_RATING).any(axis=1)
     return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))

@@ -59,8 +59,9 @@ def graders_of(bank: Bank) -> list[GraderConfig]:
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
     number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose=Purpose.RATE)
-    configs = configs.annotate(graded_items=number).filter(graded_items__gt=0)
-    return sorted(configs, key=lambda one: (not _is_stored(bank.collection, one), -one.graded_items, one.pk))
+    begun = configs.annotate(number=number).filter(number__gt=0)
+    ordered = sorted(((not _is_stored(bank.collection, one), -one.number, one.pk), one) for one in begun)
+    return [config for _, config in ordered]
 
 
 def _is_stored(collection: Collection, config: GraderConfig) -> bool:

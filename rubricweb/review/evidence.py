@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.measures.diagnostics import Relevance
 from grading.types import ItemKind, Ratings
@@ -19,7 +20,7 @@ from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.review.queue.veil import Veil, veiled_in
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import MIN_GRADE, Asked, Mask, ratings_of
+from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
 
 CACHED_TOPICS = 8_000
 
@@ -38,7 +39,7 @@ class Look:
 
     source: Source
     min_relevant: int
-    min_grade: int = MIN_GRADE
+    min_grade: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class TopicEvidence:
     ratings: Ratings
     relevance: Relevance
     """Without the hidden passages."""
+    min_grades: NDArray[np.int8]
+    """By item: from which rating it is covered."""
     hidden: Mask
     """Shape (passages,): the reader is still to rate cells of the passage without seeing what others say."""
 
@@ -87,7 +90,8 @@ def evidence(
         asked = tuple(Asked(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
         ratings, hidden = ratings_of(grades, asked, len(topic.doc_ids)), _hidden(topic, veils[pk], look)
         shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
-        found.append(TopicEvidence(topic, items, ratings, shown, hidden))
+        min_grades = rater.min_grades_of((item.kind for item in items), look.min_grade)
+        found.append(TopicEvidence(topic, items, ratings, shown, min_grades, hidden))
     return found
 
 

@@ -13,10 +13,9 @@ from django.http import HttpRequest, QueryDict
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
-from rubricweb.grades.scales import default_min_grade, scale_of
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
-from rubricweb.review.selectors.sheet import MIN_GRADE
 from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
 
 
@@ -58,7 +57,7 @@ def covered_from() -> forms.IntegerField:
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        initial=MIN_GRADE,
+        initial=PAPERS_MIN_GRADE,
         widget=forms.NumberInput(attrs=AT_ONCE),
     )
 
@@ -88,7 +87,7 @@ class GraderForm(AddressForm):
     """Which grader to look at; any of its configs names it."""
 
     grader = _select("Grader", ())
-    default_min_grade = MIN_GRADE
+    default_min_grade = PAPERS_MIN_GRADE
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
         """Offer these, and give the one that the address names."""
@@ -103,7 +102,7 @@ class GraderForm(AddressForm):
 
     def _fit_scale(self, rater: Rater) -> None:
         """A threshold goes as far as the rater's scale, and is by default the first config's own."""
-        self.default_min_grade = default_min_grade(rater.configs[0])
+        self.default_min_grade = rater.min_grade
         if field := self.fields.get("min_grade"):
             highest = max(scale_of(config)[1] for config in rater.configs)
             field.validators.append(MaxValueValidator(highest))

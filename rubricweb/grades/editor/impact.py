@@ -17,6 +17,7 @@ from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Measure, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
 
@@ -117,7 +118,7 @@ def could_move(draft: Draft, config: GraderConfig, pool: CollectionPool) -> tupl
     Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
     some outcome of the cells in their first k passages gives.
     """
-    measure = Measure()
+    measure = Measure(min_grade=default_min_grade(config))
     grades = matrices(config, pool)
     now = graded_items(config, draft.bank, draft.bank.collection)
     rest = _other_uids(draft, config)

@@ -11,6 +11,7 @@ from rubricweb.core.forms import offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.agreement.selectors import Labeller
 from rubricweb.leaderboards.meta.forms import GradersField
@@ -49,7 +50,7 @@ class AgreementForm(forms.Form):
 
     def _defaults(self) -> dict[str, object]:
         return {
-            "min_grade": 4,
+            "min_grade": default_min_grade(self.graders[0]) if self.graders else PAPERS_MIN_GRADE,
             "min_relevant": self.collection.min_relevant,
             "min_answers": 1,
             "grader": [config.pk for config in self.graders],

@@ -22,7 +22,7 @@ from grading.measures.agreement import (
     weighted_kappa,
 )
 from grading.measures.resampling import Interval
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import TopicPool, collection_pool
@@ -133,8 +133,9 @@ def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int =
 
 
 def lowest(labeller: Labeller, min_grade: int) -> int:
-    """The threshold for this grader's labels: those of one that labels or checks start at 1."""
-    return within_scale(labeller.config, min_grade) if labeller.config.purpose == "rate" else 1
+    """The threshold for this grader's labels: of one that labels or checks, what its prompt states."""
+    is_rating = labeller.config.purpose == Purpose.RATE
+    return within_scale(labeller.config, min_grade if is_rating else None)
 
 
 def _agreement(labeller: Labeller, min_answers: int) -> Agreement:

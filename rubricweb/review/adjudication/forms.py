@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.adjudication.selectors import Query
 from rubricweb.review.queue.filters import CampaignFilter
 
@@ -23,7 +24,7 @@ class ConflictsForm(CampaignFilter):
         label="or lie on both sides of",
         coerce=int,
         choices=[(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
-        initial="4",
+        initial=str(PAPERS_MIN_GRADE),
         required=False,
     )
     state = forms.ChoiceField(label="State", choices=[("", "open"), ("decided", "decided")], required=False)
@@ -35,7 +36,7 @@ class ConflictsForm(CampaignFilter):
         return Query(
             campaign=self.chosen,
             distance=int(self.value("distance", 1)),
-            min_grade=int(self.value("min_grade", 4)),
+            min_grade=int(self.value("min_grade", PAPERS_MIN_GRADE)),
             is_decided=self.value("state", "") == "decided",
             shows_names=self.shows_names,
         )

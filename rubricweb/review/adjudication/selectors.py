@@ -12,6 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.models import Grade
+from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.adjudication.actions import alike, decisions_of, said_of, standing
 from rubricweb.review.adjudication.models import DecidedRating, Decision
 from rubricweb.review.agreement.people import pseudonym
@@ -30,7 +31,7 @@ class Query:
     campaign: Campaign | None = None
     distance: int = 1
     """Ratings that are more than this apart differ."""
-    min_grade: int = 4
+    min_grade: int = PAPERS_MIN_GRADE
     """Ratings on both sides of this threshold differ."""
     is_decided: bool = False
     shows_names: bool = False

@@ -87,7 +87,13 @@ class CampaignForm(forms.Form):
         Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
     )
     cells = forms.ChoiceField(label="Cells", choices=Campaign.Cells.choices)
-    min_grade = forms.IntegerField(label="Threshold", min_value=1, max_value=MAX_RATING, initial=4)
+    min_grade = forms.IntegerField(
+        label="Threshold",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered.",
+    )
     cutoff = forms.IntegerField(label="Leaderboard's cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
         label="At most so many cells", min_value=1, required=False, help_text="Empty for all of them."
@@ -138,14 +144,15 @@ class CampaignForm(forms.Form):
         said, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
         bank = self.banks[said["bank"]]
+        kinds = [ItemKind(kind) for kind in said["kinds"]]
         return Choice(
             bank=bank,
             topics=tuple(said["topics"] or bank.collection.topics.all()),
-            kinds=frozenset(ItemKind(kind) for kind in said["kinds"]),
+            kinds=frozenset(kinds),
             rater=rater,
             cells=Campaign.Cells(said["cells"]),
             order=Campaign.Order(said["order"]),
-            min_grade=said["min_grade"],
+            min_grade=min(said["min_grade"] or rater.min_grade_of(kinds[0]), rater.highest),
             cutoff=said["cutoff"],
             size=said["size"],
             random_share=said["random_percent"] / 100,

@@ -17,6 +17,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade
+from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.queue import ordering
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.ordering import Cells, Drawn, Floats, Scores
@@ -36,7 +37,7 @@ class Choice:
     rater: Rater
     cells: Campaign.Cells = Taken.ALL
     order: Campaign.Order = Order.RANDOM
-    min_grade: int = 4
+    min_grade: int = PAPERS_MIN_GRADE
     cutoff: int = 20
     size: int | None = None
     """How many cells; None for all."""

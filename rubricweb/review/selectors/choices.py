@@ -12,7 +12,7 @@ from grading.types import FAILED, MISSING, ItemKind
 from rubricweb.grades.humans import Source
 from rubricweb.review.selectors.layers import CheckedSheet
 from rubricweb.review.selectors.raters import KINDS
-from rubricweb.review.selectors.sheet import MIN_GRADE, Mask
+from rubricweb.review.selectors.sheet import Mask
 from rubricweb.review.selectors.window import Column
 
 
@@ -77,7 +77,8 @@ class GridQuery:
     source: str = Source.GRADER.value
     version: int = 0
     """The number of a version of the bank; 0 for the bank as it is."""
-    min_grade: int = MIN_GRADE
+    min_grade: int | None = None
+    """None: as the prompts of the grader state."""
     page: int = 1
     columns: int = 1
     hidden: frozenset[int] = frozenset()

@@ -22,7 +22,7 @@ from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, judged, ratings_of
+from rubricweb.review.selectors.sheet import Asked, count_cells, judged, ratings_of
 from rubricweb.review.selectors.window import NO_RANK, Column, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
@@ -131,7 +131,7 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
         _source(Source(query.source), found, asked, len(pool.doc_ids)),
         judged(pool),
         bank.collection.min_relevant,
-        query.min_grade,
+        rater.min_grades_of((one.kind for one in asked), query.min_grade),
         graded=ratings_of(graded, asked, len(pool.doc_ids)),
         people=layers.people_of(found, asked),
         checked=layers.checked_of(found, asked, len(pool.doc_ids)),
@@ -193,9 +193,9 @@ def _counts(found: Board) -> GridCounts:
     kinds = found.rater.by_kind
     by_people = Source(found.query.source) is Source.HUMANS
     has_text = [bool(one.text) and (by_people or one.kind in kinds) for one in found.items]
-    gradable = ratings[:, np.array(has_text, dtype=np.bool_) | (ratings != MISSING).any(axis=0)]
-    missing, failed = int((gradable == MISSING).sum()), int((gradable == FAILED).sum())
-    return GridCounts(len(found.sheet.judged), len(found.items), gradable.size, missing, failed)
+    cells, missing = count_cells(ratings, has_text)
+    failed = int((ratings == FAILED).sum())
+    return GridCounts(len(found.sheet.judged), len(found.items), cells, missing, failed)
 
 
 def run_tags(collection: Collection) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def _sheet(graded: Graded, config: GraderConfig | None, said: list[HumanGrade], 
         _one(rating),
         np.zeros(1, dtype=np.int16),
         min_relevant=0,
+        min_grades=_one(MISSING)[0],  # one cell alone is not measured
         graded=_one(rating),
         people=_one(MISSING if people is None else people),
         checked=np.array([[people is not None or is_wrong]]),

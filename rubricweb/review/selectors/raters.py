@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grading.graders import registry
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank
@@ -12,6 +15,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade, scale_of, within_scale
 from rubricweb.grades.selectors import GraderRow
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
@@ -41,6 +45,37 @@ class Rater:
             return f"{first.llm}, imported"
         backend = registry.BACKENDS.get(first.backend)
         return backend.label if backend and not backend.needs_model else first.llm
+
+    @property
+    def min_grade(self) -> int:
+        """The threshold that its forms show: that of its first config."""
+        return default_min_grade(self.configs[0])
+
+    @property
+    def highest(self) -> int:
+        """The highest rating of its scales."""
+        return max(scale_of(config)[1] for config in self.configs)
+
+    def min_grade_of(self, kind: ItemKind, chosen: int | None = None) -> int:
+        """From which rating an item of this kind is covered.
+
+        `chosen` is the form's threshold, as far as the scale of the kind reaches; where that is the one shown
+        by default, or None, each kind has its own.
+        """
+        config = self.by_kind.get(kind, self.configs[0])
+        return within_scale(config, None if chosen == self.min_grade else chosen)
+
+    def min_grades_of(self, kinds: Iterable[ItemKind], chosen: int | None = None) -> NDArray[np.int8]:
+        """By item, of their kinds."""
+        return np.array([self.min_grade_of(kind, chosen) for kind in kinds], dtype=np.int8)
+
+    @property
+    def min_grade_words(self) -> str:
+        """ "4", or "4 (questions) and 2 (nuggets)"."""
+        by_kind = {kind: self.min_grade_of(kind) for kind in self.by_kind}
+        if len(set(by_kind.values())) == 1:
+            return str(self.min_grade)
+        return " and ".join(f"{least} ({kind}s)" for kind, least in by_kind.items())
 
     @property
     def is_imported(self) -> bool:

@@ -14,7 +14,6 @@ from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
-MIN_GRADE = 4
 SPURIOUS_SHARE = 0.2
 """An item that this share of the judged, not relevant passages covers is a spurious suspect."""
 UNJUDGED = np.iinfo(np.int16).min
@@ -41,7 +40,8 @@ class Sheet:
     judged: NDArray[np.int16]
     """By passage: the human judgment, or UNJUDGED."""
     min_relevant: int
-    min_grade: int = MIN_GRADE
+    min_grades: NDArray[np.int8]
+    """By item: from which rating it is covered."""
 
     @cached_property
     def rated(self) -> Mask:
@@ -49,7 +49,7 @@ class Sheet:
 
     @cached_property
     def covers(self) -> Mask:
-        return np.asarray(self.ratings >= self.min_grade)
+        return np.asarray(self.ratings >= self.min_grades)
 
     @cached_property
     def labels(self) -> Ratings:
@@ -71,7 +71,7 @@ class Sheet:
     @cached_property
     def uncovered(self) -> Mask:
         """Judged relevant and graded, yet no item reaches the minimum grade."""
-        return diagnostics.is_uncovered(self.ratings, self.relevance, min_grade=self.min_grade)
+        return diagnostics.is_uncovered(self.ratings, self.relevance, min_grade=self.min_grades)
 
     @cached_property
     def ungraded_relevant(self) -> Mask:
@@ -81,7 +81,7 @@ class Sheet:
     def disagree(self) -> Mask:
         """Judged and graded, and only one of the two calls the passage relevant."""
         is_both = (self.judged != UNJUDGED) & (self.labels != MISSING)
-        return np.asarray(is_both & (self.relevant != (self.labels >= self.min_grade)))
+        return np.asarray(is_both & (self.relevant != self.covers.any(axis=1)))
 
     @cached_property
     def disagreement(self) -> NDArray[np.float64]:
@@ -97,12 +97,12 @@ class Sheet:
     @cached_property
     def covered_shares(self) -> NDArray[np.float64]:
         """By item: covering / rated passages; NaN where none is rated."""
-        return diagnostics.covered_shares(self.ratings, min_grade=self.min_grade)
+        return diagnostics.covered_shares(self.ratings, min_grade=self.min_grades)
 
     @cached_property
     def spurious_rates(self) -> NDArray[np.float64]:
         """By item: the same among passages judged not relevant."""
-        return diagnostics.covered_shares(self.ratings[self.not_relevant], min_grade=self.min_grade)
+        return diagnostics.covered_shares(self.ratings[self.not_relevant], min_grade=self.min_grades)
 
     @cached_property
     def discriminations(self) -> NDArray[np.float64]:
@@ -149,29 +149,49 @@ def ratings_of(grades: Mapping[ItemKind, TopicGrades], asked: Sequence[Asked], p
     return ratings
 
 
+MinGrades = tuple[tuple[ItemKind, int], ...]
+"""By kind of item: from which rating it is covered."""
+
+
 def topic_facts(
-    grades: Mapping[ItemKind, TopicGrades], asked: tuple[Asked, ...], min_relevant: int
+    grades: Mapping[ItemKind, TopicGrades],
+    asked: tuple[Asked, ...],
+    min_relevant: int,
+    min_grades: Mapping[ItemKind, int],
 ) -> TopicFacts:
-    return _facts(tuple(grades.items()), asked, min_relevant)
+    return _facts(tuple(grades.items()), asked, min_relevant, tuple(min_grades.items()))
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _facts(
-    grades: tuple[tuple[ItemKind, TopicGrades], ...], asked: tuple[Asked, ...], min_relevant: int
+    grades: tuple[tuple[ItemKind, TopicGrades], ...],
+    asked: tuple[Asked, ...],
+    min_relevant: int,
+    min_grades: MinGrades,
 ) -> TopicFacts:
     """Cached by what it stands on: new grades bring a new TopicGrades, a changed bank other items."""
-    pool = grades[0][1].pool
+    pool, least = grades[0][1].pool, dict(min_grades)
     ratings = ratings_of(dict(grades), asked, len(pool.doc_ids))
-    sheet = Sheet(ratings, judged(pool), min_relevant)
-    kinds = {kind for kind, _ in grades}
-    has_text = np.array([one.has_text and one.kind in kinds for one in asked], dtype=np.bool_)
-    gradable = ratings[:, has_text | (ratings != MISSING).any(axis=0)]
+    default = min_grades[0][1]
+    by_item = np.array([least.get(one.kind, default) for one in asked], dtype=np.int8)
+    sheet = Sheet(ratings, judged(pool), min_relevant, by_item)
+    cells, missing = count_cells(ratings, [one.has_text and one.kind in least for one in asked])
     return TopicFacts(
-        cells=gradable.size,
-        missing=int((gradable == MISSING).sum()),
-        failed=int((gradable == FAILED).sum()),
+        cells=cells,
+        missing=missing,
+        failed=int((ratings == FAILED).sum()),
         uncovered=int(sheet.uncovered.sum()),
         nobody=int(sheet.covering_nobody.sum()),
         spurious=int(sheet.spurious.sum()),
         unknown=sum(not one.has_text for one in asked),
     )
+
+
+def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, int]:
+    """All cells that have a grade or can get one, and those of them that are missing.
+
+    `can_be_graded` is by item: one without text keeps the grades that a file brought, and misses none.
+    """
+    gradable = ratings[:, np.array(can_be_graded, dtype=np.bool_)]
+    missing = int((gradable == MISSING).sum())
+    return int((ratings != MISSING).sum()) + missing, missing

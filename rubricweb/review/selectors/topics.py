@@ -127,6 +127,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     asked = asked_by_topic(bank)
+    min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
     for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
@@ -144,7 +145,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
                 pool=len(pool.by_topic[pk].doc_ids),
                 questions=sum(one.kind == ItemKind.QUESTION for one in items),
                 nuggets=sum(one.kind == ItemKind.NUGGET for one in items),
-                facts=topic_facts(grades, items, collection.min_relevant),
+                facts=topic_facts(grades, items, collection.min_relevant, min_grades),
                 flagged=flagged.get(pk, 0),
             )
         )

@@ -50,7 +50,7 @@ def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -
     found = [
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
         for topic in topics
-        for spurious in _spurious(topic, look)
+        for spurious in _spurious(topic)
         if spurious.count
     ]
     if sort == "share":
@@ -58,8 +58,8 @@ def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -
     return sorted(found, key=lambda one: (-one.found.count, -(one.found.share or 0)))
 
 
-def _spurious(topic: TopicEvidence, look: Look) -> list[Spurious]:
-    return spurious_items(topic.ratings, topic.relevance, min_grade=look.min_grade)
+def _spurious(topic: TopicEvidence) -> list[Spurious]:
+    return spurious_items(topic.ratings, topic.relevance, min_grade=topic.min_grades)
 
 
 def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> list[SuspectRow]:
@@ -68,8 +68,9 @@ def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> lis
     topics = bank.collection.topics.in_bulk({suspect.topic_id for suspect in page})
     pks = {suspect.item.pk for suspect in page}
     changes: dict[int, WhatIf] = {}
-    for config in rater.configs if page else ():
-        changes |= retirements(bank, pks, config, Measure(min_grade=look.min_grade))
+    for kind, config in rater.by_kind.items() if page else ():
+        measure = Measure(min_grade=rater.min_grade_of(kind, look.min_grade))
+        changes |= retirements(bank, pks, config, measure)
     return [SuspectRow(suspect, topics[suspect.topic_id], changes.get(suspect.item.pk)) for suspect in page]
 
 
@@ -78,7 +79,7 @@ def suspect(
 ) -> tuple[Spurious | None, list[FooledPassage]]:
     """What is found of one item, and the first of its passages; None for a retired item."""
     for topic in topics:
-        for found in _spurious(topic, look):
+        for found in _spurious(topic):
             if topic.items[found.item].pk == item.pk:
                 return found, _passages(item.bank.collection, topic, found)
     return None, []

@@ -56,6 +56,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
     rater = form.offer(raters(item.bank))
     form.offer_bank(item.bank, ())
     config = rater.by_kind.get(ItemKind(item.kind))
+    least = rater.min_grade_of(ItemKind(item.kind), form.look.min_grade)
     topics = evidence(item.bank, rater, form.look, request.user, item.topic_id)
     found, passages = selectors.suspect(item, topics, form.look)
     rewording = wording_form(item)
@@ -67,7 +68,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
         "found": found,
         "passages": passages,
         "hidden": count_hidden(topics),
-        "what_if": what_if(item, config, Measure(min_grade=form.look.min_grade)) if config else None,
+        "what_if": what_if(item, config, Measure(min_grade=least)) if config else None,
         "form": rewording,
     }
 

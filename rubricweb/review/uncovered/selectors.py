@@ -64,7 +64,7 @@ def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
     ungraded: list[Gap] = []
     hidden: set[tuple[int, int]] = set()
     for topic in topics:
-        found = uncovered_passages(topic.ratings, topic.relevance, min_grade=look.min_grade)
+        found = uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades)
         uncovered += [_gap(topic, row) for row in found.uncovered]
         ungraded += [_gap(topic, row) for row in found.ungraded]
         pool = topic.pool

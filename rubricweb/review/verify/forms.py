@@ -13,7 +13,6 @@ from rubricweb.corpus.models import Topic
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.forms import SayingForm
 from rubricweb.review.forms import AT_ONCE, GraderForm, covered_from
-from rubricweb.review.selectors.sheet import MIN_GRADE
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 ORDERS = (
@@ -49,7 +48,7 @@ class CheckForm(GraderForm):
             item=self.value("item", 0),
             order=self.value("order", MIXED),
             rating=int(self.value("rating", -1)),
-            min_grade=self.value("min_grade", MIN_GRADE),
+            min_grade=self.value("min_grade", self.default_min_grade),
             at=(at[0], at[1], at[2]) if at else None,
         )
 

@@ -15,7 +15,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import MIN_GRADE, Mask
+from rubricweb.review.selectors.sheet import Mask
 from rubricweb.review.verify.cells import BankCells, TopicCells
 from rubricweb.review.verify.suspicion import suspicions
 
@@ -35,7 +35,8 @@ class CheckQuery:
     order: str = MIXED
     rating: int = -1
     """Only cells that the grader rated so; -1 for all."""
-    min_grade: int = MIN_GRADE
+    min_grade: int | None = None
+    """None: as the prompts of the grader state."""
     at: tuple[int, int, int] | None = None
     """Topic, passage, item: exactly this cell."""
 

@@ -37,12 +37,13 @@ class Suspicions:
     """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING where no answer is known."""
     confidences: Ratings
     others: Mapping[GraderConfig, Ratings]
-    min_grade: int
+    min_grades: NDArray[np.int8]
+    """By item."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """0 where nothing is suspicious."""
-        is_high = self.graded >= self.min_grade
+        is_high = self.graded >= self.min_grades
         found = sum(weight * (is_high & (self.answers == code)) for code, weight in WEIGHTS.items())
         is_unsure = (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE)
         found = found + UNSURE_WEIGHT * is_unsure * (1 - self.confidences / 100)
@@ -62,10 +63,11 @@ class Suspicions:
     def reasons(self, row: int, column: int) -> list[str]:
         """In words."""
         rating, confidence = int(self.graded[row, column]), int(self.confidences[row, column])
+        is_high = rating >= self.min_grades[column]
         found = []
-        if rating >= self.min_grade and self.answers[row, column] == UNANSWERABLE:
+        if is_high and self.answers[row, column] == UNANSWERABLE:
             found.append(f"rated {rating}, yet the extracted answer says that there is none")
-        if rating >= self.min_grade and self.answers[row, column] == OFF_PASSAGE:
+        if is_high and self.answers[row, column] == OFF_PASSAGE:
             found.append(f"rated {rating}, yet the extracted answer is not in the passage")
         if 0 <= confidence < LOW_CONFIDENCE:
             found.append(f"the grader's confidence is {confidence} %")
@@ -76,7 +78,9 @@ class Suspicions:
         return found
 
 
-def suspicions(rater: Rater, pool: CollectionPool, asked: Sequence[Asked], *, min_grade: int) -> Suspicions:
+def suspicions(
+    rater: Rater, pool: CollectionPool, asked: Sequence[Asked], *, min_grade: int | None
+) -> Suspicions:
     """`pool` has one topic."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
@@ -89,7 +93,7 @@ def suspicions(rater: Rater, pool: CollectionPool, asked: Sequence[Asked], *, mi
         answers=_answers(rater, pool, found, asked),
         confidences=ratings_of(found.confidences, asked, passages),
         others={config: _ratings(config, pool, asked) for config in others},
-        min_grade=min_grade,
+        min_grades=rater.min_grades_of((one.kind for one in asked), min_grade),
     )
 
 

@@ -43,7 +43,7 @@ def test_unknown_texts_are_flagged_and_their_grades_count(autumn, owner, client_
     revision.text = ""
     revision.save()
     facts = only_row(client_of(owner).get(URL)).facts
-    assert (facts.unknown, facts.cells) == (1, 18)
+    assert (facts.unknown, facts.cells) == (1, 16)
 
 
 def test_the_bank_is_chosen_in_the_address(autumn, owner, client_of):

@@ -1,0 +1,79 @@
+"""Each prompt's own threshold, on every screen that covers anything."""
+
+import pytest
+from django.urls import reverse
+
+from grading.types import ItemKind
+from rubricweb.grades.configs import config_for
+from rubricweb.review.queue.forms import CampaignForm
+from rubricweb.review.selectors.raters import raters
+from tests.factories import BankFactory, ItemFactory, JudgmentFactory, TopicFactory, grade, pooled
+
+pytestmark = pytest.mark.django_db
+
+RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
+
+
+def t5(prompt_class):
+    return config_for("hf_seq2seq", "google/flan-t5-large", prompt_class)
+
+
+@pytest.fixture
+def mixed(collection):
+    """A nugget labelled 0 to 2 and a question rated 0 to 5, both of one model, on three passages.
+
+    The first passage is relevant and supports the nugget; the third is relevant and reaches neither threshold.
+    """
+    collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
+    collection.grader_prompts = [RATES, "NuggetAssignment"]
+    collection.save()
+    topic = TopicFactory(collection=collection, query_id="q1", text="why do leaves turn red")
+    passages = pooled(topic, 3)
+    bank = BankFactory(collection=collection)
+    question = ItemFactory(bank=bank, topic=topic, text="Which pigment is red?")
+    nugget = ItemFactory(bank=bank, topic=topic, kind="nugget", text="anthocyanins")
+    for passage, rating, label, relevance in zip(passages, (0, 4, 2), (2, 0, 1), (3, 0, 3), strict=True):
+        grade(t5(RATES), question, passage, rating)
+        grade(t5("NuggetAssignment"), nugget, passage, label)
+        JudgmentFactory(topic=topic, doc_id=passage.doc_id, relevance=relevance)
+    return bank
+
+
+def test_each_kind_of_item_has_its_own_threshold(mixed):
+    (rater,) = raters(mixed)
+    assert (rater.min_grade, rater.highest) == (4, 5)
+    assert rater.min_grade_words == "4 (questions) and 2 (nuggets)"
+    kinds = [ItemKind.QUESTION, ItemKind.NUGGET]
+    assert rater.min_grades_of(kinds).tolist() == [4, 2]
+    assert rater.min_grades_of(kinds, 4).tolist() == [4, 2], "the default that the form shows"
+    assert rater.min_grades_of(kinds, 5).tolist() == [5, 2], "as far as the scale reaches"
+    assert rater.min_grades_of(kinds, 1).tolist() == [1, 1]
+
+
+def test_the_collection_page_and_the_grid_cover_alike(client_of, viewer, mixed):
+    """Passage d0 is covered by its nugget; only d2 is relevant and uncovered."""
+    client = client_of(viewer)
+    page = client.get(mixed.collection.get_absolute_url())
+    (row,) = page.context["page"].object_list
+    assert (row.facts.uncovered, row.facts.nobody) == (1, 0)
+    assert "reaches grade 4 (questions) and 2 (nuggets)" in page.content.decode()
+    grid = client.get(reverse("review:grid", args=[mixed.pk, row.pk]), {"show": "uncovered"})
+    assert [one.doc_id for one in grid.context["grid"].rows] == ["d2"]
+
+
+def test_uncovered_and_spurious_cover_alike(client_of, viewer, mixed):
+    client = client_of(viewer)
+    uncovered = client.get(reverse("review:uncovered", args=[mixed.pk]))
+    assert uncovered.context["page"].paginator.count == 1
+    spurious = client.get(reverse("review:spurious", args=[mixed.pk]))
+    assert [one.item.text for one in spurious.context["page"]] == ["Which pigment is red?"]
+
+
+def test_a_campaign_takes_the_threshold_of_its_grader(mixed):
+    mixed.items.filter(kind="question").delete()
+    (rater,) = raters(mixed)
+    sent = {"name": "Pilot", "bank": mixed.pk, "grader": rater.pk, "kinds": ["nugget"], "cells": "all"}
+    sent |= {"cutoff": 20, "order": "random", "random_percent": 20, "assessors": 1, "mode": "blind"}
+    form = CampaignForm(mixed.collection, [mixed], sent)
+    assert form.is_valid(), form.errors
+    assert form.choice.min_grade == 2
