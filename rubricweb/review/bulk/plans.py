@@ -49,6 +49,11 @@ class Plan:
     """Of missing and failed ones together; None where there are none."""
 
     @property
+    def wordless(self) -> int:
+        """Selected items without text, of which no cell can be rated."""
+        return sum(not column.text for column in self.columns)
+
+    @property
     def to_grade(self) -> int:
         return sum(one.cells for one in (*self.missing, *self.failed))
 
@@ -64,7 +69,8 @@ def plan(
     pks = found.pool.passage_pks
     rows = [row for row in found.rows if not selection.passages or pks[row] in selection.passages]
     columns = [one for one in found.chosen if not selection.items or one.pk in selection.items]
-    cells = tuple(Cell(topic.pk, one.revision_pk, pks[row]) for row in rows for one in columns)
+    worded = [one for one in columns if one.text]
+    cells = tuple(Cell(topic.pk, one.revision_pk, pks[row]) for row in rows for one in worded)
     missing, failed = (_to_grade(found, rows, columns, value) for value in (MISSING, FAILED))
     gaps = [*missing, *failed]
     living = monitor.workers() if gaps else None
@@ -73,7 +79,7 @@ def plan(
         columns=tuple(columns),
         selection=selection,
         cells=cells,
-        unchecked=tuple(_unchecked(found, rows, columns)),
+        unchecked=tuple(_unchecked(found, rows, worded)),
         missing=tuple(missing),
         failed=tuple(failed),
         price=price(bank.collection, gaps, workers=len(living.rows)) if living else None,

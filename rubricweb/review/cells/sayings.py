@@ -21,6 +21,13 @@ class Reworded(HumanGradeError):
         super().__init__("The item has other words by now: read them first.")
 
 
+class NoText(HumanGradeError):
+    """Only the id of the item is known, from a file of grades."""
+
+    def __init__(self) -> None:
+        super().__init__("This item has no text yet: supply it to rate it.")
+
+
 @dataclass(frozen=True, slots=True)
 class Sayings:
     """Of one cell, for one reader."""

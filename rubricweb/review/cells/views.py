@@ -21,7 +21,7 @@ from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, Unfit
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.forms import RatingForm, SayingForm
-from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
+from rubricweb.review.cells.sayings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, address_kept
@@ -29,7 +29,7 @@ from rubricweb.review.queue.actions import undo_in_grid
 from rubricweb.review.queue.veil import veiled_cell
 
 Place = tuple[Item, Passage]
-STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422}
+STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}
 
 
 @require_safe
@@ -75,6 +75,8 @@ def _tried(
     try:
         if said.pop("revision") != place[0].revision_id:
             raise Reworded
+        if not place[0].revision.text:
+            raise NoText
         return _answer(request, place, Saving(sent, say(Cell.of(*place), **said, by=request.user)))
     except HumanGradeError as refusal:
         return _answer(request, place, Saving(sent, refusal=refusal))

@@ -51,6 +51,8 @@ class BankCells:
     """The rated cells of all topics in one row."""
 
     topics: tuple[TopicCells, ...]
+    wordless: int
+    """Items without text, of which nothing can be checked."""
 
     def flat(self, name: str) -> NDArray[np.generic]:
         found = [getattr(topic, name)[topic.graded >= 0] for topic in self.topics]
@@ -68,13 +70,15 @@ class BankCells:
 
 
 def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
+    """Of items with text: what was asked in the others nobody can check."""
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
     people, veils = human_matrices(pool), veiled_in(reader, bank.collection)
-    found = []
-    for topic_id, asked in asked_by_topic(bank).items():
-        topic = pool.by_topic[topic_id]
+    found, wordless = [], 0
+    for topic_id, items in asked_by_topic(bank).items():
+        topic, asked = pool.by_topic[topic_id], tuple(one for one in items if one.has_text)
+        wordless += len(items) - len(asked)
         mine = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
         layers = Layers(mine, {}, checks, people[topic_id], {})
@@ -85,7 +89,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         hidden = veil_mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
         found.append(TopicCells(topic, asked, ratings, said, checked, hidden, _keys(topic, asked)))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
-    return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])))
+    return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])), wordless)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

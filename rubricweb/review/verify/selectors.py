@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.selectors.raters import Rater
@@ -114,9 +115,11 @@ def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
     return found
 
 
-def _active(bank: Bank, topic_ids: list[int]) -> list[Item]:
-    active = bank.items.active().filter(topic__in=topic_ids).select_related("revision", "topic")
-    return list(active.order_by("topic_id", "position", "pk"))
+def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
+    """With text: nobody can check an item of which only the id is known."""
+    active = bank.items.active().filter(topic__in=topic_ids).exclude(revision__text="")
+    active = active.select_related("revision", "topic")
+    return active.order_by("topic_id", "position", "pk")
 
 
 def _items(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
@@ -129,7 +132,7 @@ def _items(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
 
 def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
     topic_id, passage, item_id = query.at or (0, 0, 0)
-    item = bank.items.active().filter(pk=item_id, topic=topic_id).select_related("revision").first()
+    item = _active(bank, [topic_id]).filter(pk=item_id).first()
     for topic in cells.topics:
         if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
             uids = [(one.kind, one.uid) for one in topic.asked]

@@ -19,7 +19,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
 from rubricweb.review import access, selectors
-from rubricweb.review.cells.sayings import Reworded, Saving, sayings, shown
+from rubricweb.review.cells.sayings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import bank_cells
@@ -30,7 +30,7 @@ from rubricweb.review.verify.selectors import Candidate
 
 MAX_DIGITS = 18
 PAGE = "review/verify/verify.html"
-STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422}
+STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -95,6 +95,8 @@ def _judged(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
     try:
         if said["revision"] != item.revision_id:
             raise Reworded
+        if not item.revision.text:
+            raise NoText
         now = shown(item, passage, rater, Source.GRADER)
         if now is None or now.rating != said["shown"]:
             raise RatedAnew(now.rating if now else None)
@@ -121,7 +123,7 @@ def _answer(
     context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
     topic = checks.topic_of(cells, query)
     context |= {"lines": checks.lines(bank, cells, topic.pool.topic_id) if topic else [], "here": topic}
-    context |= {"found": estimates(cells), "hidden": cells.hidden, "kept": _kept(request)}
+    context |= {"found": estimates(cells), "cells": cells, "hidden": cells.hidden, "kept": _kept(request)}
     response = page_or_part(request, PAGE, context, part="check")
     response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
     return response

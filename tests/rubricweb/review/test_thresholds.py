@@ -22,7 +22,7 @@ def t5(prompt_class):
 def mixed(collection):
     """A nugget labelled 0 to 2 and a question rated 0 to 5, both of one model, on three passages.
 
-    The first passage is relevant and supports the nugget; the third is relevant and reaches neither threshold.
+    The first passage is relevant and supports the nugget. The third is relevant and reaches no threshold.
     """
     collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
     collection.grader_prompts = [RATES, "NuggetAssignment"]

@@ -86,7 +86,7 @@ class Command(BaseCommand):
 
     def _say_started(self, jobs: list[GradingJob], wordless: int, *, what: str) -> None:
         if wordless:
-            self._say(f"{wordless} items cannot be graded: only their ids are known, not their texts.")
+            self._say(f"{wordless} items have no text yet: supply it to grade them.")
         if not jobs:
             self._say(f"No job was started: no grade is {what} that is not being made already.")
         for job in jobs:
