@@ -28,6 +28,7 @@ from django.db import transaction
 from grading.types import Purpose
 from rubricweb.banks.actions import retire_item
 from rubricweb.corpus.models import Collection, Ranking
+from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.board import choices, selectors
@@ -75,7 +76,7 @@ def main() -> None:
 
 def specs(collection: Collection) -> tuple[BoardSpec, BoardSpec]:
     """The two boards of the grader of this collection that graded most."""
-    rating = [row for row in choices.scored_graders(collection) if row.config.purpose == Purpose.RATE]
+    rating = [row for row in scored_graders(collection) if row.config.purpose == Purpose.RATE]
     if not rating:
         sys.exit(f"bench/leaderboard.py: {collection.slug} has no ratings")
     config = max(rating, key=lambda row: row.grades).config
