@@ -18,10 +18,19 @@ class GradingError(Exception):
     """Root of the tree."""
 
 
+MAX_PROBLEM_CHARS = 600
+
+
 class BadFormat(GradingError):
-    """A file is not what it should be."""
+    """A file is not what it should be.
+
+    Problems quote what files hold, which may be a megabyte: only their first and last words are kept.
+    """
 
     def __init__(self, problem: str, *, file: str = "", line: int | None = None) -> None:
+        if len(problem) > MAX_PROBLEM_CHARS:
+            half = MAX_PROBLEM_CHARS // 2
+            problem = f"{problem[:half]} ... {problem[-half:]}"
         self.problem, self.file, self.line = problem, file, line
         place = f"{file}:{line}" if line is not None else file
         super().__init__(f"{place}: {problem}" if place else problem)

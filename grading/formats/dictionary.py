@@ -11,6 +11,9 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 
+MAX_DOCUMENT_BYTES = 16_000_000
+"""After decompression: queries and leaderboards are read whole, by the web process too."""
+
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
 
 
@@ -83,8 +86,8 @@ class Document:
 
 
 def read_document(path: Path, *, shape: str) -> Document:
-    """The whole file. Raises `BadFormat` as `reading.lines` does."""
-    return Document(path.name, list(lines(path)), shape)
+    """The whole file, of at most MAX_DOCUMENT_BYTES. Raises `BadFormat` as `reading.lines` does."""
+    return Document(path.name, list(lines(path, max_bytes=MAX_DOCUMENT_BYTES)), shape)
 
 
 def _keys(text: str) -> Iterator[str]:

@@ -6,6 +6,16 @@ import hashlib
 import re
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+
+
+def is_one_word(text: str) -> bool:
+    """Whether an id has neither white space nor control characters, which would break lines of TREC files.
+
+    >>> [is_one_word(text) for text in ("msmarco_v2.1_doc_0#1", "d 1", "d1\\x07", "")]
+    [True, False, False, False]
+    """
+    return bool(text) and _UNFIT.search(text) is None
 
 
 def text_md5(text: str) -> str:

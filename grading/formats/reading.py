@@ -15,6 +15,10 @@ from grading.errors import BadFormat
 
 MAX_LINE_BYTES = 64_000_000
 """The longest line that is read (64 MB, after decompression, without its line break)."""
+MAX_FILE_BYTES = 50_000_000_000
+"""The longest file that is read line by line (50 GB, after decompression)."""
+MAX_HELD_BYTES = 256_000_000
+"""The longest file of which a reader holds all at once, such as a run (256 MB, after decompression)."""
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -22,18 +26,22 @@ _NUL = "a NUL character, expected text"
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text without its line break); gzip is known by its first bytes, not by the
     name.
 
     Blank lines are yielded too. Raises `BadFormat` for a file that cannot be opened, a truncated or damaged
-    gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, and a file without any non-blank
-    line.
+    gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, more than `max_bytes` after
+    decompression, and a file without any non-blank line.
     """
     has_text = False
-    number = 0
+    number = size = 0
     with _open(path) as stream:
-        for number, raw in _raw_lines(stream, path.name):
+        for number, raw in _raw_lines(stream, path.name, max_line=min(MAX_LINE_BYTES, max_bytes)):
+            size += len(raw) + 1
+            if size > max_bytes + 1:  # the last line may lack its line break
+                problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
+                raise BadFormat(problem, file=path.name, line=number)
             text = _decode(raw, file=path.name, line=number)
             has_text = has_text or bool(text.strip())
             yield number, text
@@ -64,13 +72,13 @@ def _open(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path, "rb"))
 
 
-def _raw_lines(stream: BinaryIO, file: str) -> Iterator[tuple[int, bytes]]:
+def _raw_lines(stream: BinaryIO, file: str, *, max_line: int) -> Iterator[tuple[int, bytes]]:
     number = 1
     try:
-        while raw := stream.readline(MAX_LINE_BYTES + 2):
+        while raw := stream.readline(max_line + 2):
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            if len(raw) > MAX_LINE_BYTES:
-                problem = f"the line is too long, expected at most {MAX_LINE_BYTES:,} bytes"
+            if len(raw) > max_line:
+                problem = f"the line is too long, expected at most {max_line:,} bytes"
                 raise BadFormat(problem, file=file, line=number)
             yield number, raw
             number += 1

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from grading.errors import BadFormat
+from grading.formats.ids import is_one_word
 from grading.formats.numbers import real, whole
-from grading.formats.reading import lines
+from grading.formats.reading import MAX_HELD_BYTES, lines
 from grading.formats.writing import write_lines
 from grading.types import Qrel, Ranking
 
@@ -19,19 +20,28 @@ _QREL = "4 columns: query_id 0 doc_id relevance"
 _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
 
 
+def numbered_qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
+    """Yield (line, qrel) as the file has them, several judgments of one passage included.
+
+    Raises `BadFormat` for another number of columns and a relevance that is no whole number.
+    """
+    for line, columns in _rows(path, _QREL):
+        query_id, _, doc_id, relevance = columns
+        yield line, Qrel(query_id, doc_id, _whole(relevance, what="the relevance", file=path.name, line=line))
+
+
 def read_qrels(path: Path) -> Iterator[Qrel]:
     """Yield the qrels as the file has them. Raises `BadFormat`, also where a topic judges a passage twice."""
     first_use: dict[tuple[str, str], int] = {}
-    for line, columns in _rows(path, _QREL):
-        query_id, _, doc_id, relevance = columns
-        number = _whole(relevance, what="the relevance", file=path.name, line=line)
-        first = first_use.setdefault((query_id, doc_id), line)
+    for line, qrel in numbered_qrels(path):
+        first = first_use.setdefault((qrel.query_id, qrel.doc_id), line)
         if first != line:
             problem = (
-                f"{doc_id} is judged twice for {query_id} (first on line {first}), expected one judgment"
+                f"{qrel.doc_id} is judged twice for {qrel.query_id} (first on line {first}), "
+                "expected one judgment"
             )
             raise BadFormat(problem, file=path.name, line=line)
-        yield Qrel(query_id, doc_id, number)
+        yield qrel
 
 
 def write_qrels(path: Path, qrels: Iterable[Qrel]) -> None:
@@ -53,8 +63,8 @@ def read_run(path: Path) -> Iterator[Ranking]:
     """Yield one ranking a topic, best rank first; ranks may start at 0 or 1 and have gaps, ties keep the
     file's order.
 
-    Raises `BadFormat` for a second run tag, a passage twice in a topic, and ranks or scores that are no
-    finite numbers.
+    Raises `BadFormat` for a second run tag, a passage twice in a topic, a rank below 0, and ranks or scores
+    that are no finite numbers.
     """
     run_tag = ""
     ranked: dict[str, dict[str, tuple[int, float]]] = {}
@@ -69,6 +79,8 @@ def read_run(path: Path) -> Iterator[Ranking]:
             problem = f"{doc_id} is ranked twice for {query_id}, expected each passage once a topic"
             raise BadFormat(problem, file=path.name, line=line)
         position = _whole(rank, what="the rank", file=path.name, line=line)
+        if position < 0:
+            raise BadFormat(f"the rank is {position}, expected 0 or more", file=path.name, line=line)
         of_topic[doc_id] = position, _score(score, file=path.name, line=line)
     for query_id, of_topic in ranked.items():
         yield _ranking(run_tag, query_id, of_topic)
@@ -112,7 +124,7 @@ def _ranking(run_tag: str, query_id: str, of_topic: dict[str, tuple[int, float]]
 
 def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
     count = int(shape[0])
-    for line, text in lines(path):
+    for line, text in lines(path, max_bytes=MAX_HELD_BYTES):
         columns = text.split()
         if len(columns) == count:
             yield line, columns
@@ -141,6 +153,8 @@ def _run_line(ranking: Ranking, doc_id: str, rank: int, score: float) -> bytes:
 
 def _column(text: str) -> str:
     """An id that can stand in a file whose columns are parted by white space."""
-    if text.split() != [text]:
-        raise BadFormat(f"the id {text!r} is empty or holds white space, expected one word")
+    if not is_one_word(text):
+        raise BadFormat(
+            f"the id {text!r} is empty or holds white space or control characters, expected one word"
+        )
     return text

@@ -15,10 +15,12 @@ LONGEST = 400
 _LONGEST_LITERAL = 20_000
 _KEYS = ("questions", "nuggets", "question_set", "nugget_set", "key_facts", "facts", "items")
 _TEXT_KEYS = ("text", "question", "nugget", "question_text", "nugget_text", "key_fact", "fact")
-_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)+)"\s*(?=[,\]\n]|$)')
+# Blanks of one line, never given back: a long run of them costs no more than its length.
+_BLANKS = r"[^\S\n]*+"
+_QUOTED = re.compile(rf'"((?:[^"\\\n]|\\.)++)"{_BLANKS}(?=[,\]\n]|$)')
 _MARK = r"(?:[(\[]?\d{1,3}[.):\]]|(?:[QqNn]|Question\s+|Nugget\s+|Fact\s+)\d{1,3}[.):]|[-*\u2022\u2013])"
-_MARKED = re.compile(rf"^\s*\**{_MARK}\**\s*(\S.*)$", re.MULTILINE)
-_QUOTED_LINE = re.compile(rf'^\s*(?:{_MARK})?\s*"([^"\n]+)"', re.MULTILINE)
+_MARKED = re.compile(rf"^{_BLANKS}\**{_MARK}\**\s*+(\S.*)$", re.MULTILINE)
+_QUOTED_LINE = re.compile(rf'^{_BLANKS}(?:{_MARK}\s*+)?"([^"\n]+)"', re.MULTILINE)
 _NUMBER = re.compile(rf"^\**{_MARK}\**\s+")
 _AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
 

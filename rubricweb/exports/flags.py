@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from grading.formats.writing import spreadsheet_cell
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.review.agreement.people import pseudonym
@@ -56,12 +57,15 @@ def jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    """With a header; tabs and line breaks in texts are written as \\t and \\n, a backslash as \\\\."""
+    """With a header; tabs and line breaks in texts are written as \\t and \\n, a backslash as \\\\.
+
+    Texts that a spreadsheet would take for formulas begin with an apostrophe.
+    """
     yield "\t".join(COLUMNS)
     for flag in _flags(collection):
         for event in flag.events.all():
             row = _place(flag) | _event(event, name)
-            yield "\t".join(str(row[column]).translate(ESCAPES) for column in COLUMNS)
+            yield "\t".join(spreadsheet_cell(str(row[column])).translate(ESCAPES) for column in COLUMNS)
 
 
 def _flags(collection: Collection) -> Iterator[Flag]:

@@ -11,6 +11,7 @@ from django import forms
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from grading.formats.writing import spreadsheet_cell
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
@@ -175,4 +176,4 @@ def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else spreadsheet_cell(" ".join(str(value).split()))

@@ -38,10 +38,6 @@ def qrels(spec: BoardSpec) -> Iterator[Qrel]:
         yield from found
 
 
-def qrels_line(qrel: Qrel) -> str:
-    return f"{qrel.query_id} 0 {qrel.doc_id} {qrel.relevance}"
-
-
 def qrels_summary(spec: BoardSpec) -> QrelsSummary:
     by_topic = list(_by_topic(spec))
     found = [qrel for _, labelled in by_topic for qrel in labelled]
@@ -54,7 +50,7 @@ def qrels_summary(spec: BoardSpec) -> QrelsSummary:
         topics_without=len(by_topic) - topics,
         unlabelled=sum(len(topic.doc_ids) for topic, _ in by_topic) - passages,
         by_label=tuple(sorted(by_label.items(), reverse=True)),
-        first=tuple(qrels_line(qrel) for qrel in found[:FIRST_LINES]),
+        first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in found[:FIRST_LINES]),
     )
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from grading.errors import BadFormat
+from grading.formats.trec import qrels_lines
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
@@ -55,7 +58,11 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
     form = LabelForm(request.GET, collection=collection)
     if not form.is_valid():
         return _back(request, slug)
-    lines = (selectors.qrels_line(qrel) for qrel in selectors.qrels(form.spec))
+    try:
+        lines = list(qrels_lines(selectors.qrels(form.spec)))
+    except BadFormat as error:
+        messages.error(request, f"These labels cannot be written as qrels: {error.problem}.")
+        return _back(request, slug)
     return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
 
 

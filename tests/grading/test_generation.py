@@ -249,3 +249,9 @@ def test_the_nearest_share_rare_words() -> None:
     assert nearest("leaves that fall", offered, most=1)[0].place == 2
     assert nearest("leaves fall", ["fall: leaves"]) == [(0, 1.0)]
     assert nearest("", offered) == nearest("what is the", offered) == []
+
+
+@pytest.mark.parametrize("filler", ["\n", " ", " \n", '"', "[", "{", "* \n", '["a" \n'])
+def test_a_long_reply_without_drafts_is_read_in_one_pass(filler):
+    """A reading that looked at the rest again from each line would take hours."""
+    assert len(parse_drafts(filler * 300_000)) <= 1

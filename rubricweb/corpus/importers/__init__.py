@@ -4,10 +4,10 @@ Each importer adds what is new, leaves what is the same, refuses what contradict
 Tally. They are steps of one transaction, which `grades.imports` opens.
 """
 
-from rubricweb.corpus.importers.judgments import JudgmentImporter
+from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
 from rubricweb.corpus.importers.official import import_official
 from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import Place, fitting, fitting_name
 from rubricweb.corpus.importers.runs import RunImporter
 from rubricweb.corpus.importers.tally import Counts, Tally
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -18,8 +18,10 @@ __all__ = [
     "PassageImporter",
     "Place",
     "RunImporter",
+    "SeveralJudgments",
     "Tally",
     "TopicImporter",
     "fitting",
+    "fitting_name",
     "import_official",
 ]

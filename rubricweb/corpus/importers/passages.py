@@ -8,7 +8,7 @@ from itertools import islice
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import Place, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
@@ -69,7 +69,7 @@ def _texts(passages: Iterable[tuple[str, str]], *, at: Place) -> dict[str, str]:
     for doc_id, text in passages:
         if texts.setdefault(doc_id, text) != text:
             raise _two_texts(doc_id, at)
-        fitting(doc_id, what="the paragraph_id", at=at, limit=ID_LIMIT)
+        fitting_id(doc_id, what="the paragraph_id", at=at, limit=ID_LIMIT)
     return texts
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.errors import BadFormat
+from grading.formats.ids import is_one_word
 from grading.formats.reading import lines
 
 LOWEST, HIGHEST = -32_768, 32_767
@@ -42,6 +43,24 @@ def fitting(text: str, *, what: str, at: Place, limit: int) -> str:
     """`text` if its column can hold it. Raises BadFormat that begins with `what`."""
     if len(text) > limit:
         raise at.error(f"{what} has {len(text):,} characters, expected at most {limit}")
+    return text
+
+
+def fitting_id(text: str, *, what: str, at: Place, limit: int) -> str:
+    """`text` if it can be an id of TREC files: one word that its column can hold. Raises BadFormat."""
+    fitting(text, what=what, at=at, limit=limit)
+    if not is_one_word(text):
+        raise at.error(f"{what} is {text!r}, expected one word without white space or control characters")
+    return text
+
+
+def fitting_name(text: str, *, what: str, at: Place, limit: int) -> str:
+    """`text` if it can be a name, of a model for example: spaces may part its words. Raises BadFormat."""
+    fitting(text, what=what, at=at, limit=limit)
+    if not all(map(is_one_word, text.split(" "))):
+        raise at.error(
+            f"{what} is {text!r}, expected words parted by single spaces, without control characters"
+        )
     return text
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grading import types
+from grading.formats.ids import is_one_word
 from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import Place, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Ranking, Run, Topic
 
@@ -47,8 +48,8 @@ def write_rankings(
 
 def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: Place) -> Ranking:
     for doc_id in ranking.doc_ids:
-        if len(doc_id) > ID_LIMIT:
-            fitting(doc_id, what="the doc_id", at=at.with_columns(doc_id), limit=ID_LIMIT)
+        if len(doc_id) > ID_LIMIT or not is_one_word(doc_id):
+            fitting_id(doc_id, what="the doc_id", at=at.with_columns(doc_id), limit=ID_LIMIT)
     return Ranking(run=run, topic=topic, doc_ids=list(ranking.doc_ids), scores=list(ranking.scores))
 
 

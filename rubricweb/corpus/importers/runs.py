@@ -9,7 +9,7 @@ from grading import types
 from grading.errors import BadFormat
 from grading.formats.trec import read_run, trec_eval_order
 from grading.formats.workbench import GradedTopic
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import Place, fitting_id
 from rubricweb.corpus.importers.rankings import write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -40,7 +40,7 @@ class RunImporter:
         for passage in line.passages:
             for ranked in passage.rankings:
                 if ranked.run_tag not in self._gathered:
-                    fitting(ranked.run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
+                    fitting_id(ranked.run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
                 ranks = self._gathered.setdefault(ranked.run_tag, {}).setdefault(topic.pk, {})
                 here = ranked.rank, ranked.score
                 if ranks.setdefault(passage.doc_id, here) != here:
@@ -80,7 +80,7 @@ class RunImporter:
     def _read_file(self, path: Path) -> None:
         by_topic = {ranking.query_id: ranking for ranking in read_run(path)}
         run_tag, at = next(iter(by_topic.values())).run_tag, Place(path)
-        fitting(run_tag, what="the run tag", at=at.with_columns(run_tag), limit=TAG_LIMIT)
+        fitting_id(run_tag, what="the run tag", at=at.with_columns(run_tag), limit=TAG_LIMIT)
         if run_tag in self._files:
             problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
             raise at.with_columns(run_tag).error(problem)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from grading.formats.workbench import read_queries
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import Place, fitting_id
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
@@ -89,7 +89,7 @@ class TopicImporter:
     def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: Place) -> None:
         subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
         if subtopic is None:
-            fitting(facet_id, what="the facet_id", at=at, limit=ID_LIMIT)
+            fitting_id(facet_id, what="the facet_id", at=at, limit=ID_LIMIT)
             position = self._next_subtopic.get(topic.pk, 0)
             self._next_subtopic[topic.pk] = position + 1
             subtopic = topic.subtopics.create(facet_id=facet_id, text=text, position=position)
@@ -115,7 +115,7 @@ class TopicImporter:
             self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
 
     def _make(self, query_id: str, text: str, *, at: Place) -> Topic:
-        fitting(query_id, what="the query id", at=at, limit=ID_LIMIT)
+        fitting_id(query_id, what="the query id", at=at, limit=ID_LIMIT)
         position = self._next_position
         topic: Topic = self._collection.topics.create(query_id=query_id, text=text.strip(), position=position)
         self._next_position += 1

@@ -21,6 +21,7 @@ from rubricweb.corpus.importers import (
     PassageImporter,
     Place,
     RunImporter,
+    SeveralJudgments,
     Tally,
     TopicImporter,
     import_official,
@@ -65,6 +66,8 @@ class ImportFiles:
     """Of a trec_eval summary; empty for the one that is usually taken."""
     min_relevant: int | None = None
     """The first judgment that counts as relevant; None keeps it."""
+    judgments: SeveralJudgments | None = None
+    """Which of several judgments of a passage counts; None: the highest, or with `replace` the last."""
     replace: bool = False
     """Take values that contradict an earlier import in place of the old ones."""
 
@@ -132,7 +135,8 @@ class _Import:
         self.collection, self.files, self.tally = collection, files, tally
         self.topics = TopicImporter(collection, tally)
         self.passages = PassageImporter(collection, tally)
-        self.judgments = JudgmentImporter(self.topics, tally, is_replacing=files.replace)
+        several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
+        self.judgments = JudgmentImporter(self.topics, tally, several=several, is_replacing=files.replace)
         self.runs = RunImporter(collection, self.topics, tally, is_replacing=files.replace)
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grading.errors import BadFormat
 from grading.formats.workbench import GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
-from rubricweb.corpus.importers import Place, Tally, fitting
+from rubricweb.corpus.importers import Place, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
@@ -67,8 +67,8 @@ class GradeImporter:
     def _config(self, key: tuple[str, str, Purpose], at: Place) -> GraderConfig:
         if key not in self._configs:
             llm, prompt_class, purpose = key
-            fitting(llm, what="the llm", at=at, limit=NAME_LIMIT)
-            fitting(prompt_class, what="the prompt_class", at=at, limit=NAME_LIMIT)
+            fitting_name(llm, what="the llm", at=at, limit=NAME_LIMIT)
+            fitting_name(prompt_class, what="the prompt_class", at=at, limit=NAME_LIMIT)
             self._configs[key] = configs.imported_config(llm, prompt_class, purpose)
         return self._configs[key]
 

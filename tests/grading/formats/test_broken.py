@@ -122,6 +122,7 @@ QREL, RUN = "t1 0 d1 1", "t1 Q0 d1 1 9.5 bm25"
         (read_qrels, f"{QREL}\n\n{QREL}\n", 3, "d1 is judged twice for t1 (first on line 1)"),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5\n", 2, "5 columns, expected 6 columns: query_id Q0 doc_id"),
         (read_run, f"{RUN}\nt1 Q0 d2 2.5 8.5 bm25\n", 2, 'rank is "2.5", expected a whole number'),
+        (read_run, f"{RUN}\nt1 Q0 d2 -1 8.5 bm25\n", 2, "rank is -1, expected 0 or more"),
         (read_run, f"{RUN}\nt1 Q0 d2 2 nan bm25\n", 2, 'score is "nan", expected a finite number'),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5 ql\n", 2, "run tag ql after bm25, expected one run tag"),
         (read_run, f"{RUN}\n{RUN}\n", 2, "d1 is ranked twice for t1, expected each passage once"),
@@ -192,7 +193,13 @@ def test_an_escaped_backslash_before_u0000_is_no_nul(tmp_path):
     assert next(read_graded(path)).passages[0].text == "a \\u0000 b"
 
 
+def test_what_a_message_quotes_is_cut():
+    assert len(str(BadFormat("x" * 1_000_000, file="a.json", line=1))) < 700
+
+
 def test_ids_with_white_space_are_not_written_to_trec_files(tmp_path):
+    with pytest.raises(BadFormat, match=r"'d\\x071' is empty or holds white space or control"):
+        write_qrels(tmp_path / "a.qrels", [Qrel("q", "d\x071", 1)])
     with pytest.raises(BadFormat, match="'d 1' is empty or holds white space"):
         write_qrels(tmp_path / "a.qrels", [Qrel("q", "d 1", 1)])
     with pytest.raises(BadFormat, match="'' is empty or holds white space"):

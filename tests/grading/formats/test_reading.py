@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import reading
+from grading.formats import dictionary, reading, trec
 from grading.formats.reading import lines
+from grading.formats.trec import read_run
+from grading.formats.workbench import read_official, read_queries
 from grading.formats.writing import write_lines
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
@@ -82,3 +84,25 @@ def test_written_gzip_is_the_same_every_time(tmp_path):
         write_lines(tmp_path / name, [b"one", b"two"])
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"one\ntwo\n"
+
+
+def test_a_file_is_as_long_as_its_limit_after_decompression(tmp_path):
+    path = write(tmp_path / "bomb.gz", gzip.compress(b"line\n" * 4))
+    assert len(list(lines(path, max_bytes=20))) == 4
+    with pytest.raises(BadFormat, match=r"too long, expected at most 18 bytes, decompressed") as caught:
+        list(lines(path, max_bytes=18))
+    assert caught.value.line == 4
+
+
+@pytest.mark.parametrize("read", [read_queries, read_official, lambda path: list(read_run(path))])
+@pytest.mark.parametrize("row", [b"\n", b"x"])
+def test_a_small_gzip_of_a_huge_text_is_refused_before_it_is_held(tmp_path, monkeypatch, read, row):
+    monkeypatch.setattr(dictionary, "MAX_DOCUMENT_BYTES", 1_000_000)
+    monkeypatch.setattr(trec, "MAX_HELD_BYTES", 1_000_000)
+    path = write(tmp_path / "bomb.gz", gzip.compress(row * 50_000_000))
+    tracemalloc.start()
+    with pytest.raises(BadFormat, match="too long, expected at most 1,000,000 bytes"):
+        read(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000_000

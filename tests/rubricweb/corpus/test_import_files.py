@@ -5,6 +5,7 @@ from django.core.management import CommandError
 
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Subtopic, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.models import GraderConfig
 from tests.rubricweb.import_files import RED, Folder, bank_line, counts, passage, rated, uid
 
 pytestmark = pytest.mark.django_db
@@ -112,13 +113,45 @@ def test_judgments_of_topic_subtopic_and_another_topic(folder):
     ]
 
 
-@pytest.mark.parametrize("arguments", [(), ("--replace",)])
-def test_contradicting_judgments_of_one_import_name_both(folder, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "relevance", "rule"),
+    [
+        ((), 3, "highest"),
+        (("--judgments", "lowest"), 1, "lowest"),
+        (("--judgments", "last"), 2, "last"),
+        (("--replace",), 2, "last"),
+        (("--replace", "--judgments", "highest"), 3, "highest"),
+    ],
+)
+def test_several_judgments_of_a_passage(folder, arguments, relevance, rule):
+    """The Workbench appends judgments of a later file to those that a passage has."""
+    one = passage("d1", judged={"t1": 1})
+    one["paragraph_data"]["judgments"] += passage("d1", judged={"t1": 3})["paragraph_data"]["judgments"]
+    qrels = folder.write("qrels.txt", "t1 0 d2 1\nt1 0 d1 2\n")
+    files = "--graded", folder.graded(one), "--qrels", qrels
+    document = folder.load(*files, *arguments)
+    assert Judgment.objects.get(doc_id="d1").relevance == relevance
+    assert document["notes"] == [f"1 passages have several judgments that differ, of which the {rule} counts"]
+    assert document["counts"]["judgments"] == {"new": 2, "changed": 0, "unchanged": 0}
+    assert folder.load(*files, *arguments)["changed"] is False
+
+
+def test_several_judgments_of_a_passage_may_be_refused(folder):
     graded = folder.graded(passage("d1", judged={"t1": 2}))
     qrels = folder.write("qrels.txt", "t1 0 d2 1\nt1 0 d1 3\n")
     with pytest.raises(CommandError, match=r"qrels.txt:2: .* judged 3 here and 2 in graded.jsonl:1"):
-        folder.load("--graded", graded, "--qrels", qrels, *arguments)
+        folder.load("--graded", graded, "--qrels", qrels, "--judgments", "refuse")
     assert not Collection.objects.exists()
+
+
+def test_a_judgment_that_contradicts_an_earlier_import_is_refused(folder):
+    folder.load("--graded", folder.graded(passage("d1", judged={"t1": 2})))
+    qrels = folder.write("qrels.txt", "t1 0 d2 1\nt1 0 d1 3\n")
+    with pytest.raises(
+        CommandError, match=r"qrels.txt:2: .* judged 3 here and 2 in the collection.*--replace"
+    ):
+        folder.load("--qrels", qrels)
+    assert Judgment.objects.get().relevance == 2
 
 
 def test_replace_takes_the_newer_judgment(folder):
@@ -251,3 +284,48 @@ def test_replace_takes_the_newer_official_board(folder):
         .values_list("run_tag", "value", "is_rank")
     )
     assert list(rows) == [("bm25", 0.4, False), ("unknown", 0.2, False)]
+
+
+@pytest.mark.parametrize(
+    ("graded", "message"),
+    [
+        (["t 1", [passage("d1")]], r"graded.jsonl:1: the query id is 't 1', expected one word"),
+        (["t1", [passage("d 1", text="x")]], r"graded.jsonl:1: the paragraph_id is 'd 1', expected one word"),
+        (["t1", [passage("d\x07", text="x")]], r"graded.jsonl:1: the paragraph_id is 'd\\x07', expected one"),
+        (
+            ["t1", [passage("d1", ranks={"bm 25": (1, 1.0)})]],
+            r"graded.jsonl:1: a ranking's method is 'bm 25'",
+        ),
+        (["t1", [passage("d1", judged={"t1/a b": 1})]], r"graded.jsonl:1: the facet_id is 'a b', expected"),
+        (
+            ["t1", [passage("d1", rated({uid(RED): 4}, llm="my\nmodel"))]],
+            r"graded.jsonl:1: the llm is 'my\\n",
+        ),
+        (
+            ["t1", [passage("d1", rated({uid(RED): 4}, prompt_class="A  B"))]],
+            r"graded.jsonl:1: the prompt_cl",
+        ),
+    ],
+)
+def test_ids_that_would_break_a_line_are_refused(folder, graded, message):
+    with pytest.raises(CommandError, match=message):
+        folder.load("--graded", folder.lines("graded.jsonl", graded))
+    assert not Collection.objects.exists()
+
+
+def test_a_model_s_name_may_have_spaces(folder):
+    folder.load("--graded", folder.graded(passage("d1", rated({uid(RED): 4}, llm="GPT 4 (mini)"))))
+    assert GraderConfig.objects.get().llm == "GPT 4 (mini)"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"t1 0 {'d' * 301} 1", "qrels.txt:2: the doc_id has 301 characters, expected at most 300"),
+        ("t1 0 d2 99999", "qrels.txt:2: the relevance is 99999, expected -32768 to 32767"),
+    ],
+)
+def test_messages_about_qrels_name_the_line(folder, line, message):
+    folder.load("--queries", folder.queries())
+    with pytest.raises(CommandError, match=message):
+        folder.load("--qrels", folder.write("qrels.txt", f"t1 0 d1 1\n{line}\n"))

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from grading.formats.trec import qrels_lines
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.exports.selectors import qrels, qrels_line
+from rubricweb.exports.selectors import qrels
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import loaded
@@ -70,7 +71,7 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
         ("best", 1),
         ("worst", 0.6934),
     ]
-    assert [qrels_line(qrel) for qrel in qrels(spec)] == ["t1 0 d1 1", "t1 0 d2 0", "t1 0 d3 1"]
+    assert list(qrels_lines(qrels(spec))) == ["t1 0 d1 1", "t1 0 d2 0", "t1 0 d3 1"]
 
 
 def test_the_pages_show_what_a_direct_grader_made(topic, collection, redis_server, viewer, client_of):

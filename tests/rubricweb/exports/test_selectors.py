@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from grading.formats.trec import write_qrels, write_run
+from grading.formats.trec import qrels_lines, write_qrels, write_run
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
@@ -31,7 +31,7 @@ def spec_of(made, measure=BY_LABELS):
 
 
 def lines(made, measure=BY_LABELS):
-    return [selectors.qrels_line(qrel) for qrel in selectors.qrels(spec_of(made, measure))]
+    return list(qrels_lines(selectors.qrels(spec_of(made, measure))))
 
 
 def test_lines_are_in_the_collections_order(made):
@@ -60,7 +60,7 @@ def test_modes_by_hand(made, measure, found):
 def of(made, **options) -> list[str]:
     measure = options.pop("measure", BY_LABELS)
     found = selectors.qrels(replace(spec_of(made, measure), **options))
-    return [selectors.qrels_line(qrel) for qrel in found]
+    return list(qrels_lines(found))
 
 
 def test_people_correct_the_labels(made, assessor):

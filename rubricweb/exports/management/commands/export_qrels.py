@@ -9,7 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from grading.formats.trec import write_qrels
+from grading.errors import BadFormat
+from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
 from rubricweb.exports import selectors
 from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
@@ -45,7 +46,7 @@ class Command(BaseCommand):
                 json.dumps(_document(spec, found, out), indent=1, allow_nan=False, ensure_ascii=False)
             )
         elif not out:
-            self.stdout.writelines(selectors.qrels_line(qrel) + "\n" for qrel in found)
+            self.stdout.writelines(f"{line}\n" for line in _lines(found))
         where = f" to {out}" if out else ""
         units = "topics and subtopics" if spec.by_subtopic else "topics"
         counted = f"{len(found)} labels of {len({qrel.query_id for qrel in found})} {units}"
@@ -61,6 +62,16 @@ def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
             written.replace(path)
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from error
+    except BadFormat as error:
+        raise CommandError(error.problem) from error
+
+
+def _lines(qrels: Iterable[Qrel]) -> list[str]:
+    """All lines, before any is written."""
+    try:
+        return list(qrels_lines(qrels))
+    except BadFormat as error:
+        raise CommandError(error.problem) from error
 
 
 def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str, object]:

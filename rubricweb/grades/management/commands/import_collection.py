@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from grading.errors import BadFormat
 from rubricweb.banks.models import Bank
+from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
 
@@ -48,6 +49,8 @@ class Command(BaseCommand):
         parser.add_argument("--official-measure", default="", metavar="M", help=words)
         words = "the first judgment that counts as relevant (a new collection: 1)"
         parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
+        words = "which of several judgments of a passage counts (default: highest; with --replace: last)"
+        parser.add_argument("--judgments", type=SeveralJudgments, choices=list(SeveralJudgments), help=words)
         words = "take what contradicts an earlier import in place of the old"
         parser.add_argument("--replace", action="store_true", help=words)
         parser.add_argument("--json", action="store_true", help="print the summary as one JSON document")
@@ -64,6 +67,7 @@ class Command(BaseCommand):
             official=options["official"],
             official_measure=options["official_measure"],
             min_relevant=options["min_relevant"],
+            judgments=options["judgments"],
             replace=options["replace"],
         )
         _check(slug, files)
