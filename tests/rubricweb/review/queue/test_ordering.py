@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from itertools import pairwise
 
 import numpy as np
@@ -35,10 +34,6 @@ def cells_of(ratings, *, confidence=None, others=(), judged=None, in_top=None) -
         min_relevant=2,
         min_grade=4,
     )
-
-
-def test_the_worked_examples():
-    assert doctest.testmod(ordering).failed == 0
 
 
 def test_failed_and_unsure_cells():
