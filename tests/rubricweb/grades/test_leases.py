@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from rubricweb.core import queue
+from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades import actions
 from rubricweb.grades.engine import dispatch, endings, leases, reaper
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -59,6 +60,14 @@ def test_a_leased_chunk_is_not_to_be_had_until_the_lease_ends(job):
     assert second.attempt == 2
     assert not first.renew()
     assert second.renew()
+
+
+def test_a_chunk_that_was_tried_too_often_is_not_claimed_again(job):
+    chunk = job.chunks.first()
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        assert leases.claim(chunk.pk).attempt == attempt
+        expire(chunk)
+    assert leases.claim(chunk.pk) is None
 
 
 @pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.CANCELLED])

@@ -13,7 +13,7 @@ from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
 from rubricweb.review.selectors.cell import highlighted
-from tests.factories import ItemFactory, PassageFactory, TopicFactory, grade
+from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
 
 LLM = "google/flan-t5-large"
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -174,3 +174,5 @@ def test_what_does_not_belong_together_is_not_found(autumn, viewer, client_of):
     assert client.get(f"{base}/{outside.pk}/{autumn.items[0].pk}/").status_code == 404
     assert client.get(f"{base}/{autumn.passages['d1'].pk}/{other.pk}/").status_code == 404
     assert client.get(f"{base}/{autumn.passages['d1'].pk}/999999/").status_code == 404
+    PooledFactory(topic=other.topic, passage=outside)
+    assert client.get(f"{base}/{outside.pk}/{other.pk}/").status_code == 404  # a cell, but of another topic
