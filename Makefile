@@ -26,7 +26,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons lock format bench screenshots clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow lock format bench screenshots clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -63,6 +63,9 @@ format: setup-test ## format the code and the templates
 
 test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments
 	$(BIN)/python .ci/pythons
+
+test-slow: setup-test ## run the Chromium tests as on a processor four times slower, with answers half a second late
+	TEST_CPU_SLOWDOWN=4 TEST_LATENCY_MS=500 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser
 
 bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
