@@ -18,7 +18,7 @@ from rubricweb.grades.engine import price
 from rubricweb.grades.humans import matrices as human_matrices
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
-from tests.servers import end_other_sessions
+from tests.servers import end_other_sessions, give_each_table_its_own_keys
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -27,12 +27,41 @@ settings.load_profile("untimed")
 # Passwords hash as in real life, only less often: two thirds of the time of many tests went into it.
 PBKDF2PasswordHasher.iterations = 1_000
 
+MAX_UNSTABLE = 3
+"""More tests that fail first and pass when they are run again are a fault that chance must not hide."""
+
+
+def unstable_tests(config: pytest.Config) -> list[str]:
+    """Ids of the tests that were run a second time and passed then."""
+    stats = config.pluginmanager.getplugin("terminalreporter").stats
+    failed = {report.nodeid for kind in ("failed", "error") for report in stats.get(kind, [])}
+    return sorted({report.nodeid for report in stats.get("rerun", [])} - failed)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker and session.exitstatus == 0 and len(unstable_tests(session.config)) > MAX_UNSTABLE:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    if names := unstable_tests(config):
+        terminalreporter.section(
+            f"unstable: {len(names)} failed first (more than {MAX_UNSTABLE} fail the run)"
+        )
+        terminalreporter.write_line("\n".join(names))
+
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
-    """The databases, and at the end nobody else in them: PostgreSQL drops none that is in use. Beside
-    servers that were stopped, that may be this process itself: Playwright's loop gives tests a connection of
-    their own."""
+    """The databases, with keys that tell rows of different tables apart, and at the end nobody else in them.
+
+    PostgreSQL drops none that is in use. Beside servers that were stopped, that may be this process itself:
+    Playwright's loop gives tests a connection of their own.
+    """
+    with django_db_blocker.unblock():
+        give_each_table_its_own_keys()
     yield
     with django_db_blocker.unblock():
         connection.close()

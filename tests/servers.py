@@ -27,6 +27,7 @@ from rubricweb.core.embedded import redis_server_binary
 WATCHED = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
 # Stops PostgreSQL and removes its folder, likewise.
 SWEEP = 'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; rm -rf "$2"'
+KEYS_APART = 100_000
 FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
 
 # Before numpy and torch are loaded: on models this small, and beside a second pytest, threads only wait for
@@ -187,6 +188,30 @@ def end_other_sessions() -> None:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
+
+
+def give_each_table_its_own_keys() -> None:
+    """Let the primary keys of table n count from n * KEYS_APART on.
+
+    Where all tables count from 1, a test that mixes up a topic and a passage may pass, or fail by chance.
+    """
+    from django.apps import apps
+    from django.db import connection, models
+
+    counted = [model._meta for model in apps.get_models() if isinstance(model._meta.pk, models.AutoField)]
+    with connection.cursor() as cursor:
+        for n, meta in enumerate(counted, start=1):
+            table = meta.db_table
+            if connection.vendor == "postgresql":
+                cursor.execute(
+                    "SELECT setval(pg_get_serial_sequence(%s, %s), %s)",
+                    [f'"{table}"', meta.pk.column, n * KEYS_APART],
+                )
+            else:
+                cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [table])
+                cursor.execute(
+                    "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table, n * KEYS_APART]
+                )
 
 
 def somebody_writes() -> bool:
