@@ -15,6 +15,7 @@ from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.rank_intervals import rank_intervals, span
 from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, Weights, item_scores, score_table
 
 
@@ -35,6 +36,10 @@ class TrialRow:
     rank: int
     score_before: float
     score: float
+    possible: str
+    """The ranks that the topics leave open now: "2-5"."""
+    is_beyond: bool
+    """The rank as tried is none of these."""
 
     @property
     def rose(self) -> int:
@@ -51,6 +56,10 @@ class Trial:
 
     rows: tuple[TrialRow, ...]
     swapped_pairs: int
+
+    @property
+    def n_beyond(self) -> int:
+        return sum(row.is_beyond for row in self.rows)
 
     @property
     def moved(self) -> list[TrialRow]:
@@ -87,9 +96,7 @@ def trial(
     )
     scores = table.scores.copy()
     scores[:, table.topic_ids.index(topic.pk)] = column
-    return _compared(
-        table.run_tags, table.means(), ScoreTable(table.run_tags, table.topic_ids, scores).means()
-    )
+    return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores))
 
 
 def _setting(one: _Asked, settings: Mapping[int, Setting]) -> Setting:
@@ -113,12 +120,15 @@ def _scores(ratings: Ratings, pool: TopicPool, measure: Measure, weights: Weight
     return item_scores(pool, ratings, measure, weights)
 
 
-def _compared(run_tags: tuple[str, ...], before: Scores, after: Scores) -> Trial:
+def _compared(now: ScoreTable, tried: ScoreTable) -> Trial:
+    before, after = now.means(), tried.means()
     old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
-    rows = [
-        TrialRow(tag, old[run], new[run], float(before[run]), float(after[run]))
-        for run, tag in enumerate(run_tags)
-    ]
+    known, rows = rank_intervals(now.scores), []
+    for run, tag in enumerate(now.run_tags):
+        first, last = known.possible(run) if known else (1, len(old))
+        possible, is_beyond = span(first, last), not first <= new[run] <= last
+        scores = float(before[run]), float(after[run])
+        rows.append(TrialRow(tag, old[run], new[run], *scores, possible, is_beyond))
     return Trial(
         tuple(sorted(rows, key=lambda row: (row.rank, row.rank_before))),
         len(influence.swapped_pairs(before, after)),

@@ -39,6 +39,10 @@ class BoardDiff:
     rescored: int
 
     @property
+    def n_beyond(self) -> int:
+        return sum(move.is_beyond for move in self.runs)
+
+    @property
     def changed(self) -> int:
         return sum(count.changed for count in self.labels)
 
@@ -57,14 +61,14 @@ def board_diff(
     now = standing(bank, config, measure)
     none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
     old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)
-    before, after = now.means(old), now.means(new)
+    before, after = now.table(old), now.table(new)
     return BoardDiff(
         config=config,
         measure=measure,
         labels=_label_counts(bank, now, old, new),
-        runs=run_moves(before, after, now.pool.run_tags),
-        swapped_pairs=len(influence.swapped_pairs(before, after)),
-        rescored=rescored(before, after),
+        runs=run_moves(before, after),
+        swapped_pairs=len(influence.swapped_pairs(before.means(), after.means())),
+        rescored=rescored(before.means(), after.means()),
     )
 
 

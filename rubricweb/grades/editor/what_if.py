@@ -13,7 +13,8 @@ from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import Measure, Scores, Uids, score_table, topic_labels
+from rubricweb.grades.rank_intervals import rank_intervals, span
+from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, score_table, topic_labels
 from rubricweb.grades.selectors import graded_items
 
 
@@ -42,6 +43,10 @@ class RunMove:
     score_after: float
     before: int
     after: int
+    possible: str
+    """The ranks that the topics leave open before: "2-5"."""
+    is_beyond: bool
+    """The rank after is none of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,10 @@ class WhatIf:
     rescored: int
     """Runs whose score changes, in place or not."""
 
+    @property
+    def n_beyond(self) -> int:
+        return sum(move.is_beyond for move in self.runs)
+
 
 @dataclass(frozen=True, eq=False)
 class Standing:
@@ -67,9 +76,9 @@ class Standing:
     grades: Mapping[int, TopicGrades]
     items: Mapping[int, Uids]
 
-    def means(self, items: Mapping[int, Uids]) -> Scores:
-        """Of each run, with other items in these topics."""
-        return score_table(self.pool, self.grades, {**self.items, **items}, self.measure).means()
+    def table(self, items: Mapping[int, Uids]) -> ScoreTable:
+        """Scores of each run, with other items in these topics."""
+        return score_table(self.pool, self.grades, {**self.items, **items}, self.measure)
 
 
 def standing(bank: Bank, config: GraderConfig, measure: Measure) -> Standing:
@@ -122,16 +131,16 @@ def _uids(rows: list[tuple[int, int, str]]) -> Uids:
 
 
 def _difference(now: Standing, topic_id: int, change: tuple[Uids, Uids]) -> WhatIf:
-    before, after = (now.means({topic_id: uids}) for uids in change)
+    before, after = (now.table({topic_id: uids}) for uids in change)
     old, new = (topic_labels(now.grades[topic_id], uids, now.measure) for uids in change)
     doc_ids = now.pool.by_topic[topic_id].doc_ids
     return WhatIf(
         config=now.config,
         measure=now.measure,
         labels=label_changes(doc_ids, old, new, now.measure.min_grade),
-        runs=run_moves(before, after, now.pool.run_tags),
-        swapped_pairs=len(influence.swapped_pairs(before, after)),
-        rescored=rescored(before, after),
+        runs=run_moves(before, after),
+        swapped_pairs=len(influence.swapped_pairs(before.means(), after.means())),
+        rescored=rescored(before.means(), after.means()),
     )
 
 
@@ -151,15 +160,15 @@ def label_changes(
     )
 
 
-def run_moves(before: Scores, after: Scores, run_tags: tuple[str, ...]) -> tuple[RunMove, ...]:
-    row_of = {run_tag: row for row, run_tag in enumerate(run_tags)}
-    return tuple(
-        RunMove(
-            move.run_tag,
-            float(before[row_of[move.run_tag]]),
-            float(after[row_of[move.run_tag]]),
-            move.before,
-            move.after,
-        )
-        for move in influence.moves(before, after, run_tags)
-    )
+def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
+    """The runs that change their rank, best new rank first."""
+    row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
+    old, new, known = before.means(), after.means(), rank_intervals(before.scores)
+    found = []
+    for move in influence.moves(old, new, before.run_tags):
+        run = row_of[move.run_tag]
+        first, last = known.possible(run) if known else (1, len(row_of))
+        possible, is_beyond = span(first, last), not first <= move.after <= last
+        scores = float(old[run]), float(new[run])
+        found.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))
+    return tuple(found)

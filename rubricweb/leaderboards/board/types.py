@@ -159,7 +159,7 @@ class Top:
     def more(self) -> str:
         """`more_topics` in words that promise no more than it is worth."""
         number = self.more_topics or 0
-        return f"about {number}" if number < 100 else "hundreds of" if number < 1000 else "thousands of"
+        return f"about {number}" if number < 100 else "hundreds" if number < 1000 else "thousands"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,8 @@ def test_moves_stand_in_place(bank, topic, items):
         ("apart", 3, 3, 0),
     ]
     assert [row.run_tag for row in found.moved] == ["ahead"]
+    assert {row.possible for row in found.rows} == {"1\N{EN DASH}3"}, "one topic leaves all ranks open"
+    assert found.n_beyond == 0
 
 
 def test_nothing_asked_takes_the_topic_out_of_the_mean(bank, topic, items, collection):
@@ -101,6 +103,7 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
     part = client.get(url, sent(items, on=without), headers=HTMX)
     assert part.content.decode().strip().startswith('<section id="board"')
     assert "1 of 3 runs move" in part.content.decode()
+    assert "so all of this may be noise" in part.content.decode()
     assert ranks(part) == {"behind": 1, "ahead": 2, "apart": 3}
     solo = client.get(url, sent(items, solo=items[0].pk))
     assert ranks(solo) == {"ahead": 1, "behind": 2, "apart": 2}

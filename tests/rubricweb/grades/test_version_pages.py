@@ -86,6 +86,8 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "As published → now" in html
     assert "<strong>1 label changes</strong>" in html
     assert "1 run moves" in html
+    assert "Possible before" in html
+    assert "so all of this may be noise" in html
     assert "<del>Which pigment?</del>" in html
     assert "/leaderboards/autumn/moved/?bank=" in html
     assert "Restore version 1" not in html

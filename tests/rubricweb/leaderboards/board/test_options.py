@@ -312,7 +312,7 @@ def test_too_few_topics_for_the_test_are_no_finding(topics, runs):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [(0, "about 0"), (40, "about 40"), (700, "hundreds of"), (4000, "thousands of")]
+    ("more", "said"), [(0, "about 0"), (40, "about 40"), (700, "hundreds"), (4000, "thousands")]
 )
 def test_sample_sizes_promise_no_more_than_they_are_worth(more, said):
     assert Top(2, more).more == said

@@ -1,5 +1,7 @@
 """What the small board hangs on, by hand and by computing the board anew."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from django.utils import timezone
@@ -7,6 +9,7 @@ from django.utils import timezone
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.grades.rank_intervals import rank_intervals
 from rubricweb.grades.scoring import Measure
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored
@@ -81,6 +84,16 @@ def test_a_team_left_out(made):
     assert left_out["first"].score_without == 0
     assert left_out["both"].score_without == 0.5
     assert (left_out["both"].before, left_out["both"].after, left_out["both"].error) == (1, 1, 0)
+    assert {(row.possible, row.is_sure) for row in found.values()} == {((1, 4), False)}
+    assert min(row.p for row in left_out.values()) >= 0.5, "two topics"
+
+
+def test_only_ranks_that_the_topics_rule_out_are_beyond():
+    known = rank_intervals(np.array([[0.9], [0.5], [0.1]]) * np.ones(10))
+    assert [known.possible(run) for run in range(3)] == [(1, 1), (2, 2), (3, 3)]
+    without = np.array([[0.1, 0.5, 0.9], [0.9, 0.5, 0.1], [0.4, 0.5, 0.1]])
+    assert items._beyond(SimpleNamespace(ranks=known), without).tolist() == [2, 0, 2]
+    assert items._beyond(SimpleNamespace(ranks=None), without).tolist() == [0, 0, 0]
 
 
 def test_labels_lose_what_only_the_team_found(made):
