@@ -47,7 +47,7 @@ class Continuation:
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
         """A longer prefix is read together with its own beginnings."""
-        found = {(): self._first[:, -1].float().log_softmax(dim=1)}
+        found: dict[Tokens, torch.Tensor] = {(): self._first[:, -1].float().log_softmax(dim=1)}
         for prefix in sorted(prefixes, key=len, reverse=True):
             if prefix not in found:
                 steps = self._branch([list(prefix)] * self._n).float().log_softmax(dim=2)
