@@ -69,6 +69,7 @@ def main() -> None:
             started = time.perf_counter()
             ratings[name] |= rated(grader, part)
             seconds[name].append((time.perf_counter() - started) / len(part))
+            print(f"  {name}: {len(part)} cells, {1 / seconds[name][-1]:.2f} a second", file=sys.stderr)
     report(options, len(cells), seconds, ratings)
 
 

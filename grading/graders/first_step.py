@@ -94,13 +94,15 @@ class ReplyScorer:
         import torch
 
         after = _After(steps)
-        after.prepare(self._starts)
-        scores = [self._scores(group, after) for group in self._groups if group]
-        groups = [list(group.values()) for group in self._groups if group]
-        chosen = torch.stack([score.logsumexp(dim=1) for score in scores], dim=1).argmax(dim=1).tolist()
-        shares = [score.softmax(dim=1).tolist() for score in scores]
-        weights = [self._weights(groups[best], shares[best][row]) for row, best in enumerate(chosen)]
-        return [self._likeliest(each) for each in weights]
+        groups = [group for group in self._groups if group]
+        first = after[()].exp()
+        begins = [first[:, sorted({tokens[0] for tokens in group})].sum(dim=1) for group in groups]
+        chosen = torch.stack(begins, dim=1).argmax(dim=1).tolist()
+        shares = {best: self._scores(groups[best], after).softmax(dim=1).tolist() for best in set(chosen)}
+        return [
+            self._likeliest(self._weights(groups[best].values(), shares[best][row]))
+            for row, best in enumerate(chosen)
+        ]
 
     def _likeliest(self, weights: Mapping[int, float]) -> Said:
         rating = max(weights, key=lambda rating: weights[rating])

@@ -10,7 +10,7 @@ from tests.rubricweb.grades.workers import wait_until, workers
 
 pytestmark = pytest.mark.models
 
-MINUTES = 240.0
+MINUTES = 900.0
 """Seconds: long, because the worker loads the libraries and the model, and the machine may be busy."""
 
 
