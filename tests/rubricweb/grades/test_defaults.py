@@ -93,7 +93,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "Re-grade would start another grader:" in words
     assert "12 by lexical · LexicalBaseline." in words
     assert "Re-grade 12 cells</button>" in words
-    assert "time unknown" in words
+    assert "Time unknown" in words
     assert "2 items have no text yet: supply it to rate them." in words
 
 
