@@ -1,6 +1,8 @@
 // What every page needs: a live stream that rests in hidden tabs, keys, focus after swaps, toasts, dialogs, copying.
+import "./filters.js";
 import "./keys.js";
 import "./live.js";
+import "./toasts.js";
 
 for (const tab of document.querySelectorAll("nav [aria-current=page]")) tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 // Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
@@ -44,9 +46,6 @@ document.addEventListener("htmx:sendError", ({ detail }) => {
 });
 
 document.addEventListener("click", (event) => {
-  const dismiss = event.target.closest("[data-dismiss]");
-  if (dismiss) dismiss.closest(".toast")?.remove();
-
   const opener = event.target.closest("[data-opens]");
   const opened = opener && document.getElementById(opener.dataset.opens);
   if (opened) event.preventDefault(); // without JavaScript it may be a link
@@ -60,11 +59,6 @@ document.addEventListener("click", (event) => {
     navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent.trim());
     copier.textContent = "Copied";
   }
-});
-
-// A select or number that means "show me this": submit its form at once. Without JavaScript there is a button.
-document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-submits]")) event.target.form?.requestSubmit();
 });
 
 // An answer for a part that was replaced meanwhile goes to what took its place. Events on the old part reach nobody but

@@ -1,148 +1,154 @@
-// The grid by keyboard: one stop for Tab, arrows inside, Enter opens the panel, Escape comes back to the cell,
-// digits rate. A rating shows at once and is saved in the background, one after another, until it is saved, also after a
-// reload: this tab keeps it. Each has a uid, so that what is sent twice is saved once.
+// The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the focus. Enter goes
+// into the panel, Escape comes back to the cell, digits rate. A rating shows at once and leaves through the outbox.
+import { newUid, Outbox } from "./outbox.js";
+import { Panel } from "./panel.js";
+
+const byId = (id) => document.getElementById(id);
 const gridOf = (node) => node?.closest?.("#grid");
+const cellOf = (node) => (gridOf(node) ? node.closest("td, th") : null);
 const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
-let place = [1, 1]; // row and column of the one cell in the tab order; row 0 holds the heads
-let chosen = ""; // id of the cell whose panel is open
-let grades = new Map(); // what the cells said before a live swap
-let ticked = new Set(); // which heads were selected before it
-let held = null; // id of the cell that had the focus before it, "" for one without
-const warning = document.getElementById("unsaved"); // not there for those who may not rate
-const KEPT = `unsent-${warning?.dataset.person}`;
-const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"); // ratings that the server has not taken yet
-const rated = []; // ids of the cells rated here, for undo
-let sending = null; // while they are on their way
+const stateOf = ({ textContent, dataset: { grade, marks, seen, flags } }) => JSON.stringify([textContent, grade, marks, seen, flags]);
+const panel = new Panel();
+const state = {
+  place: [1, 1], // row and column of the one cell in the tab order; row 0 holds the heads
+  step: [1, 0], // how the focus moved last
+  rated: [], // ids of the cells rated here, for undo
+  isOpening: false, // a form of the panel, for words
+  before: null, // of the grid that is about to be replaced, see `remember`
+};
 
 function stop(target) {
-  const grid = gridOf(target);
-  grid.querySelectorAll('[tabindex="0"]').forEach((other) => (other.tabIndex = -1));
+  for (const other of gridOf(target).querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
   target.tabIndex = 0;
   const cell = target.closest("td, th");
-  place = [cell.parentElement.rowIndex, cell.cellIndex];
+  state.place = [cell.parentElement.rowIndex, cell.cellIndex];
 }
 
 function enhance() {
-  const grid = document.getElementById("grid");
+  const [grid, before] = [byId("grid"), state.before];
   if (!grid || grid.dataset.ready) return;
+  state.before = null;
   grid.dataset.ready = "";
-  grid.querySelectorAll("a").forEach((link) => (link.tabIndex = -1));
-  const row = grid.rows[Math.min(place[0], grid.rows.length - 1)];
-  stop(cellsOf(row)[Math.min(place[1], row.cells.length - 1)]);
-  mark(grid);
-  for (const box of grid.querySelectorAll(".tick input")) [box.tabIndex, box.checked] = [-1, box.checked || ticked.has(box.name + box.value)];
-  unsent.forEach(paint);
-  const focused = document.getElementById(held) ?? grid.querySelector('[tabindex="0"]');
-  if (held !== null) focused.focus({ preventScroll: true }); // at once, or the next key is lost
-  held = null;
+  for (const link of grid.querySelectorAll("a")) link.tabIndex = -1;
+  stop(at(...state.place));
+  panel.mark();
+  for (const box of grid.querySelectorAll(".tick input")) {
+    [box.tabIndex, box.checked] = [-1, box.checked || before?.ticked.has(box.name + box.value)];
+  }
+  outbox?.mine.forEach(paint);
+  if (!before) return;
+  const known = [...grid.querySelectorAll("td a")].filter(({ id }) => before.cells.has(id));
+  const changed = known.filter((link) => before.cells.get(link.id) !== stateOf(link));
+  for (const link of changed) if (before.texts.get(link.id) !== link.textContent) link.dataset.isNew = "";
+  panel.forget(changed.map(({ id }) => id));
+  if (before.held === null) return;
+  (byId(before.held) ?? grid.querySelector('[tabindex="0"]')).focus({ preventScroll: true }); // at once, or the next key is lost
 }
 
-// After a live swap: show which cell is open, and which grades are new.
-function mark(grid) {
-  if (chosen) document.getElementById(chosen)?.setAttribute("aria-current", "true");
-  for (const link of grid.querySelectorAll("td a")) {
-    const before = grades.get(link.id);
-    if (before !== undefined && before !== link.textContent) link.dataset.isNew = "";
-  }
+function remember(grid) {
+  const links = [...grid.querySelectorAll("td a")];
+  return {
+    held: gridOf(document.activeElement) ? document.activeElement.id : null, // "" for a cell without an id
+    ticked: new Set([...grid.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value)),
+    cells: new Map(links.map((link) => [link.id, stateOf(link)])),
+    texts: new Map(links.map((link) => [link.id, link.textContent])),
+  };
+}
+
+function at(row, column) {
+  const { rows } = byId("grid");
+  const cells = cellsOf(rows[Math.max(0, Math.min(row, rows.length - 1))]);
+  return cells[Math.max(0, Math.min(column, cells.length - 1))];
 }
 
 function go(row, column) {
-  const grid = document.getElementById("grid");
-  const cells = cellsOf(grid.rows[Math.max(0, Math.min(row, grid.rows.length - 1))]);
-  const target = cells[Math.max(0, Math.min(column, cells.length - 1))];
+  state.step = [Math.sign(row - state.place[0]), Math.sign(column - state.place[1])];
+  at(row, column).focus();
+}
+
+// The panel may lag behind by the time that a cell takes to load, but never shows another cell than the focused one.
+function focused(target) {
   stop(target);
-  target.focus();
+  const [row, column] = state.place;
+  const next = [at(row + state.step[0], column + state.step[1]), at(row + 1, column)];
+  if (target.matches("td a:not(.flag-mark)")) panel.follow(target, next);
 }
 
-async function show(focused, address) {
-  document.getElementById(chosen)?.removeAttribute("aria-current");
-  chosen = focused.id;
-  focused.setAttribute("aria-current", "true");
-  stop(focused);
-  await htmx.ajax("GET", address, { target: "#panel", swap: "innerHTML settle:0ms" });
-  document.getElementById("panel").scrollTop = 0;
+async function enter(link) {
+  if (!panel.hasLoaded(link)) await panel.show(link);
+  byId("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
 }
 
-async function open(link) {
-  await show(link, link.href);
-  document.getElementById("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
-}
-
-function paint({ id, rating }) {
-  const link = document.getElementById(id);
-  link?.querySelector("b")?.remove();
-  link?.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
-  link?.setAttribute("data-unsent", "");
+function paint({ place, rating }) {
+  const link = byId(place);
+  if (!gridOf(link)) return;
+  link.querySelector("b")?.remove();
+  link.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
+  link.setAttribute("data-unsent", "");
 }
 
 function rate(link, rating) {
-  const { revision } = document.getElementById("grid").rows[0].cells[link.closest("td").cellIndex].dataset;
-  const before = unsent.findLast((entry) => entry.id === link.id);
+  const { revision } = byId("grid").rows[0].cells[link.closest("td").cellIndex].dataset;
+  const before = outbox.unsent.findLast((entry) => entry.place === link.id);
   const seen = before ? before.seen + 1 : Number(link.dataset.seen ?? 0);
-  const uid = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const body = new URLSearchParams({ part: "cell", rating, revision, uid, seen });
-  unsent.push({ id: link.id, rating, seen, body: String(body), path: `${new URL(link.href).pathname}${rating ? "rate" : "undo"}/${location.search}` });
-  keep();
-  paint(unsent.at(-1));
-  flush();
+  const [uid, place, kind] = [newUid(), link.id, rating ? "rate" : "undo"];
+  const url = `${new URL(link.href).pathname}${kind}/${location.search}`;
+  const what = `${rating ? `rating ${rating}` : "undo"}, ${link.getAttribute("aria-label")}`;
+  const body = String(new URLSearchParams({ part: "cell", rating, revision, uid, seen }));
+  paint({ place, rating });
+  outbox.add({ uid, place, stack: place, kind, what, rating, seen, url, body });
 }
 
-const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(unsent));
-const flush = () => (sending ??= send().finally(() => (sending = null)));
-
-async function send() {
-  const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
-  while (unsent.length) {
-    const { path, body } = unsent[0];
-    const answer = await fetch(path, { method: "POST", headers, body: new URLSearchParams(body) })
-      .then(async (found) => ({ status: found.status, isLost: found.headers.has("HX-Redirect"), html: await found.text() }))
-      .catch((error) => ({ status: error.message }));
-    const isAnswered = [200, 404, 409, 422].includes(answer.status) && !answer.isLost;
-    if (isAnswered) settle(unsent.shift().id, answer.status === 404 ? GONE : answer.html);
-    keep();
-    warning.hidden = isAnswered;
-    if (isAnswered) continue;
-    warning.querySelector("[data-why]").textContent = answer.isLost ? "you are signed out: sign in in another window" : answer.status;
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-  }
-}
-
-const GONE = "<p data-saving>Not saved: this cell is there no more.</p>";
-
-// The cell and the line above the grid as the server has them now.
-function settle(id, html) {
+// The cell and the line above the grid as the server has them now; without an answer, of what is not to be sent any more.
+function settle({ place }, answer) {
+  if (!answer) return htmx.trigger("#grid-live [data-live]", "again");
   const made = document.createElement("template");
-  made.innerHTML = html;
-  document.getElementById("grid").dispatchEvent(new CustomEvent("changed", { bubbles: true }));
-  const [before, now] = [document.getElementById(id), made.content.querySelector("a")];
+  made.innerHTML = answer.html;
+  const saving = made.content.querySelector("[data-saving]");
+  if (!saving) return; // refused
+  byId("grid").dispatchEvent(new CustomEvent("changed", { bubbles: true }));
+  panel.forget([place]);
+  const [before, now] = [byId(place), made.content.querySelector("a")];
   if (before && now) {
     const hadFocus = before === document.activeElement;
     now.tabIndex = before.tabIndex;
     before.replaceWith(now);
     if (hadFocus) now.focus({ preventScroll: true });
-    unsent.filter((entry) => entry.id === id).forEach(paint);
+    outbox.unsent.filter((entry) => entry.place === place).forEach(paint);
   }
-  made.content.querySelectorAll("time:empty").forEach((time) => (time.textContent = new Date().toTimeString().slice(0, 8)));
-  document.getElementById("saved").replaceChildren(...made.content.querySelector("[data-saving]").childNodes);
-  if (chosen !== id || !now) return;
-  now.setAttribute("aria-current", "true");
-  htmx.ajax("GET", now.href, { target: "#panel", swap: "innerHTML settle:0ms" });
+  for (const time of saving.querySelectorAll("time:empty")) time.textContent = new Date().toTimeString().slice(0, 8);
+  byId("saved").replaceChildren(...saving.childNodes);
+  if (panel.shown !== place || !now) return;
+  panel.mark();
+  panel.show(now);
+}
+
+function changed({ waiting, unsent }) {
+  const warning = byId("unsaved");
+  warning.hidden = !waiting || !unsent.length;
+  const why = waiting === "signed out" ? "you are signed out: sign in in another window" : waiting;
+  warning.querySelector("[data-why]").textContent = why;
 }
 
 function say(link, action) {
   if (action !== "undo" && link) {
-    rated.push(link.id);
+    state.rated.push(link.id);
     return rate(link, action.slice(-1));
   }
-  const undone = action === "undo" && (document.getElementById(rated.pop()) ?? (link?.dataset.seen && link));
+  const undone = action === "undo" && (byId(state.rated.pop()) ?? (link?.dataset.seen && link));
   if (!undone) return;
   undone.focus();
   rate(undone, "");
 }
 
+// Not there for those who may not rate.
+const outbox =
+  byId("unsaved") &&
+  new Outbox({ person: byId("unsaved").dataset.person, page: location.pathname, settles: [200, 409, 422], settle, changed });
+
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target.closest("#panel") && chosen) document.getElementById(chosen)?.focus();
-  const cell = gridOf(event.target) && event.target.closest("td, th");
+  if (event.key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
+  const cell = cellOf(event.target);
   if (!cell || event.altKey || event.metaKey) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
   const page = 10;
@@ -163,41 +169,45 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   const again = event.target.closest("[data-rates]");
-  if (again) rate(document.getElementById(again.dataset.cell), again.dataset.rates);
+  if (again) rate(byId(again.dataset.cell), again.dataset.rates);
   const link = event.target.closest("#grid td a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  open(link);
+  enter(link);
 });
 
 // A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered is the passage.
 document.addEventListener("key-action", async (event) => {
-  const [focused, action] = [event.target, event.detail];
-  if (/^(rate|undo)/.test(action)) return say(focused.closest("td a"), action);
-  const cell = focused.closest("td, th");
+  const [target, action] = [event.target, event.detail];
+  if (state.isOpening) return; // words that were typed before their field was there
+  if (/^(rate|undo)/.test(action)) return say(target.closest("td a"), action);
+  const cell = target.closest("td, th");
   const head = action === "uncovered" ? cell.parentElement.cells[0] : cell;
   const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${head.id.slice(1)}`;
-  const address = head.id ? ofHead : focused.href;
+  const address = head.id ? ofHead : target.href;
   if (!address) return; // the corner
-  await show(focused, address);
+  if (!panel.hasLoaded(target, address)) {
+    state.isOpening = true;
+    await panel.show(target, address).finally(() => (state.isOpening = false));
+  }
   const form = document.querySelector("#panel .new-flag");
   form?.querySelector(`[value="${action}"]`)?.click();
   form?.elements.text.focus();
   form?.scrollIntoView({ block: "nearest" });
 });
 
-document.addEventListener("focusin", (event) => {
-  if (gridOf(event.target) && event.target.closest("td, th")) stop(event.target);
+document.addEventListener("focusin", ({ target }) => cellOf(target) && focused(target));
+document.addEventListener("leave-field", (event) => {
+  if (!event.target.closest("#panel") || !panel.shown) return;
+  event.preventDefault();
+  byId(panel.shown)?.focus();
 });
 document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (target?.id !== "grid" || !shouldSwap) return;
-  held = gridOf(document.activeElement) ? document.activeElement.id : null;
-  ticked = new Set([...target.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value));
-  grades = new Map([...target.querySelectorAll("td a")].map((link) => [link.id, link.textContent]));
+  state.before = remember(target);
 });
 document.addEventListener("htmx:afterSwap", enhance);
-window.addEventListener("beforeunload", (event) => unsent.length && event.preventDefault());
 enhance();
-if (warning) flush();
-const linked = gridOf(document.getElementById(location.hash.slice(1)));
-if (linked) open(document.getElementById(location.hash.slice(1)));
+outbox?.flush();
+const linked = byId(location.hash.slice(1));
+if (gridOf(linked)) enter(linked);

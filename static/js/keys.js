@@ -5,7 +5,9 @@
 // - inside data-key-handles="spurious comment" the focused element gets the event `key-action`; its detail: the action.
 // - keys are event.code ("KeyS", "Shift+Slash"); #key-bindings has the person's map of them to actions. They rest
 //   while somebody types, while a dialog is open, and with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form
-//   that somebody types in, and completes where nobody types.
+//   that somebody types in, by the button that data-saved-by names if any, and completes where nobody types.
+// - Escape leaves the field that somebody types in: to the closest [data-key-scope], or where the page takes the
+//   cancelable event `leave-field`. A summary with an action opens, and hands on to its choice with data-first.
 // - <dialog id="keys"> lists the actions that the page has; an input with data-captures-key takes a key as value.
 const bindings = JSON.parse(document.getElementById("key-bindings")?.dataset.bindings ?? "{}");
 const TYPING = "input:not([type=radio], [type=checkbox], [type=submit], [type=range]), textarea, select, [contenteditable]";
@@ -25,7 +27,19 @@ function elementOf(action) {
   return able.find((element) => scope?.contains(element)) ?? able[0];
 }
 
+export function leave(field) {
+  const isTaken = !field.dispatchEvent(new CustomEvent("leave-field", { bubbles: true, cancelable: true }));
+  if (isTaken) return;
+  field.blur();
+  field.closest("[data-key-scope][tabindex]")?.focus();
+}
+
 function press(element) {
+  const first = element.matches("summary") && element.parentElement.querySelector("[data-first]");
+  if (first) {
+    element.parentElement.open = true;
+    return first.focus();
+  }
   if (element.matches("form")) return element.requestSubmit();
   if (element.matches("input, textarea, select")) element.focus();
   if (!element.matches(TYPING)) element.click();
@@ -45,7 +59,8 @@ window.addEventListener("keydown", (event) => {
   if (target.matches("[data-captures-key]")) return capture(event, target);
   const key = chord(event);
   const isTyping = target.closest(TYPING);
-  if (key === "Mod+Enter" && isTyping) return target.form?.requestSubmit();
+  if (key === "Escape" && isTyping && !target.matches("select") && !document.querySelector("dialog[open]")) return leave(target);
+  if (key === "Mod+Enter" && isTyping) return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
   const action = bindings[key];
   if (!action || isTyping || document.querySelector("dialog[open]")) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter

@@ -1,121 +1,183 @@
-// Ratings leave through an outbox: kept in localStorage until the server has them, sent in turn, and sent again
-// after a lost connection or a reload. Each has a uid, so that what is sent twice is saved once.
-// form[data-outbox]: "advance" shows the next card at once, "reveal" and "undo" show what the server answers.
+// What people rate leaves through one outbox, in the grid and in the queue: kept in localStorage until the server has
+// taken it, sent in turn, and sent again after a lost connection or a reload. Each entry has a uid, so that what is sent
+// twice is saved once. What the server refuses is shown in #refused with what to do; what was rated after it still goes.
+//
+// An entry: { uid, person, page, place, stack, kind, what, url, body }, and `refusal` once it was refused. `page` is the
+// address of the screen that made it, `place` its cell there, `what` names it for people. One of the kind "undo" is about
+// the last one before it with the same `stack`.
 const KEY = "rubricweb-outbox";
-const byId = (id) => document.getElementById(id);
-const chip = byId("outbox");
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 8_000;
+const ANSWER_WITHIN_MS = 15_000;
+const BUSY = [429, 502, 503, 504]; // a proxy, or a server that starts again: the same as no connection
+const WHAT_TO_DO = {
+  400: "The server could not read it. Load this page again; if it is refused again, discard it and rate anew.",
+  403: "You may not rate here now, or have signed in anew. Load this page again; if that does not help, ask an organizer.",
+  404: "The cell is there no more. Discard it.",
+  409: "You rated the cell in another window since. Discard it, or rate the cell again on its page.",
+};
+const FAILED = "The server failed. Try again; if it fails again, tell the organizers.";
+
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
-const unsent = () => read().filter((entry) => entry.person === chip.dataset.person);
-const card = () => byId("queue-card").firstElementChild;
-const say = (words) => (byId("queue-said").textContent = words);
-let [sending, isOffline, isLeaving, savedAt] = [null, false, false, ""];
 
-function write(entries) {
-  localStorage.setItem(KEY, JSON.stringify(entries));
-  show();
-}
+export const newUid = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-function show() {
-  const count = unsent().length;
-  const isWaiting = isOffline || (count > 0 && !sending);
-  const words = [isOffline && "Offline", isWaiting && count && `${count} unsent`].filter(Boolean).join(", ");
-  chip.textContent = words || (count ? "Saving…" : savedAt && `Saved ${savedAt}`);
-  chip.dataset.tone = isWaiting ? "warn" : "good";
-  chip.hidden = !chip.textContent;
-}
+export class Outbox {
+  savedAt = "";
+  waiting = ""; // why nothing can be sent now
+  isLeaving = false;
+  #sending = null;
+  #failures = 0;
+  #timer = 0;
 
-function put(next, before = "") {
-  byId("queue-card").replaceChildren(next);
-  htmx.process(next);
-  next.focus();
-  scrollTo({ top: 0 });
-  say(before + next.dataset.said);
-}
+  // `screen` has person, page, `settles` (statuses whose answers it shows itself), settle(entry, answer),
+  // signedOut(address) and changed().
+  constructor(screen) {
+    this.screen = screen;
+    addEventListener("online", () => this.flush());
+    addEventListener("offline", () => this.#wait("offline"));
+    addEventListener("beforeunload", (event) => this.unsent.length && !this.isLeaving && event.preventDefault());
+    document.getElementById("refused").addEventListener("click", (event) => this.#decide(event.target));
+    this.#write(read().map(({ refusal, ...entry }) => entry)); // a page that is loaded anew tries again
+  }
 
-function advance(before) {
-  history.replaceState(null, "", byId("queue").dataset.address); // it may have been that of one cell, which is behind now
-  put(byId("queue-ahead").content.firstElementChild ?? byId("queue-waiting").content.firstElementChild.cloneNode(true), before);
-}
+  get mine() {
+    return read().filter((entry) => entry.person === this.screen.person);
+  }
 
-// Of an answer: its head, and those cards that are neither shown nor on their way; `isWhole` shows its card anyway.
-function take(html, isWhole) {
-  const page = new DOMParser().parseFromString(html, "text/html");
-  const [first, second] = [page.getElementById("queue-card"), page.getElementById("queue-ahead").content];
-  byId("queue-head").replaceWith(page.getElementById("queue-head"));
-  htmx.process(byId("queue-head"));
-  if (isWhole) put(first.firstElementChild);
-  const known = [card().dataset.cell, ...unsent().map((entry) => entry.cell)].filter(Boolean);
-  const fresh = [first, second].map((place) => place.firstElementChild).filter((one) => one && !known.includes(one.dataset.cell));
-  if (!card().dataset.cell && fresh.length && !isWhole) put(fresh.shift());
-  byId("queue-ahead").content.replaceChildren(...fresh.filter((one) => one.dataset.cell).slice(0, 1));
-}
+  get unsent() {
+    return this.mine.filter((entry) => !entry.refusal);
+  }
 
-async function ask(url, options) {
-  try {
-    const response = await fetch(url, { ...options, headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(15_000) });
-    isOffline = false;
-    return response;
-  } catch {
-    isOffline = true;
-    say(`No connection. ${unsent().length} unsent, kept on this device.`);
+  get refused() {
+    return this.mine.filter((entry) => entry.refusal);
+  }
+
+  get isSending() {
+    return this.#sending !== null;
+  }
+
+  // What is rated anew takes the place of what was refused.
+  add(entry) {
+    const { person, page } = this.screen;
+    const isReplaced = (one) => one.refusal && one.person === person && one.page === page && one.place === entry.place;
+    this.#write([...read().filter((one) => !isReplaced(one)), { ...entry, person, page }]);
+    return this.flush();
+  }
+
+  flush() {
+    clearTimeout(this.#timer);
+    return (this.#sending ??= this.#drain().finally(() => ((this.#sending = null), this.#show())));
+  }
+
+  // Also for what only reads: null where there is no connection.
+  async ask(url, options = {}) {
+    const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
+    try {
+      const response = await fetch(url, { ...options, headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+      if (BUSY.includes(response.status)) return this.#wait(`status ${response.status}`);
+      const answer = { status: response.status, redirect: response.headers.get("HX-Redirect"), html: await response.text() };
+      [this.waiting, this.#failures] = ["", 0];
+      return answer;
+    } catch {
+      return this.#wait("offline");
+    }
+  }
+
+  // One at a time, oldest first.
+  async #drain() {
+    for (let entry; (entry = this.unsent[0]); ) {
+      const answer = await this.ask(entry.url, { method: "POST", body: new URLSearchParams(entry.body) });
+      if (!answer) return;
+      if (answer.redirect) {
+        this.#wait("signed out");
+        return this.screen.signedOut?.(answer.redirect);
+      }
+      const isOurs = entry.page === this.screen.page;
+      const isSaved = [200, 204].includes(answer.status);
+      if (isSaved) this.savedAt = new Date().toLocaleTimeString("en-GB");
+      if (!isSaved && !(isOurs && this.screen.settles.includes(answer.status))) this.#refuse(entry, answer.status);
+      else this.#drop(entry.uid);
+      if (isOurs) await this.screen.settle(entry, answer);
+    }
+  }
+
+  // An undo of what was refused has nothing to undo; and what was rated after it in the same cell holds instead.
+  #refuse(refused, status) {
+    const later = this.unsent.slice(1).filter((one) => one.page === refused.page);
+    const undo = refused.kind === "undo" ? undefined : undoOf(refused, later);
+    const again = later.filter((one) => one.place && one.place === refused.place && one !== undo);
+    const dropped = [undo?.uid, again.length || undo ? refused.uid : ""];
+    const refusal = WHAT_TO_DO[status] ?? FAILED;
+    this.#write(
+      read()
+        .filter((one) => !dropped.includes(one.uid))
+        .map((one) => (again.some(({ uid }) => uid === one.uid) ? seenLess(one, undo ? 2 : 1) : one))
+        .map((one) => (one.uid === refused.uid ? { ...one, refusal: `${refusal} (${status})` } : one)),
+    );
+  }
+
+  #decide(button) {
+    const uid = button.closest("[data-uid]")?.dataset.uid;
+    const entry = this.refused.find((one) => one.uid === uid);
+    if (!entry || !button.matches("button")) return;
+    if (button.matches("[data-discard]")) {
+      this.#drop(uid);
+      return this.screen.settle(entry, null);
+    }
+    const { refusal, ...again } = entry;
+    this.#write([...read().filter((one) => one.uid !== uid), again]);
+    this.flush();
+  }
+
+  #wait(why) {
+    this.waiting = why;
+    clearTimeout(this.#timer);
+    const pause = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
+    if (this.unsent.length) this.#timer = setTimeout(() => this.flush(), pause);
+    this.#show();
+    return null;
+  }
+
+  #drop(uid) {
+    this.#write(read().filter((one) => one.uid !== uid));
+  }
+
+  #write(entries) {
+    localStorage.setItem(KEY, JSON.stringify(entries));
+    this.#show();
+  }
+
+  #show() {
+    const [list, refused] = [document.getElementById("refused"), this.refused];
+    for (const shown of [...list.children]) {
+      if (!refused.some(({ uid }) => uid === shown.dataset.uid)) shown.remove();
+    }
+    for (const entry of refused) {
+      if (list.querySelector(`[data-uid="${entry.uid}"]`)) continue;
+      const shown = document.getElementById("refused-entry").content.firstElementChild.cloneNode(true);
+      shown.dataset.uid = entry.uid;
+      shown.querySelector("[data-what]").textContent = entry.what;
+      shown.querySelector("[data-why]").textContent = entry.refusal;
+      list.append(shown);
+    }
+    this.screen.changed(this);
   }
 }
 
-function leave(url) {
-  isLeaving = true;
-  location.assign(url);
-}
-
-// One at a time, oldest first. What the server refuses is kept, and tried again when the page is loaded again.
-async function drain() {
-  for (let entry; (entry = unsent().find((one) => !one.isRefused)); ) {
-    const body = new URLSearchParams(entry.body);
-    body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-    const response = await ask(entry.url, { method: "POST", body });
-    if (!response || response.status >= 500) return;
-    if (response.headers.has("HX-Redirect")) return leave(response.headers.get("HX-Redirect")); // signed out
-    const isConflict = response.status === 409; // rated in another window: the cell's page shows both
-    const others = read().filter((one) => one.uid !== entry.uid);
-    if (response.ok) savedAt = new Date().toLocaleTimeString("en-GB");
-    write(response.ok || isConflict ? others : [...others, { ...entry, isRefused: true }]);
-    if (isConflict) return leave(`${entry.url}?mine=${body.get("rating")}`);
-    const isWhole = entry.kind === "undo" || (entry.kind === "reveal" && card().dataset.cell === entry.cell);
-    if (response.ok) take(await response.text(), isWhole);
+// The undo among these later entries that is about `entry`: each undoes the last rating before it.
+function undoOf(entry, later) {
+  let between = 0;
+  for (const one of later.filter(({ stack }) => stack === entry.stack)) {
+    if (one.kind !== "undo") between += 1;
+    else if (between-- === 0) return one;
   }
 }
 
-const flush = () => (sending ??= drain().finally(() => ((sending = null), show())));
-
-document.addEventListener("submit", async (event) => {
-  const form = event.target.closest("form[data-outbox]");
-  if (!form) return;
-  event.preventDefault();
-  const body = new FormData(form, event.submitter);
-  const [uid, kind, cell] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
-  if (cell && !body.has("rating") && !body.has("reason")) return say("Choose a rating from 0 to 5.");
-  if (unsent().some((entry) => entry.uid === uid)) return;
-  const entry = { uid, kind, cell, person: chip.dataset.person, url: form.action, body: `${new URLSearchParams(body)}` };
-  write([...read(), entry]);
-  if (kind === "advance") advance(body.has("rating") ? `Rated ${body.get("rating")}. ` : "Skipped. ");
-  await flush();
-  if (kind === "reveal" && isOffline && card().dataset.cell === cell) advance("Kept on this device. ");
-});
-
-document.addEventListener("click", async (event) => {
-  if (!event.target.closest("a[data-advances]") || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  advance("Kept. ");
-  await flush();
-  const response = await ask(byId("queue").dataset.address);
-  if (response?.ok) take(await response.text());
-  show();
-});
-
-addEventListener("beforeunload", (event) => unsent().length && !isLeaving && event.preventDefault());
-addEventListener("online", flush);
-addEventListener("offline", () => ((isOffline = true), show()));
-setInterval(() => unsent().length && flush(), 5_000);
-write(read().map((entry) => ({ ...entry, isRefused: false })));
-const isRated = () => unsent().some((entry) => entry.kind === "advance" && entry.cell === card().dataset.cell);
-while (isRated()) advance("Kept on this device. "); // the server does not know of it yet
-flush();
+// What is sent of a cell counts what was said of it before: less, when that was refused.
+function seenLess(entry, count) {
+  const body = new URLSearchParams(entry.body);
+  body.set("seen", Math.max(0, body.get("seen") - count));
+  return { ...entry, seen: Number(body.get("seen")), body: String(body) };
+}

@@ -181,6 +181,101 @@ def test_a_rating_of_what_is_there_no_more_does_not_keep_others_waiting(grid, cu
     assert [rating for rating, _ in events()] == [1]
 
 
+@pytest.mark.parametrize("status", [400, 403, 500])
+def test_a_refused_rating_is_shown_and_others_still_go(grid, cut, people, status):
+    grid.route("**/rate/**", lambda route: route.fulfill(status=status, body="refused"), times=1)
+    first, second = cell(grid, 1, 1), cell(grid, 2, 1)
+    grid.keyboard.press("4")
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("1")
+    refused = grid.locator("#refused")
+    expect(refused).to_contain_text("Not saved: rating 4, passage ")
+    expect(refused).to_contain_text(f"({status})")
+    expect(second).to_have_attribute("data-seen", "1")
+    expect(first).to_have_attribute("data-unsent", "")
+    assert [rating for rating, _ in events()] == [1]
+    refused.get_by_role("button", name="Try again").click()
+    expect(first).to_have_attribute("data-seen", "1")
+    expect(refused).to_be_empty()
+    assert [rating for rating, _ in events()] == [1, 4]
+    people.complaints[:] = [one for one in people.complaints if str(status) not in one]
+
+
+def test_what_follows_a_refused_rating_of_the_same_cell(grid, cut):
+    """An undo takes the refused rating along; another rating takes its place."""
+    waiting: list[Route] = []
+    grid.route("**/rate/**", lambda route: waiting.append(route), times=1)  # noqa: PLW0108
+    first = cell(grid, 1, 1)
+    for key in ("4", "z", "3", "2"):
+        grid.keyboard.press(key)
+    while not waiting:
+        grid.wait_for_timeout(20)
+    waiting[0].fulfill(status=403, body="refused")
+    expect(first).to_have_attribute("data-seen", "2")
+    expect(grid.locator("#refused")).to_be_empty()
+    assert events() == [(3, False), (2, False)]
+
+
+def test_discarding_a_refused_rating_shows_the_cell_as_it_is(grid, cut):
+    grid.route("**/rate/**", lambda route: route.fulfill(status=403, body="refused"))
+    first = cell(grid, 1, 1)
+    grid.keyboard.press(other_digit(grid, first))
+    grid.locator("#refused").get_by_role("button", name="Discard").click()
+    expect(first.locator("b")).to_have_count(0)
+    expect(first).not_to_have_attribute("data-unsent", "")
+    assert events() == []
+
+
+def test_the_panel_follows_the_focus(grid):
+    panel = grid.locator("#panel")
+    for key, row, column in (("ArrowDown", 2, 1), ("ArrowRight", 2, 2), ("ArrowDown", 3, 2)):
+        grid.keyboard.press(key)
+        place = cell(grid, row, column)
+        expect(place).to_be_focused()
+        expect(place).to_have_attribute("aria-current", "true")
+        doc_id = grid.locator(f'#grid [aria-rowindex="{row + 1}"] .doc-id').inner_text()
+        expect(panel.locator("#cell-title")).to_have_text(doc_id)
+        expect(panel).to_have_attribute("aria-busy", "false")
+
+
+def test_the_panel_never_shows_another_cell_than_the_one_that_a_digit_rates(grid):
+    """While a cell loads, its name stands in the panel, and nothing of the cell before."""
+    first, second = cell(grid, 1, 1), cell(grid, 1, 2)
+    panel = grid.locator("#panel")
+    expect(panel.locator("#cell-title")).to_be_visible()
+    held: list[Route] = []
+    place = second.get_attribute("href").split("?")[0].removeprefix("..")
+    grid.route(f"**{place}**", lambda route: held.append(route), times=1)  # noqa: PLW0108
+    grid.keyboard.press("ArrowUp")  # a head: the panel stays
+    grid.keyboard.press("ArrowRight")
+    grid.keyboard.press("ArrowDown")
+    expect(second).to_be_focused()
+    expect(panel).to_contain_text(second.get_attribute("aria-label"))
+    expect(panel.locator("#cell-title")).to_have_count(0)
+    expect(first).not_to_have_attribute("aria-current", "true")
+    while not held:
+        grid.wait_for_timeout(20)
+    held[0].continue_()
+    expect(panel.locator("#cell-title")).to_be_visible()
+
+
+def test_escape_and_a_saved_comment_lead_back_to_the_cell(grid):
+    first = cell(grid, 1, 1)
+    expect(grid.locator("#cell-title")).to_be_visible()
+    grid.keyboard.press("c")
+    grid.keyboard.type("see line 2")
+    grid.keyboard.press("Escape")
+    expect(first).to_be_focused()
+    grid.keyboard.press("c")
+    grid.keyboard.press("Control+Enter")
+    expect(grid.locator(".thread")).to_be_focused()
+    expect(grid.locator(".thread")).to_contain_text("see line 2")
+    grid.keyboard.press("Escape")
+    expect(first).to_be_focused()
+    grid.keyboard.press("4")
+    expect(first).to_have_attribute("data-seen", "1")
+
+
 def test_the_panel_rates_too(grid):
     first = cell(grid, 1, 1)
     digit = other_digit(grid, first)

@@ -49,7 +49,7 @@ def order_shown(page: Page, campaign: Campaign) -> int:
 
 def expect_cell(page: Page, campaign: Campaign, order: int) -> None:
     cell = campaign.cells.get(order=order)
-    expect(page.locator(SHOWN)).to_have_attribute("data-cell", str(cell.pk))
+    expect(page.locator(f'#queue-card > [data-cell="{cell.pk}"]')).to_be_visible()
 
 
 def rated(campaign: Campaign) -> list[tuple[int, int]]:
@@ -258,8 +258,8 @@ def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of
     campaign = campaign_of(size=1)
     page = people.sign_in("assessor")
     open_queue(page, campaign)
-    page.get_by_text("Skip…").click()
-    page.locator(SHOWN).get_by_role("button", name="Skip").click()
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
     page.get_by_role("link", name="Rate a cell that you skipped").click()
     expect_cell(page, campaign, 1)
     page.keyboard.press("2")
@@ -322,20 +322,68 @@ def test_comment_skip_and_flags_by_keys(people, campaign_of):
     page.keyboard.press("c")
     page.keyboard.type("only 2 of 3 parts")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#queue-said")).to_contain_text("Choose a rating")
-    page.keyboard.press("Tab")
+    expect(page.locator("[data-comment-said]")).to_have_text("Comment saved.")
+    assert campaign.turns.get(order=1).comment == "only 2 of 3 parts"
     page.keyboard.press("2")
     expect_cell(page, campaign, 2)
-    expect_saved(page)
-    assert campaign.turns.get(order=1).comment == "only 2 of 3 parts"
     page.keyboard.press("s")
     expect(page.locator("#toasts")).to_contain_text("Spurious: saved.")
     page.keyboard.press("x")
-    page.get_by_label("Why").select_option("not my field")
-    page.locator(SHOWN).get_by_role("button", name="Skip").click()
+    expect(page.get_by_role("button", name="The passage cannot be read")).to_be_focused()
+    page.get_by_role("button", name="Not my field").press("Enter")
     expect_cell(page, campaign, 3)
     expect_saved(page)
     assert campaign.turns.filter(order=2, state="skipped").get().reason == "not my field"
+
+
+def test_escape_leaves_the_comment_and_the_next_digit_rates(people, campaign_of):
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("c")
+    page.keyboard.type("see line 3")
+    page.keyboard.press("Escape")
+    expect(page.locator(SHOWN)).to_be_focused()
+    page.keyboard.press("4")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    assert campaign.turns.get(order=1).comment == "see line 3"
+
+
+@pytest.mark.parametrize("status", [400, 403, 500])
+def test_a_refused_rating_is_shown_and_others_still_go(people, campaign_of, status):
+    campaign = campaign_of()
+    page = people.sign_in_routed("assessor")
+    open_queue(page, campaign)
+    page.route("**/cells/*/", lambda route: route.fulfill(status=status, body="refused"), times=1)
+    page.keyboard.press("1")
+    refused = page.locator("#refused")
+    expect(refused).to_contain_text("Not saved: 1 for cell 1.")
+    expect(refused).to_contain_text(f"({status})")
+    expect_cell(page, campaign, 2)
+    page.keyboard.press("2")
+    expect_saved(page)
+    assert rated(campaign) == [(2, 2)]
+    expect_cell(page, campaign, 3)
+    refused.get_by_role("button", name="Try again").click()
+    expect(refused).to_be_empty()
+    expect_saved(page)
+    assert rated(campaign) == [(1, 1), (2, 2)]
+    people.complaints[:] = [one for one in people.complaints if str(status) not in one]
+
+
+def test_a_discarded_rating_comes_up_again(people, campaign_of):
+    campaign = campaign_of(size=2)
+    page = people.sign_in_routed("assessor")
+    open_queue(page, campaign)
+    page.route("**/cells/*/", lambda route: route.fulfill(status=403, body="refused"), times=1)
+    page.keyboard.press("1")
+    page.locator("#refused").get_by_role("button", name="Discard").click()
+    page.keyboard.press("2")
+    expect_cell(page, campaign, 1)
+    page.keyboard.press("5")
+    expect(page.get_by_text("All 2 ratings are there.")).to_be_visible()
+    assert rated(campaign) == [(1, 5), (2, 2)]
 
 
 def test_without_javascript(people, campaign_of, client_of):

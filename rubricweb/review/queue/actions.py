@@ -230,6 +230,12 @@ def drawn_from(cell: CampaignCell) -> str | None:
     return humans.ALL_CELLS
 
 
+def comment(cell: CampaignCell, *, text: str, by: User) -> None:
+    """Keep what `by` says to the adjudicator of a cell that they have; raises NotYours."""
+    if not cell.turns.filter(person=by).update(comment=text):
+        raise NotYours("Only the comment of a cell that you have can be kept.")
+
+
 @transaction.atomic
 def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
     """Give the cell up, and why; somebody else may take it instead."""

@@ -45,6 +45,10 @@ class RateForm(forms.Form):
         offer_choices(self, "rating", meanings)
 
 
+class CommentForm(forms.Form):
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+
 class SkipForm(forms.Form):
     reason = forms.CharField(max_length=200)
     uid = forms.UUIDField()

@@ -13,6 +13,7 @@ urlpatterns = [
     path(f"{QUEUE}state/", views.campaign_state, name="campaign-state"),
     path(f"{QUEUE}cells/<int:cell_id>/", views.queue_cell, name="queue-cell"),
     path(f"{QUEUE}cells/<int:cell_id>/skip/", views.queue_skip, name="queue-skip"),
+    path(f"{QUEUE}cells/<int:cell_id>/comment/", views.queue_comment, name="queue-comment"),
     path(f"{QUEUE}undo/", views.queue_undo, name="queue-undo"),
     path(f"{QUEUE}beat/", views.queue_beat, name="queue-beat"),
     path(f"{QUEUE}stop/", views.queue_stop, name="queue-stop"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseBadRequest
+from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,7 +15,15 @@ from rubricweb.grades.humans import SaidMeanwhile
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue import access, actions, leases, selectors
 from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.review.queue.forms import REASONS, CampaignForm, RateForm, SkipForm, UndoForm, sent_uid
+from rubricweb.review.queue.forms import (
+    REASONS,
+    CampaignForm,
+    CommentForm,
+    RateForm,
+    SkipForm,
+    UndoForm,
+    sent_uid,
+)
 from rubricweb.review.queue.meanings import meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell
 from rubricweb.review.selectors import banks
@@ -113,6 +121,22 @@ def queue_skip(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     except NotYours as refusal:
         messages.warning(request, str(refusal))
     return _after(request, cell.campaign)
+
+
+@require_POST
+def queue_comment(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """Keep the comment of a cell that the user has, rated or not."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        actions.comment(cell, text=form.cleaned_data["comment"], by=request.user)
+    except NotYours as refusal:
+        return HttpResponseForbidden(str(refusal))
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect("review:queue-cell", slug, campaign_id, cell_id)
 
 
 @require_POST

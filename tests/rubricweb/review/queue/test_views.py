@@ -299,3 +299,27 @@ def test_a_stranger_to_the_standing_campaign(bank, client_of, assessor):
         is_standing=True,
     )
     assert client_of(assessor).get(at("queue", campaign)).status_code == 403
+
+
+def test_a_comment_is_kept_before_the_rating(campaign, client_of, assessor, viewer, outsider):
+    turn = held(campaign, assessor)
+    comment_at = at("queue-comment", campaign, turn.cell_id)
+    assert client_of(assessor).post(comment_at, {"comment": "see line 2"}, **HTMX).status_code == 204
+    turn.refresh_from_db()
+    assert (turn.comment, turn.state, turn.rating) == ("see line 2", State.LEASED, None)
+    plain = client_of(assessor).post(comment_at, {"comment": "see line 3"})
+    assert plain["Location"] == at("queue-cell", campaign, turn.cell_id)
+    assert client_of(assessor).get(comment_at).status_code == 405
+    assert client_of(assessor).post(comment_at, {"comment": "x" * 2_001}).status_code == 400
+    assert client_of(viewer).post(comment_at, {"comment": "no"}).status_code == 403
+    assert client_of(outsider).post(comment_at, {"comment": "no"}).status_code == 404
+    turn.refresh_from_db()
+    assert turn.comment == "see line 3"
+
+
+def test_only_who_has_a_cell_comments_on_it(campaign, client_of, assessor, second):
+    turn = held(campaign, assessor)
+    comment_at = at("queue-comment", campaign, turn.cell_id)
+    assert client_of(second).post(comment_at, {"comment": "mine"}, **HTMX).status_code == 403
+    turn.refresh_from_db()
+    assert turn.comment == ""

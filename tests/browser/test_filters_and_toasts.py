@@ -1,0 +1,107 @@
+"""Filters that wait for the end of a choice, and toasts that leave."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.inspector import WIDE
+
+
+@pytest.fixture
+def grid(people, places) -> Page:
+    page = people.sign_in("assessor", viewport=WIDE)
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    return page
+
+
+def visits(page: Page) -> list[str]:
+    """Pages that are asked for from now on."""
+    found: list[str] = []
+    page.on("request", lambda request: request.is_navigation_request() and found.append(request.url))
+    return found
+
+
+def test_arrow_keys_on_a_filter_change_nothing_until_enter(grid):
+    asked = visits(grid)
+    passages = grid.get_by_label("Passages", exact=True)
+    passages.focus()
+    for _ in range(2):
+        grid.keyboard.press("ArrowDown")
+    expect(passages).to_have_value("disagree")
+    expect(passages).to_be_focused()
+    assert asked == []
+    grid.keyboard.press("Enter")
+    expect(grid).to_have_url(re.compile("show=disagree"))
+    expect(passages).to_be_focused()
+    assert len(asked) == 1
+
+
+def test_a_filter_takes_effect_when_the_focus_leaves_it(grid):
+    asked = visits(grid)
+    grid.get_by_label("Passages", exact=True).focus()
+    grid.keyboard.press("ArrowDown")
+    grid.keyboard.press("Tab")
+    expect(grid).to_have_url(re.compile("show=uncovered"))
+    expect(grid.get_by_label("Sort passages by")).to_be_focused()
+    assert len(asked) == 1
+
+
+def test_typing_the_name_of_a_run_asks_once(grid, places):
+    asked = visits(grid)
+    runs = grid.get_by_label("Retrieved by")
+    name = places.collection.runs.order_by("run_tag").last().run_tag
+    runs.focus()
+    grid.keyboard.type(name)
+    expect(runs).to_have_value(name)
+    assert asked == []
+    grid.keyboard.press("Enter")
+    expect(grid).to_have_url(re.compile(f"run={re.escape(name)}"))
+    assert len(asked) == 1
+
+
+def test_a_toast_leaves_by_itself_but_not_from_under_the_pointer(people, places):
+    page = people.sign_in("organizer", viewport=WIDE)
+    page.clock.install()
+    page.goto(places.grid)
+    for text in ("first", "second"):
+        page.evaluate(
+            """(text) => {
+              const toast = document.createElement("p");
+              Object.assign(toast, { className: "toast", textContent: text });
+              document.getElementById("toasts").append(toast);
+            }""",
+            text,
+        )
+    expect(page.locator("#toasts")).to_have_attribute("aria-live", "polite")
+    page.get_by_text("second", exact=True).hover()
+    page.clock.run_for(7_000)
+    expect(page.locator(".toast")).to_have_text(["second"])
+    page.mouse.move(5, 5)
+    page.clock.run_for(2_000)
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_a_toast_covers_nothing_that_can_be_pressed(grid, places):
+    grid.locator("#grid td a").first.focus()
+    grid.keyboard.press("s")
+    expect(grid.locator("#panel .new-flag textarea")).to_be_focused()
+    grid.keyboard.press("Control+Enter")
+    toast = grid.locator(".toast")
+    expect(toast).to_be_visible()
+    box = toast.bounding_box()
+    under = grid.evaluate(
+        """({ x, y, width, height }) => {
+          const found = [];
+          for (let left = x; left < x + width; left += 20)
+            for (let top = y; top < y + height; top += 10)
+              found.push(...document.elementsFromPoint(left, top));
+          return found.filter((node) => !node.closest("#toasts") && node.closest("a, button, input, select"))
+            .map((node) => node.outerHTML.slice(0, 80));
+        }""",
+        box,
+    )
+    assert under == []
