@@ -20,7 +20,8 @@ from rubricweb.leaderboards.agreement.selectors import (
 from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta.sheets import span
 
-KAPPA = "Cohen's \N{GREEK SMALL LETTER KAPPA}"
+SIGN = "\N{GREEK SMALL LETTER KAPPA}"
+KAPPA = f"Cohen's {SIGN}"
 
 
 def graded(found: Agreement, *, min_relevant: int) -> Sheet:
@@ -37,18 +38,16 @@ def graded(found: Agreement, *, min_relevant: int) -> Sheet:
             )
             for column, count in enumerate(counts[place].tolist())
         ]
-        pairs = (
-            cell
+        pairs = [
+            _kappa_of(found, place, column)
             for column in (found.best_fit(place), found.fixed_pair(label, min_relevant))
-            for cell in _kappa_of(found, place, column)
-        )
+        ]
         lines.append((Cell(str(label)), *cells, Cell(f"{int(counts[place].sum()):,}"), *pairs))
     judged = (f"judged {value}" for value in found.judgments)
-    best, fixed = f"{KAPPA}, best fit", f"{KAPPA}, fixed pairing"
-    columns = ("Label", *judged, "Total", best, "with judgment", fixed, "with judgment")
+    columns = ("Label", *judged, "Total", f"{SIGN} best fit", f"{SIGN} fixed pairing")
     said = (
         *_stated(found.labeller),
-        "best fit: kappa of the label with the judgment that it fits best, chosen after the fact",
+        "best fit: Cohen's kappa of the label with the judgment that it fits best, chosen after the fact",
         "fixed pairing: with the judgment that the papers pair it with, chosen beforehand",
     )
     legend = ((Mark.TIED, "most frequent label of a judgment"),)
@@ -56,10 +55,10 @@ def graded(found: Agreement, *, min_relevant: int) -> Sheet:
     return Sheet(found.labeller.label, columns, tuple(lines), 1, said, legend=legend, data=data)
 
 
-def _kappa_of(found: Agreement, place: int, column: int | None) -> tuple[Cell, Cell]:
+def _kappa_of(found: Agreement, place: int, column: int | None) -> Cell:
     if column is None:
-        return Cell("\N{EN DASH}"), Cell("\N{EN DASH}")
-    return Cell(number(float(found.cell_kappas[place, column]))), Cell(str(found.judgments[column]))
+        return Cell("\N{EN DASH}")
+    return Cell(f"{number(float(found.cell_kappas[place, column]))} with {found.judgments[column]}")
 
 
 def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> Sheet:

@@ -51,11 +51,11 @@ class MetaForm(forms.Form):
     )
     k = forms.IntegerField(label="Official top only", required=False, min_value=3, max_value=100_000)
     within = forms.FloatField(
-        label="As good within",
+        label="As good within (empty: by intervals)",
         required=False,
         min_value=0,
         max_value=1,
-        widget=forms.NumberInput({"placeholder": "as intervals say", "step": "any"}),
+        widget=forms.NumberInput({"step": "any"}),
     )
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
     bank = forms.ModelMultipleChoiceField(
