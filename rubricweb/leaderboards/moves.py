@@ -67,10 +67,15 @@ def _news(board: Board, shown: Mapping[int, int]) -> str:
     moved = [row for row in board.rows if shown.get(row.run_id, row.rank) != row.rank]
     if not moved:
         return ""
-    told = ", ".join(f"{row.run_tag} moved {shown[row.run_id]} to {row.rank}" for row in moved[:NAMED])
+    told = ", ".join(_told(row, shown[row.run_id]) for row in moved[:NAMED])
     rest = len(moved) - NAMED
     return (
         f"System {told}"
         if len(moved) == 1
         else f"Systems: {told}" + (f", and {rest} more" if rest > 0 else "")
     )
+
+
+def _told(row: BoardRow, before: int) -> str:
+    possible = "" if row.first is None else f" (possible: {row.interval})"
+    return f"{row.run_tag} moved {before} to {row.rank}{possible}"

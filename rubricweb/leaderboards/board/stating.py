@@ -134,7 +134,18 @@ def scored_statements(made: Scored) -> list[tuple[str, str]]:
     base, lacking = made.base, "is left out of its mean" if made.spec.skips_missing else "counts 0"
     n_items, stamp = sum(len(uids) for uids in base.items.values()), items_stamp(base.pool, base.items)
     said = _made_of(made.spec, _bank(made.spec, n_items, stamp))
-    return [*said, ("a topic that a run lacks", lacking), *when()]
+    return [*said, ("a topic that a run lacks", lacking), ("possible ranks", _possible(made)), *when()]
+
+
+def _possible(made: Scored) -> str:
+    """How the ranks that the topics leave open were found."""
+    if made.ranks is None:
+        return "none: fewer than two topics or two runs"
+    powerless = "" if made.ranks.can_tell else "; with so few topics this test cannot tell any runs apart"
+    return (
+        f"those that a paired {TESTS[made.ranks.test]} over {made.ranks.topics} topics leaves open, Holm's "
+        f"correction over {made.ranks.pairs} pairs, {100 * ALPHA:g} % for all together{powerless}"
+    )
 
 
 def when() -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
+from rubricweb.leaderboards.influence.sheets import LOSS
 
 Texts = Mapping[tuple[int, str], str]
 Line = dict[str, Value]
@@ -101,7 +102,7 @@ def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
         }
         for one in rows
     ]
-    stated = [*stating.scored_statements(made), ("pool depth", str(depth))]
+    stated = [*stating.scored_statements(made), ("pool depth", str(depth)), ("p", LOSS)]
     return from_mappings(lines, stated)
 
 

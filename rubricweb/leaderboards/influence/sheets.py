@@ -40,10 +40,11 @@ TEAM_COLUMNS = (
     "Only theirs",
 )
 POSSIBLE = "possible: ranks that the topics leave open, by paired tests with Holm's correction over all pairs"
-TESTED = (
-    "p: paired test over topics of what the run loses against the mean of all runs, each board in standard "
+LOSS = (
+    "paired test over topics of what the run loses against the mean of all runs, each board in standard "
     "deviations of its runs' means, Holm's correction over all runs"
 )
+TESTED = f"p: {LOSS}"
 ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
     "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
     "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),

@@ -8,6 +8,7 @@ from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import stating
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
+from rubricweb.leaderboards.moved.sheets import GAIN
 
 Line = dict[str, Value]
 
@@ -30,7 +31,7 @@ def runs(before: Scored, after: Scored, rows: Sequence[MovedRow]) -> DataTable:
         }
         for row in rows
     ]
-    return from_mappings(lines, stated(before, after))
+    return from_mappings(lines, [*stated(before, after), ("p", GAIN)])
 
 
 def reasons(before: Scored, after: Scored, rows: Sequence[Explained], run_tag: str) -> DataTable:

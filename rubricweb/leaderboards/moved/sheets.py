@@ -24,10 +24,11 @@ RUN_COLUMNS = (
     "Score after",
     "Difference",
 )
-METHOD = (
-    "possible: ranks that the topics leave open; p: paired test over topics of what the run gains on the "
-    "mean of all runs, each board in standard deviations of its runs' means, Holm's correction over all runs"
+GAIN = (
+    "paired test over topics of what the run gains on the mean of all runs, each board in standard "
+    "deviations of its runs' means, Holm's correction over all runs"
 )
+METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 
 
 def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:

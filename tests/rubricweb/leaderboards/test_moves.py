@@ -1,5 +1,7 @@
 """Marks of moved runs: what the browser shows, what it sends back, and what it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from rubricweb.leaderboards import moves
@@ -52,6 +54,14 @@ def test_one_move_is_one_system():
     tied = moves.rendering(board((1, 1), (2, 2)), {})
 
     assert moves.rendering(board((1, 1), (2, 1)), sent(tied)).news == "System run2 moved 2 to 1"
+
+
+def test_news_of_a_move_say_which_ranks_are_possible():
+    after = board((1, 1), (2, 1))
+    known = replace(after, rows=tuple(replace(row, first=1, last=2) for row in after.rows))
+    before = moves.rendering(board((1, 1), (2, 2)), {})
+
+    assert moves.rendering(known, sent(before)).news == "System run2 moved 2 to 1 (possible: 1\N{EN DASH}2)"
 
 
 def test_many_moves_are_counted():
