@@ -71,6 +71,7 @@ MIDDLEWARE = [
     "rubricweb.core.middleware.Toasts",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    "rubricweb.core.middleware.Reading",
 ]
 
 ROOT_URLCONF = "rubricweb.urls"

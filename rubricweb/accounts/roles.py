@@ -36,17 +36,19 @@ TO_ORGANIZE = Role.ORGANIZER
 
 
 def role_of(user: User, collection: Collection) -> Role | None:
-    """The member's role; None for an outsider. A superuser organizes everything.
+    """The member's role; None for an outsider. A superuser organizes everything."""
+    return role_in(user, collection.pk)
 
-    Asked once for a `user` object, which lives as long as a request.
-    """
+
+def role_in(user: User, collection_id: int) -> Role | None:
+    """The same by the collection's key. Asked once for a `user` object, which lives as long as a request."""
     if user.is_superuser:
         return Role.ORGANIZER
     known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
-    if collection.pk not in known:
-        held = user.memberships.filter(collection=collection).values_list("role", flat=True).first()
-        known[collection.pk] = Role(held) if held else None
-    return known[collection.pk]
+    if collection_id not in known:
+        held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
+        known[collection_id] = Role(held) if held else None
+    return known[collection_id]
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:

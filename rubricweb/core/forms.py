@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.forms.renderers import TemplatesSetting
+
+from rubricweb.core.ids import parse_id
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -19,6 +21,15 @@ class ProjectRenderer(TemplatesSetting):
     """Fields render through the project's one field template."""
 
     field_template_name = "core/field.html"
+
+
+class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of any model
+    """Several rows by their ids; a number beyond every id is refused before the database is asked for it."""
+
+    def clean(self, value: Any) -> Any:  # Any: as Django has it
+        for said in value or ():
+            parse_id(said)
+        return super().clean(value)
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:

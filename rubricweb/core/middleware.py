@@ -1,21 +1,23 @@
-"""Small middlewares: reference and time of a request, compression, login loss and toasts under htmx."""
+"""Small middlewares: who reads, reference and time of a request, compression, login loss and toasts."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 from django.conf import settings
 from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
+from rubricweb.core.reading import Reader, reading_as
 from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}
@@ -110,3 +112,29 @@ class Toasts:
             )
             response.content += html.encode()
         return response
+
+
+class Reading:
+    """Everything that a request reads is read for its user, also while a file is still being written."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        reader = Reader(request)
+        with reading_as(reader):
+            response = self.get_response(request)
+        if isinstance(response, StreamingHttpResponse) and not response.is_async:
+            parts = cast("Iterable[bytes]", response.streaming_content)
+            response.streaming_content = _streamed(parts, reader)
+        return response
+
+
+def _streamed(parts: Iterable[bytes], reader: Reader) -> Iterator[bytes]:
+    remaining = iter(parts)
+    while True:
+        with reading_as(reader):
+            part = next(remaining, None)
+        if part is None:
+            return
+        yield part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from decimal import Decimal
 
 from django.db import transaction
 
@@ -21,17 +22,22 @@ class CollectionSettings:
     grader_llm: str
     grader_prompts: tuple[str, ...] = ()
     """Prompt classes; empty for those of the back-end."""
+    blind_sums: str = Collection.BlindSums.LEFT_OUT
+    public_counts_blind: bool = False
+    shows_run_tags: bool = False
+    assessors_edit: bool = True
+    assessors_grade: bool = True
+    assessors_grade_up_to: Decimal = Decimal(1)
 
 
 @transaction.atomic
 def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
-    """Set name, relevance level, grader and its prompts. Grades of the earlier grader stay."""
-    collection.name = settings.name
-    collection.min_relevant = settings.min_relevant
-    collection.grader_backend = settings.grader_backend
-    collection.grader_llm = settings.grader_llm
+    """Set everything that an organizer may set. Grades of the earlier grader stay."""
+    names = [field.name for field in fields(settings)]
+    for name in names:
+        setattr(collection, name, getattr(settings, name))
     collection.grader_prompts = list(settings.grader_prompts)
-    collection.save(update_fields=[field.name for field in fields(settings)])
+    collection.save(update_fields=names)
     audit.record("settings changed", collection, by=by, detail=settings)
     events.publish_on_commit(collection.channel, "items")
     return collection

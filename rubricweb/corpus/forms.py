@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -25,6 +26,7 @@ def _backends() -> list[tuple[str, str]]:
     return [(backend.name, backend.label) for backend in registry.known_backends()]
 
 
+SWITCHES = ("public_counts_blind", "shows_run_tags", "assessors_edit", "assessors_grade")
 PURPOSES = {
     Purpose.RATE: "Rates questions or nuggets",
     Purpose.EXTRACT: "Extracts answers",
@@ -80,6 +82,37 @@ class SettingsForm(forms.Form):
         help_text="With none, the grader's default prompts are asked. The lexical baseline has one way only.",
     )
 
+    blind_sums = forms.ChoiceField(
+        label="Boards and files for whoever has cells to rate blind",
+        choices=Collection.BlindSums.choices,
+        required=False,
+        help_text="Their own ratings free the cells, one by one. All other pages leave the cells out.",
+    )
+    public_counts_blind = forms.BooleanField(
+        label="Public boards count cells that are still rated blind",
+        required=False,
+        help_text="Assessors can read public boards too, and compare.",
+    )
+    shows_run_tags = forms.BooleanField(
+        label="Assessors see the names of runs",
+        required=False,
+        help_text="Otherwise each run has a pseudonym that stays.",
+    )
+    assessors_edit = forms.BooleanField(
+        label="Assessors may edit questions and nuggets",
+        required=False,
+        help_text="Not the items that they are still to rate blind.",
+    )
+    assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
+    assessors_grade_up_to = forms.DecimalField(
+        label="Up to so many dollars a click",
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        required=False,
+        help_text="By the estimate that Re-grade shows. A model without a known price is for developers.",
+    )
+
     own: tuple[Prompt, ...] = ()
     """The collection's own prompts."""
     reads_others = False
@@ -108,6 +141,9 @@ class SettingsForm(forms.Form):
             backend.name,
             llm or backend.default_llm,
             () if set(chosen) == set(backend.prompt_classes) else chosen,
+            blind_sums=fields["blind_sums"] or Collection.BlindSums.LEFT_OUT,
+            assessors_grade_up_to=fields["assessors_grade_up_to"] or Decimal(0),
+            **{name: fields[name] for name in SWITCHES},
         )
 
 

@@ -22,6 +22,10 @@ def new_salt() -> str:
 class Collection(models.Model):
     """A test collection: one track, one year, one task."""
 
+    class BlindSums(models.TextChoices):
+        LEFT_OUT = "left_out", "show them without those cells"
+        REFUSED = "refused", "show none until the cells are rated"
+
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
@@ -40,6 +44,17 @@ class Collection(models.Model):
     stamp = models.PositiveBigIntegerField(default=new_stamp)
     """Drawn anew by every import that changes pools, runs or judgments; caches of those are keyed by it."""
     name_salt = models.CharField(max_length=40, default=new_salt, editable=False)
+    blind_sums = models.CharField(max_length=20, choices=BlindSums, default=BlindSums.LEFT_OUT)
+    """What boards and files show to whoever has cells to rate blind."""
+    public_counts_blind = models.BooleanField(default=False)
+    """Public boards count also what assessors are to rate blind, who may read them as everybody does."""
+    shows_run_tags = models.BooleanField(default=False)
+    """Assessors see the names of runs, not pseudonyms."""
+    assessors_edit = models.BooleanField(default=True)
+    """Assessors may edit the banks."""
+    assessors_grade = models.BooleanField(default=True)
+    """Assessors may start grading, up to `assessors_grade_up_to` dollars a click."""
+    assessors_grade_up_to = models.DecimalField(max_digits=8, decimal_places=2, default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CollectionQuerySet.as_manager()

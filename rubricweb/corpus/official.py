@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.importers.places import Place, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore
+from rubricweb.corpus.run_names import shown_names
 
 NAME_LIMIT = 80
 
@@ -47,7 +48,11 @@ def official_boards(collection: Collection) -> list[Official]:
         board = boards.setdefault(name, Official(name, is_rank, {}))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
-    return list(boards.values())
+    shown = []
+    for board in boards.values():
+        names = shown_names(collection.pk, tuple(board.values))
+        shown.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
+    return shown
 
 
 @transaction.atomic

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
+from rubricweb.corpus.run_names import shown_names
 
 CACHED_COLLECTIONS = 8
 
@@ -68,7 +69,10 @@ class CollectionPool:
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
-    return _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+    """Runs go by the names that whoever reads now may see."""
+    pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+    names = shown_names(collection.pk, pool.run_tags)
+    return pool if names is pool.run_tags else replace(pool, run_tags=names)
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

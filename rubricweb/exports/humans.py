@@ -17,6 +17,7 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.visibility import visible_sayings
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.forms import AddressForm
 from rubricweb.review.queue.models import CampaignCell, Turn
@@ -91,11 +92,14 @@ def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 
 def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[HumanGradeLine]:
-    """In the order in which it was said. A turn's comment stands beside that person's events of the cell."""
+    """In the order in which it was said. A turn's comment stands beside that person's events of the cell.
+
+    Without what is hidden from whoever reads now.
+    """
     turns = _turns(collection)
     full = ("topic", "revision", "passage", "by", "config", "decision")
     rows = HumanGrade.objects.filter(topic__collection=collection).select_related(*full).order_by("pk")
-    for row in rows.iterator(chunk_size=2_000):
+    for row in visible_sayings(rows, collection.pk).iterator(chunk_size=2_000):
         campaign, comment = turns.get((row.revision_id, row.passage_id, row.by_id), ("", ""))
         decision = getattr(row, "decision", None)
         yield HumanGradeLine(

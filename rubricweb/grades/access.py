@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.access import collection_for
+from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GradingJob
 
 
@@ -26,4 +28,6 @@ def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_V
         grades.select_related("topic__collection", "job__collection", "config", "revision", "passage"),
         pk=grade_id,
     )
+    if visibility.is_hidden(collection.pk, grade.topic_id, (grade.revision_id, grade.passage_id)):
+        raise PermissionDenied("You are to rate this cell before you see what graders say of it.")
     return grade

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from grading.types import FAILED, MISSING, GradeMatrix, Outcome
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.stamped import StampedCache
+from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_MATRICES = 4_000
 
@@ -33,13 +36,34 @@ _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
 
 
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
-    """By topic id, for every topic of the pool; a topic without grades has a matrix without columns."""
+    """By topic id, for every topic of the pool; a topic without grades has a matrix without columns.
+
+    What is hidden from whoever reads now is MISSING.
+    """
+    found, hidden = _all_matrices(config, pool), visibility.hidden_cells(pool.collection_id)
+    return {pk: _shown(grades, hidden[pk]) for pk, grades in found.items()}
+
+
+def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     keys = _keys(config, pool)
     found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in found]
     for topic, matrix in _load(config, absent):
         found[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
     return found
+
+
+def _shown(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
+    return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
+
+
+@lru_cache(maxsize=CACHED_MATRICES)
+def without(grades: TopicGrades, cells: Names) -> TopicGrades:
+    """The same with these cells MISSING. Who sees less has matrices, and caches of scores, of their own."""
+    matrix = grades.matrix
+    hidden = visibility.mask_of(grades.pool, matrix.item_ids, cells)
+    ratings = np.where(hidden, MISSING, matrix.ratings).astype(np.int8)
+    return TopicGrades(grades.pool, replace(matrix, ratings=ratings))
 
 
 def topic_grades(config: GraderConfig, pool: CollectionPool, topic_id: int) -> TopicGrades:

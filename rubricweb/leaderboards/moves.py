@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rubricweb.core.ids import parse_id
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 NAMED = 3
@@ -57,10 +58,9 @@ def digest(board: Board) -> str:
 
 def _ranks(order: str) -> dict[int, int]:
     """By run id; what is not "id:rank" is nobody's order and is ignored."""
-    pairs = [part.split(":") for part in order.split(",")]
-    return {
-        int(pair[0]): int(pair[1]) for pair in pairs if len(pair) == 2 and all(n.isdecimal() for n in pair)
-    }
+    pairs = (part.partition(":") for part in order.split(","))
+    ranks = ((parse_id(run), parse_id(rank)) for run, _, rank in pairs)
+    return {run: rank for run, rank in ranks if run and rank}
 
 
 def _news(board: Board, shown: Mapping[int, int]) -> str:

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.corpus.run_names import shown_names
 from rubricweb.leaderboards import moves, screens
 from rubricweb.leaderboards.board import choices, selectors, stating
 from rubricweb.leaderboards.forms import BoardForm
@@ -42,6 +43,7 @@ def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """One run's score on every topic, beside the mean and the best of all runs."""
     collection = access.collection_for(request.user, slug)
     found = get_object_or_404(collection.runs, pk=run_id)
+    (found.run_tag,) = shown_names(collection.pk, (found.run_tag,))
     form = BoardForm(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "run": found, "form": form}
     if not form.is_valid():

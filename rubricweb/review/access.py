@@ -10,9 +10,8 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import item_for
 from rubricweb.banks.models import Item
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage
-
-MAX_DIGITS = 9
 
 
 def cell_for(
@@ -32,9 +31,8 @@ def cell_for(
     if item.topic_id != topic_id:
         raise Http404("No such item of this topic.")
     pooled = get_object_or_404(item.topic.pool.select_related("passage"), passage=passage_id)
-    number = address.get("version", "")
-    if number.isdecimal() and len(number) <= MAX_DIGITS and int(number):
-        version = get_object_or_404(item.bank.versions, number=int(number))
+    if number := parse_id(address.get("version", "")):
+        version = get_object_or_404(item.bank.versions, number=number)
         entries = version.entries.select_related("revision")
         item.revision = get_object_or_404(entries, item=item).revision
     return item, pooled.passage

@@ -18,7 +18,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.review.queue.veil import Veil, veiled_in
+from rubricweb.grades.visibility import Hidden
+from rubricweb.review.queue.veil import veiled_in
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
 
@@ -100,7 +101,7 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
     return sum(int(topic.hidden.sum()) for topic in topics)
 
 
-def _hidden(topic: TopicPool, veil: Veil, look: Look) -> Mask:
+def _hidden(topic: TopicPool, veil: Hidden, look: Look) -> Mask:
     places = veil.people if look.source is Source.PEOPLE else veil.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)

@@ -13,6 +13,7 @@ from django.http import HttpRequest, QueryDict
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
+from rubricweb.core.ids import parse_ids
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
@@ -152,7 +153,7 @@ class GridForm(GraderForm):
 
     def __init__(self, address: QueryDict) -> None:
         super().__init__(address)
-        self.hidden = frozenset(int(pk) for pk in address.getlist("hide") if pk.isdecimal())
+        self.hidden = parse_ids(address.getlist("hide"))
 
     def offer_runs(self, run_tags: Iterable[str]) -> None:
         offer_choices(self, "run", [("", "any run"), *((tag, tag) for tag in run_tags)])

@@ -20,10 +20,10 @@ from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank
 from rubricweb.banks.views import editor_url, items_changed
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_ids
 from rubricweb.corpus.models import Topic
 
 PAGE = "banks/drafts.html"
-MAX_DIGITS = 18
 """Of a row's id; databases refuse to look for larger numbers."""
 
 
@@ -31,7 +31,7 @@ MAX_DIGITS = 18
 def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """The live part of the bank page; alone it is a page too. `editing` names rows that the browser keeps."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
-    inbox = selectors.inbox(bank, topic, opened=pks(request.GET.getlist("editing")))
+    inbox = selectors.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
     return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
 
 
@@ -97,7 +97,7 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Those that the person saw; near-duplicates only where `near` is sent."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    seen, inbox = pks(request.POST.getlist("seen")), selectors.inbox(bank, topic)
+    seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
     messages.success(request, f"{_count(len(accepted.items))} accepted.")
@@ -112,7 +112,7 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Those that the person saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    seen = pks(request.POST.getlist("seen"))
+    seen = parse_ids(request.POST.getlist("seen"))
     count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
     messages.success(request, f"{_count(count)} rejected.")
     return after_decision(request, bank, topic)
@@ -148,7 +148,7 @@ def inbox_context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox |
 
 def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
     """The inbox as it is now; the cursor goes to the draft after the one that was decided."""
-    inbox = selectors.inbox(bank, topic, opened=pks(request.POST.getlist("editing")) - {decided})
+    inbox = selectors.inbox(bank, topic, opened=parse_ids(request.POST.getlist("editing")) - {decided})
     waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
     context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
     context["focus"] = next((pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0)
@@ -161,7 +161,7 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     bank, topic = draft.request.bank, draft.request.topic
     words = request.POST.get("text", "") or draft.text
     refused: Mapping[int, Refused] = {draft.pk: Refused(words, reason)}
-    opened = pks(request.POST.getlist("editing")) - {draft.pk}
+    opened = parse_ids(request.POST.getlist("editing")) - {draft.pk}
     inbox = selectors.inbox(bank, topic, opened=opened, refused=refused)
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
         messages.error(request, reason)
@@ -173,10 +173,6 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
 
 def inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
     return f"{editor_url(request, bank, topic)}#drafts"
-
-
-def pks(named: list[str]) -> set[int]:
-    return {int(pk) for pk in named if pk.isdecimal() and len(pk) < MAX_DIGITS}
 
 
 def _count(number: int) -> str:

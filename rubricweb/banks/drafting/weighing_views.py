@@ -10,9 +10,10 @@ from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.drafting import access, importance
 from rubricweb.banks.drafting.forms import drafting_form
-from rubricweb.banks.drafting.views import after_decision, after_request, pks
+from rubricweb.banks.drafting.views import after_decision, after_request
 from rubricweb.banks.errors import BankError
 from rubricweb.core.http import HtmxRequest
+from rubricweb.core.ids import parse_ids
 
 
 @require_POST
@@ -56,7 +57,7 @@ def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> 
 def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Those that the person saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    seen = pks(request.POST.getlist("seen"))
+    seen = parse_ids(request.POST.getlist("seen"))
     chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
     count = importance.accept_suggestions(chosen, by=request.user)
     messages.success(request, f"{count} suggestion{'' if count == 1 else 's'} accepted.")

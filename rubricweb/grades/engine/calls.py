@@ -15,6 +15,7 @@ from rubricweb.grades.engine import breaker
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.visibility import visible_grades
 
 CALLS_A_PAGE = 20
 LATEST_CALLS = 100
@@ -50,16 +51,21 @@ class Call:
 
 
 def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
-    return _page(job, Grade.objects.filter(job=job, outcome=Outcome.FAILED), page)
+    return _page(job, _grades_of(job).filter(outcome=Outcome.FAILED), page)
 
 
 def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
     """The newest grades of the job, of the topics that it worked on last."""
     chunks = job.chunks.filter(done__gt=0).order_by("-number")
     topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
-    grades = Grade.objects.by(job.config).for_topics(topics).filter(job=job)
+    grades = _grades_of(job).by(job.config).for_topics(topics)
     latest = list(grades.order_by("-pk").values_list("pk", flat=True)[:LATEST_CALLS])
     return _page(job, Grade.objects.filter(pk__in=latest), page)
+
+
+def _grades_of(job: GradingJob) -> GradeQuerySet:
+    """Without those of cells that the reader is to rate blind."""
+    return visible_grades(Grade.objects.filter(job=job), job.collection_id)
 
 
 def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Call]:

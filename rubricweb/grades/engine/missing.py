@@ -18,6 +18,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+from rubricweb.grades.visibility import seeing_everything
 
 Cell = tuple[int, int]
 """(revision pk, passage pk)."""
@@ -252,7 +253,8 @@ RATED = (Purpose.RATE, Purpose.DIRECT)
 def _in_matrices(
     config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
 ) -> list[Mask]:
-    grades = matrices(config, pool)
+    with seeing_everything():
+        grades = matrices(config, pool)
     uids = {topic.topic_id: tuple(one.uid for one in wanted[topic.topic_id]) for topic in pool.topics}
     return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == value for t in pool.topics]
 

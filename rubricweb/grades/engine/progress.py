@@ -13,6 +13,7 @@ from grading.types import Outcome
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.visibility import visible_grades
 
 LISTED_JOBS = 50
 RATED_CHUNKS = 20
@@ -112,7 +113,7 @@ def _rows(jobs: Iterable[GradingJob]) -> list[JobRow]:
     found = list(jobs)
     counts = _counts([job.pk for job in found])
     speeds = _speeds([job.pk for job in found if not job.has_ended])
-    errors = _errors([job.pk for job in found if counts[job.pk][1]])
+    errors = _errors([job for job in found if counts[job.pk][1]])
     return [replace(_row(job, counts[job.pk], speeds[job.pk]), errors=tuple(errors[job.pk])) for job in found]
 
 
@@ -134,12 +135,14 @@ def _counts(job_ids: list[int]) -> dict[int, tuple[int, int, int]]:
     return defaultdict(lambda: (0, 0, 0), counts)
 
 
-def _errors(job_ids: list[int]) -> dict[int, list[Errors]]:
+def _errors(jobs: list[GradingJob]) -> dict[int, list[Errors]]:
     """By job, with the latest reason as the example."""
     errors: dict[int, list[Errors]] = defaultdict(list)
-    if not job_ids:
+    if not jobs:
         return errors
-    failed = Grade.objects.filter(job__in=job_ids, outcome=Outcome.FAILED).order_by()
+    failed = Grade.objects.filter(job__in=jobs, outcome=Outcome.FAILED).order_by()
+    for collection_id in {job.collection_id for job in jobs}:
+        failed = visible_grades(failed, collection_id)
     rows = list(failed.values("job", "error_class").annotate(n=Count("pk"), last=Max("pk")).order_by("-n"))
     reasons = dict(Grade.objects.filter(pk__in=[row["last"] for row in rows]).values_list("pk", "reply"))
     for row in rows:

@@ -12,6 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.sayings import Cell, Shown, said_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
@@ -155,6 +156,7 @@ def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, o
 
 
 def _move_stamp(topic_id: int) -> None:
+    visibility.forget()
     stamp = HumanStamp.objects.filter(topic=topic_id)
     if not stamp.update(number=new_stamp()):
         HumanStamp.objects.bulk_create([HumanStamp(topic_id=topic_id)], ignore_conflicts=True)

@@ -6,7 +6,7 @@ What people say of a cell together: the last adjudication if there is one, else 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix
 from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.grades import visibility
 from rubricweb.grades.humans.sayings import ALL_CELLS, deciding_cells
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
 from rubricweb.grades.stamped import StampedCache
+from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
@@ -88,7 +90,32 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
-    """By topic id, for every topic of the pool."""
+    """By topic id, for every topic of the pool; what is hidden from whoever reads now is MISSING."""
+    found, hidden = _all_human_matrices(pool), visibility.hidden_cells(pool.collection_id)
+    return {pk: _shown(grades, hidden[pk]) for pk, grades in found.items()}
+
+
+def _shown(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
+    return _without(grades, hidden.named(hidden.people)) if hidden.people else grades
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
+    """The same as if nobody had said anything of these cells."""
+    matrix, pool = grades.matrix, grades.pool
+    hidden = visibility.mask_of(pool, matrix.item_ids, cells)
+    return HumanGrades(
+        pool,
+        replace(matrix, ratings=np.where(hidden, MISSING, matrix.ratings).astype(np.int8)),
+        tuple(found for found in grades.wrong if (found[2], pool.passage_pks[found[1]]) not in cells),
+        {
+            name: replace(drawn, ratings=np.where(hidden, 0, drawn.ratings).astype(np.int8))
+            for name, drawn in grades.drawn.items()
+        },
+    )
+
+
+def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     ids = [topic.topic_id for topic in pool.topics]
     number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
     keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 from grading.errors import GradingError
+from rubricweb.core import working
 from rubricweb.grades.engine import loaded
-from rubricweb.grades.prompting import trials
+from rubricweb.grades.prompting import leases, trials
+from rubricweb.grades.prompting.leases import TrialLease
 from rubricweb.grades.prompting.trials import Said
 
 logger = logging.getLogger(__name__)
@@ -14,18 +16,24 @@ logger = logging.getLogger(__name__)
 
 def try_prompt(trial_id: int) -> None:
     """The same grader as a job's, on the same path; nothing is kept as a grade."""
-    trial = trials.claim(trial_id)
-    if trial is None:
+    lease = leases.claim(trial_id)
+    if lease is None:
         logger.info("dry run %s was not to be had", trial_id)
         return
+    with working.now.on(lease):
+        _try(lease)
+
+
+def _try(lease: TrialLease) -> None:
+    trial = lease.trial
     try:
         grader = loaded.grader(trials.spec_of(trial))
         results = [Said.of(result) for result in grader.grade(trials.pairs(trial))]
     except Exception as error:
         is_known = isinstance(error, GradingError)
-        logger.warning("dry run %s failed: %s", trial_id, type(error).__name__, exc_info=not is_known)
-        trials.fail(trial, error=str(error) if is_known else f"{type(error).__name__}: {error}")
+        logger.warning("dry run %s failed: %s", trial.pk, type(error).__name__, exc_info=not is_known)
+        trials.fail(lease, error=str(error) if is_known else f"{type(error).__name__}: {error}")
     else:
         order = {doc_id: place for place, doc_id in enumerate(trial.doc_ids)}
-        trials.keep(trial, sorted(results, key=lambda said: order[said.doc_id]))
-        logger.info("dry run %s: %d replies", trial_id, len(results))
+        trials.keep(lease, sorted(results, key=lambda said: order[said.doc_id]))
+        logger.info("dry run %s: %d replies", trial.pk, len(results))

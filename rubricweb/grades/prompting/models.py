@@ -30,6 +30,10 @@ class PromptTrial(models.Model):
     """What is asked; None where a direct prompt asks about the query."""
     doc_ids = models.JSONField()
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
+    attempt = models.PositiveIntegerField(default=0)
+    """Moves when a worker takes the dry run; only the worker of the last attempt may end it."""
+    worker = models.CharField(max_length=120, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
     results = models.JSONField(default=list)
     """One object a passage: `trials.Said`."""
     error = models.TextField(blank=True)

@@ -15,7 +15,7 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import convert
+from rubricweb.grades import convert, visibility
 from rubricweb.grades.configs import reading_of, spec_for
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import GraderConfig
@@ -118,7 +118,8 @@ def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -
         return {}
     config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
     found = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
-    return {passage: answer for (_, passage), answer in found.items()}
+    hidden = visibility.hidden_cells(sample.topic.collection_id)[sample.topic.pk].graders
+    return {place[1]: answer for place, answer in found.items() if place not in hidden}
 
 
 def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:

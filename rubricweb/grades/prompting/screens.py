@@ -12,6 +12,7 @@ from grading import prompts
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.core import queue
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import asked_prompts
 from rubricweb.grades.models import Grade
@@ -111,8 +112,7 @@ def trial_context(trial: PromptTrial) -> dict[str, object]:
 
 def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
     """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
-    pk = said.get("from", "")
-    row = collection.prompts.filter(pk=int(pk)).first() if pk.isdecimal() and len(pk) < 19 else None
+    row = collection.prompts.filter(pk=parse_id(said.get("from", ""))).first()
     published = next((one for one in prompts.known() if one.prompt_class == said.get("like")), None)
     if row:
         return PromptForm(initial=initial_of(row.prompt))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 
-import redis
 from django.db import transaction
 from django.utils import timezone
 
@@ -17,16 +15,14 @@ from grading.graders import GraderSpec, registry
 from grading.prompts import Prompt
 from grading.types import Outcome
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, events, queue
-from rubricweb.corpus.models import Collection
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection, Passage
+from rubricweb.grades import visibility
+from rubricweb.grades.prompting import leases
+from rubricweb.grades.prompting.leases import TrialLease
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, spec_of_trial
 
-logger = logging.getLogger(__name__)
-
-ENTRY_POINT = "rubricweb.grades.prompting.jobs.try_prompt"
-QUEUE = "high"
-"""Somebody waits for it."""
 KEPT_FOR = timedelta(days=1)
 
 State = PromptTrial.State
@@ -83,25 +79,16 @@ def start_trial(
         by=by,
     )
     audit.record("prompt tried", trial, by=by, detail=f"{prompt.prompt_id} with {trial.llm}")
-    transaction.on_commit(partial(_enqueue, trial.pk))
+    transaction.on_commit(partial(leases.enqueue, trial))
     return trial
 
 
-def claim(trial_id: int) -> PromptTrial | None:
-    """The dry run, now this worker's; None where another has it, or where it is gone."""
-    if not PromptTrial.objects.filter(pk=trial_id, state=State.QUEUED).update(state=State.RUNNING):
-        return None
-    trial = PromptTrial.objects.select_related("collection", "topic", "revision").get(pk=trial_id)
-    _announce(trial)
-    return trial
+def keep(lease: TrialLease, results: Iterable[Said]) -> None:
+    lease.end(State.DONE, results=[asdict(said) for said in results])
 
 
-def keep(trial: PromptTrial, results: Iterable[Said]) -> None:
-    _end(trial, State.DONE, results=[asdict(said) for said in results])
-
-
-def fail(trial: PromptTrial, *, error: str) -> None:
-    _end(trial, State.FAILED, error=error)
+def fail(lease: TrialLease, *, error: str) -> None:
+    lease.end(State.FAILED, error=error)
 
 
 def sample_of_trial(trial: PromptTrial) -> Sample | None:
@@ -121,21 +108,9 @@ def pairs(trial: PromptTrial) -> list[types.Pair]:
 
 
 def results(trial: PromptTrial) -> list[Said]:
-    return [Said(**said) for said in trial.results]
-
-
-def _end(trial: PromptTrial, state: State, **fields: object) -> None:
-    running = PromptTrial.objects.filter(pk=trial.pk, state=State.RUNNING)
-    if running.update(state=state, ended_at=timezone.now(), **fields):
-        _announce(trial)
-
-
-def _announce(trial: PromptTrial) -> None:
-    events.publish(trial.collection.channel, "progress")
-
-
-def _enqueue(trial_id: int) -> None:
-    try:
-        queue.enqueue_many_now(ENTRY_POINT, [(f"trial-{trial_id}", (trial_id,))], queue_name=QUEUE)
-    except redis.RedisError as error:
-        logger.warning("dry run %s was not enqueued: %s", trial_id, error)
+    """What came of the passages, without cells that whoever reads now is to rate blind."""
+    hidden = visibility.hidden_cells(trial.collection_id)[trial.topic_id].graders
+    passages = {passage for revision, passage in hidden if revision == trial.revision_id}
+    rows = Passage.objects.filter(pk__in=passages, doc_id__in=trial.doc_ids)
+    doc_ids = set(rows.values_list("doc_id", flat=True)) if passages else set()
+    return [Said(**said) for said in trial.results if said["doc_id"] not in doc_ids]

@@ -20,6 +20,7 @@ from rubricweb.banks.forms import SeenForm, new_item_form
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.views import editor_url, items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id, parse_ids
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.editor import what_if as what_ifs
 from rubricweb.grades.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
@@ -28,16 +29,13 @@ from rubricweb.grades.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Measure
 
-MAX_DIGITS = 18
-"""Of a row's id; databases refuse to look for larger numbers."""
-
 
 @require_safe
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """The list of items is the live part; `open` names rows at work, which the browser keeps."""
     bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
     figures = _figures(request, bank)
-    opened = {int(pk) for pk in request.GET.getlist("open") if pk.isdecimal()}
+    opened = parse_ids(request.GET.getlist("open"))
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
     context = _place(bank, topic) | _around(request, bank, topic, figures)
     context |= {"sheet": sheet, "figures": figures, "can_edit": _can_edit(request, bank.collection)}
@@ -63,8 +61,9 @@ def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm
 
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
     """After a retire or restore without JavaScript: the item in the address, and what its change did."""
-    pk = int(named) if named.isdecimal() and len(named) < MAX_DIGITS else 0
-    item = bank.items.select_related("revision", "topic", "bank__collection").filter(pk=pk).first()
+    item = (
+        bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
+    )
     return {"item": item, "what_if": _what(what_ifs.what_changed, item, figures)} if item else None
 
 

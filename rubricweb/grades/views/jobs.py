@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions
@@ -110,7 +111,7 @@ def _scope(collection: Collection, query: Context) -> Scope:
 
 def _number(text: str) -> int | None:
     """None for an empty field; 0, which no row has, for one that is no number."""
-    return (int(text) if text.isdecimal() and len(text) < 19 else 0) if text else None
+    return parse_id(text) if text else None
 
 
 def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:

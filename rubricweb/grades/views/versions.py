@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -16,13 +16,13 @@ from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.banks.version_diff import difference
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.grades.editor.choosing import board_graders
 from rubricweb.grades.editor.figures import rating_graders
 from rubricweb.grades.editor.forms import FiguresForm
 from rubricweb.grades.editor.version_boards import BoardDiff, board_diff
 
 NOW = "now"
-MAX_DIGITS = 9
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -70,9 +70,7 @@ def _version(bank: Bank, said: str) -> BankVersion | None:
     """None for the bank as it is now."""
     if said == NOW:
         return None
-    if not said.isdecimal() or len(said) > MAX_DIGITS:
-        raise Http404("No such version.")
-    version: BankVersion = get_object_or_404(bank.versions, number=int(said))
+    version: BankVersion = get_object_or_404(bank.versions, number=parse_id(said))
     return version
 
 

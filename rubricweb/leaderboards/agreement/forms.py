@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from grading.types import MAX_RATING, Purpose
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import offer_rows
+from rubricweb.core.forms import RowsField, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
@@ -26,9 +26,7 @@ class AgreementForm(forms.Form):
     min_relevant = forms.IntegerField(label="Judgment at least", min_value=1, max_value=10)
     min_answers = forms.IntegerField(label="Items needed", min_value=1, max_value=MAX_ANSWERS)
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
-    bank = forms.ModelMultipleChoiceField(
-        Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple
-    )
+    bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
 
     labellers: list[Labeller]
 

@@ -26,6 +26,7 @@ from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
@@ -152,6 +153,7 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
     """By topic: the label of each pooled passage, -1 where it has none."""
+    visibility.refuse_sums(labeller.collection)
     pool = collection_pool(labeller.collection)
     config = labeller.config
     spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), Measure())

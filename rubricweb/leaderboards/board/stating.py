@@ -10,6 +10,7 @@ from grading.measures.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.measures.trec_eval import takes_gains
 from grading.types import Purpose
 from rubricweb import __version__
+from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
@@ -124,6 +125,8 @@ def statements(board: Board) -> list[tuple[str, str]]:
     said += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     if note := importance(board):
         said.append(("importance", note))
+    if hidden := visibility.hidden_count(spec.collection.pk):
+        said.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
     if board.verified[0]:
         said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
     return [*said, ("uncertainty", uncertainty(board)), *when()]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from grading.measures.uncertainty import mean_and_stderr
 from grading.types import Purpose
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.humans import ratings_by
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import (
@@ -52,6 +53,7 @@ class Basis:
 
 
 def basis(spec: BoardSpec) -> Basis:
+    visibility.refuse_sums(spec.collection)
     pool = collection_pool(spec.collection)
     if spec.topic:
         pool = replace(pool, topics=tuple(topic for topic in pool.topics if topic.query_id == spec.topic))

@@ -7,6 +7,7 @@ from django.http import QueryDict
 
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.influence.forms import ALL_TOPICS, SHOWN, BehindForm
@@ -37,7 +38,7 @@ class FigureForm(BehindForm):
         given["reference"] = sent.getlist("reference") or [name for name, _ in references]
         super().__init__(given, collection=collection)
         offer_choices(self, "reference", references)
-        tags = [run.run_tag for run in collection.runs.all()]
+        tags = collection_pool(collection).run_tags
         offer_choices(self, "run", [("", "the best"), *((tag, tag) for tag in tags)])
 
     def clean_against(self) -> str:

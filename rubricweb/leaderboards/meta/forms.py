@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
@@ -11,7 +9,7 @@ from django.http import QueryDict
 from grading.measures.rank_correlation import Coefficient
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import offer_choices, offer_rows
+from rubricweb.core.forms import RowsField, offer_choices, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.defaults import scored_graders
@@ -24,18 +22,13 @@ from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import Wanted
 from rubricweb.leaderboards.meta.sheets import NAMES
 
-if TYPE_CHECKING:
-    GradersChoice = forms.ModelMultipleChoiceField[GraderConfig]
-else:
-    GradersChoice = forms.ModelMultipleChoiceField
-
 MEASURES = "rubric_cover ndcg_cut_10 map recip_rank"
 MIN_GRADES = ("3", "4", "5")
 MAX_MEASURES = 12
 UPLOAD_BYTES = 2_000_000
 
 
-class GradersField(GradersChoice):
+class GradersField(RowsField):
     def label_from_instance(self, config: GraderConfig) -> str:
         return choices.grader_name(config)
 
@@ -58,9 +51,7 @@ class MetaForm(forms.Form):
         widget=forms.NumberInput({"step": "any"}),
     )
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
-    bank = forms.ModelMultipleChoiceField(
-        Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple
-    )
+    bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
     min_grade = forms.MultipleChoiceField(
         label="Grade at least",
         choices=[(str(grade), str(grade)) for grade in range(1, MAX_RATING + 1)],

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from django.http import QueryDict
 from django.utils.crypto import salted_hmac
 
-from rubricweb.leaderboards.board import selectors
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
+from rubricweb.leaderboards.board import selectors, stating
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.public.models import PublicBoard
@@ -19,6 +22,7 @@ NAME_DIGITS = 6
 class Published:
     public: PublicBoard
     board: Board
+    statements: list[tuple[str, str]]
 
 
 def open_board(token: str) -> PublicBoard | None:
@@ -30,11 +34,19 @@ def published(public: PublicBoard) -> Published | None:
     form = BoardForm(QueryDict(public.query), collection=public.collection)
     if not form.graders or not form.is_valid():
         return None
-    board = selectors.board(form.spec)
+    with _reading(public.collection):
+        board = selectors.board(form.spec)
+        statements = stating.statements(board)
     if public.is_anonymous:
         rows = tuple(replace(row, run_tag=made_up_name(public, row.run_tag)) for row in board.rows)
         board = replace(board, rows=tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag))))
-    return Published(public, board)
+    return Published(public, board, statements)
+
+
+def _reading(collection: Collection) -> AbstractContextManager[None]:
+    """As everybody, for whom cells that assessors are to rate blind do not count: one of them may read it."""
+    everything = collection.public_counts_blind
+    return visibility.seeing_everything() if everything else visibility.reading_for_everybody()
 
 
 def made_up_name(public: PublicBoard, run_tag: str) -> str:

@@ -36,7 +36,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     etag = quote_etag(f"{moves.digest(shown.board)}-{found.pk}-{int(found.is_anonymous)}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
-        context = {"public": found, "board": shown.board, "statements": stating.statements(shown.board)}
+        context = {"public": found, "board": shown.board, "statements": shown.statements}
         context["measure_name"] = stating.measure_name(shown.board.spec)
         context["heads"] = further_heads(shown.board)
         # Without the request: nothing of the page depends on who reads it.

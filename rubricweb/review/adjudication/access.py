@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
@@ -11,14 +12,18 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Pooled
 from rubricweb.review.adjudication.models import Decision
 from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.queue.veil import veiled_cell
 
 TO_ADJUDICATE = roles.TO_EDIT_BANK
 
 
 def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, Place]:
     collection = collection_for(user, slug, needed=TO_ADJUDICATE)
-    revision = get_object_or_404(ItemRevision, pk=revision_id, topic__collection=collection)
+    revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
+    revision = get_object_or_404(revisions, pk=revision_id)
     get_object_or_404(Pooled, topic=revision.topic_id, passage=passage_id)
+    if veiled_cell(user, revision.topic, revision.pk, passage_id).people:
+        raise PermissionDenied("You are to rate this cell yourself before you see what others say of it.")
     return collection, Place(revision.topic_id, revision.pk, passage_id)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue.models import Campaign, CampaignCell
 
@@ -53,7 +54,10 @@ def ratings(
     campaign: Campaign | None = None,
     at_least: int = 1,
 ) -> dict[Place, Ratings]:
-    """By cell that `at_least` so many rated: what each person says, without decisions of adjudicators."""
+    """By cell that `at_least` so many rated: what each person says, without decisions of adjudicators.
+
+    Without cells of which whoever reads now must not see yet what others say.
+    """
     rows = _events(collection, campaign)
     if at_least > 1:
         rows = rows.filter(Exists(_by_several(collection, at_least)))
@@ -61,7 +65,9 @@ def ratings(
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
         said.setdefault(Place(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
-    found = {place: _settled(people, which) for place, people in said.items()}
+    hidden = visibility.hidden_cells(collection.pk)
+    visible = {place: people for place, people in said.items() if place[1:] not in hidden[place.topic].people}
+    found = {place: _settled(people, which) for place, people in visible.items()}
     return {place: people for place, people in found.items() if len(people) >= at_least}
 
 

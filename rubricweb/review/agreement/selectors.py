@@ -23,6 +23,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade
 from rubricweb.review.agreement.people import pseudonym
@@ -258,7 +259,8 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     if campaign is not None:
         turns = turns.filter(campaign=campaign)
     fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
-    rows = list(turns.values_list(*fields))
+    hidden = visibility.hidden_cells(collection.pk)
+    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].people]
     said = _said_by_graders({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:

@@ -12,10 +12,9 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_rows
+from rubricweb.core.ids import parse_ids
 from rubricweb.corpus.models import Collection
 from rubricweb.review.bulk.plans import Selection
-
-MAX_DIGITS = 18
 
 
 class Deed(TextChoices):
@@ -48,8 +47,4 @@ class BulkForm(forms.Form):
 
 def selection(said: QueryDict) -> Selection:
     """The ticked heads."""
-    return Selection(_pks(said.getlist("passage")), _pks(said.getlist("item")))
-
-
-def _pks(said: list[str]) -> frozenset[int]:
-    return frozenset(int(pk) for pk in said if pk.isdecimal() and len(pk) <= MAX_DIGITS)
+    return Selection(parse_ids(said.getlist("passage")), parse_ids(said.getlist("item")))

@@ -10,11 +10,11 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject
 
-MAX_DIGITS = 18
 """Of a row's id; databases refuse to look for larger numbers."""
 
 
@@ -36,8 +36,8 @@ def subject_for(
     return Subject(
         bank,
         topic,
-        get_object_or_404(items, pk=_pk(item)) if item else None,
-        get_object_or_404(pooled, passage=_pk(passage)).passage if passage else None,
+        get_object_or_404(items, pk=parse_id(item)) if item else None,
+        get_object_or_404(pooled, passage=parse_id(passage)).passage if passage else None,
     )
 
 
@@ -54,9 +54,3 @@ def require_decider(user: User, flag: Flag) -> None:
         raise PermissionDenied(
             "Topic developers decide about flags; others about those that they opened or have."
         )
-
-
-def _pk(named: str) -> int:
-    if not named.isdecimal() or len(named) > MAX_DIGITS:
-        raise Http404("No such item or passage.")
-    return int(named)

@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import offer_choices, offer_rows
+from rubricweb.core.forms import RowsField, offer_choices, offer_rows
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.forms import rater_choices
 from rubricweb.review.queue.actions import Plan
@@ -87,7 +87,7 @@ class CampaignForm(forms.Form):
         initial=[str(kind) for kind in KINDS],
         widget=_checkboxes(),
     )
-    topics = forms.ModelMultipleChoiceField(
+    topics = RowsField(
         Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
     )
     cells = forms.ChoiceField(label="Cells", choices=Campaign.Cells.choices)
@@ -114,7 +114,7 @@ class CampaignForm(forms.Form):
         label="Independent assessors a cell", min_value=1, max_value=MOST_ASSESSORS, initial=1
     )
     mode = forms.ChoiceField(label="What assessors see", choices=Campaign.Mode.choices)
-    people = forms.ModelMultipleChoiceField(
+    people = RowsField(
         User.objects.none(),
         label="Who rates",
         required=False,

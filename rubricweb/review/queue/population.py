@@ -244,12 +244,10 @@ class Gathered:
         return ordering.checked_levels(pairs, self.choice.min_grade)
 
     def reason(self, sheet: Sheet, scored: Scores, row: int, column: int) -> str:
-        """For the person who rates; it does not give away the grader's rating."""
+        """For the person who rates; it gives away neither the grader's rating nor a run's name."""
         cells, pair = sheet.cells, int(scored.pairs[row, column])
         if self.choice.order == Order.LEADERBOARD and pair >= 0:
-            order = np.argsort(-self._means, kind="stable")
-            upper, lower = (self.pool.run_tags[order[rank]] for rank in (pair, pair + 1))
-            return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard: {upper}, {lower}."[:200]
+            return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard."
         if cells.ratings[row, column] == FAILED:
             return "The grader failed here."
         if self.choice.order == Order.DISAGREEMENT and scored.scores[row, column] > 0:

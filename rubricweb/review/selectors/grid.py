@@ -14,10 +14,12 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
+from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.queue.veil import Places, veil_mask, veiled
+from rubricweb.review.queue.veil import veiled
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
@@ -140,7 +142,7 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
         mine=layers.mine_of(said, [column.revision_pk for column in items], pool.passage_pks),
     )
     veil = veiled(reader, topic)
-    hidden = veil_mask(veil.people, pool.passage_pks, [column.revision_pk for column in items])
+    hidden = visibility.mask(veil.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
     return Board(collection, pool, measured, sheet, said, rater, query, veil.graders)

@@ -114,6 +114,7 @@ def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
     for uid, passage, confidence in rows.values_list("revision__uid", "passage_id", "confidence"):
         if uid in column_of and passage in row_of:
             found[row_of[passage], column_of[uid]] = int(100 * confidence)
+    found[matrix.ratings == MISSING] = MISSING  # hidden cells too
     return GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, found)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 
@@ -11,6 +11,7 @@ from grading.types import ItemKind
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Subtopic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.defaults import MAIN, default_bank, default_grader
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
@@ -128,6 +129,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     asked = asked_by_topic(bank)
     min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
+    missing = _missing_behind(collection, rater, asked)
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
     for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
@@ -135,6 +137,9 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
             continue  # imported since the pool was read
         items = asked.get(pk, ())
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
+        facts = topic_facts(grades, items, collection.min_relevant, min_grades)
+        if pk in missing:
+            facts = replace(facts, missing=missing[pk])
         rows.append(
             TopicRow(
                 pk=pk,
@@ -145,11 +150,32 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
                 pool=len(pool.by_topic[pk].doc_ids),
                 questions=sum(one.kind == ItemKind.QUESTION for one in items),
                 nuggets=sum(one.kind == ItemKind.NUGGET for one in items),
-                facts=topic_facts(grades, items, collection.min_relevant, min_grades),
+                facts=facts,
                 flagged=flagged.get(pk, 0),
             )
         )
     return rows
+
+
+def _missing_behind(
+    collection: Collection, rater: Rater, asked: Mapping[int, tuple[Asked, ...]]
+) -> dict[int, int]:
+    """By topic with cells that are hidden from the reader: how many of its cells have no grade.
+
+    A hidden cell is graded; only its grade is not shown.
+    """
+    hidden = [pk for pk, found in visibility.hidden_cells(collection.pk).items() if found.graders]
+    if not hidden:
+        return {}
+    with visibility.seeing_everything():
+        by_config = {config.pk: matrices(config, collection_pool(collection)) for config in rater.configs}
+    found = {}
+    for pk in hidden:
+        grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
+        min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
+        facts = topic_facts(grades, asked.get(pk, ()), collection.min_relevant, min_grades)
+        found[pk] = facts.missing
+    return found
 
 
 def asked_by_topic(bank: Bank) -> dict[int, tuple[Asked, ...]]:

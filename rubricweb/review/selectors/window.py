@@ -13,8 +13,8 @@ from grading.types import FAILED, MISSING, ItemKind, Outcome
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
-from rubricweb.review.queue.veil import Places
 from rubricweb.review.selectors.layers import CheckedSheet, Said, SaidByCell
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 

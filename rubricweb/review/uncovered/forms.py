@@ -12,10 +12,10 @@ from rubricweb.banks.forms import Wording, new_item_form
 from rubricweb.banks.models import Item
 from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage
 from rubricweb.review.uncovered.access import Desk
 
-MAX_DIGITS = 18
 """Of a row's id; databases refuse to look for larger numbers."""
 
 
@@ -83,10 +83,8 @@ def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
 
 def named_item(desk: Desk, said: object) -> Item | None:
     """The active item of the topic that a form names by its number."""
-    if not str(said).isdecimal() or len(str(said)) > MAX_DIGITS:
-        return None
     items = desk.bank.items.active().for_topic(desk.topic)
     item: Item | None = (
-        items.select_related("revision", "topic", "bank__collection").filter(pk=int(str(said))).first()
+        items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(said)).first()
     )
     return item

@@ -14,9 +14,10 @@ from grading.types import Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.review.queue.veil import veil_mask, veiled_in
+from rubricweb.review.queue.veil import veiled_in
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
@@ -37,7 +38,7 @@ class TopicCells:
     people: Ratings
     checked: Mask
     hidden: Mask
-    """The reader is to rate the cell blind: it is not theirs to check yet, though estimates count it."""
+    """The reader is to rate the cell blind: it is not theirs to check yet."""
     keys: Keys
     """Random numbers that a cell always has: their order is a random order, decided before anybody looks."""
 
@@ -65,8 +66,8 @@ class BankCells:
 
     @property
     def hidden(self) -> int:
-        """Rated cells that nobody has seen to, and that the reader may not see yet."""
-        return sum(int((topic.unchecked & topic.hidden).sum()) for topic in self.topics)
+        """Cells that the reader may not see yet."""
+        return sum(int(topic.hidden.sum()) for topic in self.topics)
 
 
 def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
@@ -86,7 +87,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         ratings = ratings_of(mine, asked, passages)
         said, checked = people_of(layers, asked), checked_of(layers, asked, passages)
         blind = veils[topic_id].graders
-        hidden = veil_mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
+        hidden = visibility.mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
         found.append(TopicCells(topic, asked, ratings, said, checked, hidden, _keys(topic, asked)))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])), wordless)

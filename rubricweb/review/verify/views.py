@@ -15,6 +15,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
@@ -28,7 +29,6 @@ from rubricweb.review.verify.estimates import estimates
 from rubricweb.review.verify.forms import CheckForm, VerdictForm
 from rubricweb.review.verify.selectors import Candidate
 
-MAX_DIGITS = 18
 PAGE = "review/verify/verify.html"
 STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
 
@@ -51,8 +51,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Take back what I said last here, and show that cell again."""
     bank = _bank(request, slug, bank_id, needed=roles.TO_ASSESS)
-    named = request.POST.get("said", "")
-    pk = int(named) if named.isdecimal() and len(named) <= MAX_DIGITS else 0
+    pk = parse_id(request.POST.get("said", ""))
     event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
     cell = Cell(event.topic_id, event.revision_id, event.passage_id)
     try:

@@ -13,6 +13,7 @@ from rubricweb.core import able, leases, queue, working
 from rubricweb.core.worker import Duties, Runner
 from rubricweb.grades.engine import able as graders
 from rubricweb.grades.engine import reaper
+from rubricweb.grades.prompting import leases as trial_leases
 
 BEATS_A_LEASE = 3
 
@@ -30,6 +31,7 @@ class Command(BaseCommand):
                 working.now.renew,
                 reaper.reap,
                 drafts_reaper.reap,
+                trial_leases.reap,
                 graders.fail_what_nobody_can_run,
                 writers.fail_what_nobody_can_run,
             ),

@@ -166,7 +166,7 @@ class TestScreens:
             context, left_out = self.told(client_of(assessor), address, **query)
             assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
             assert left_out == "1 cell"
-            assert context["found"].cells == 12
+            assert context["found"].cells == 11
         context, left_out = self.told(client_of(developer), address, at=hidden)
         assert (context["now"].at, left_out) == (hidden, None)
         rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())

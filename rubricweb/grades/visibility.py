@@ -1,0 +1,187 @@
+"""Which ratings a reader must not see yet: asked by everything that reads ratings.
+
+Whoever is to rate a cell independently must not see what graders or other people say of it, nor any number
+from which that could be computed. The rooms above say which cells these are (`register`). `Reading`, the
+middleware, says who reads; the matrices of graders and people, and the rows of single grades, then lack the
+cells that are hidden from that person, and so does whatever is computed from them. Workers and commands
+read for nobody in particular and see everything.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef, QuerySet
+from numpy.typing import NDArray
+
+from rubricweb.core.reading import Reader, reader, reading_as
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import TopicPool
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+Places = frozenset[tuple[int, int]]
+"""(revision, passage), by primary keys."""
+Names = frozenset[tuple[str, int]]
+"""(id of the wording, primary key of the passage)."""
+Mask = NDArray[np.bool_]
+"""Shape (passages, items): which cells are hidden."""
+CACHED_MASKS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a reader must not see of one topic."""
+
+    people: Places = frozenset()
+    """What other people say of these cells."""
+    graders: Places = frozenset()
+    """What graders say of these; a part of `people`."""
+    uids: Mapping[int, str] = field(default_factory=dict)
+    """The ids of the wordings, by revision."""
+
+    def named(self, places: Places) -> Names:
+        return frozenset((self.uids[revision], passage) for revision, passage in places)
+
+
+NOTHING = Hidden()
+HiddenByTopic = Mapping[int, Hidden]
+"""By topic id; topics without hidden cells have `NOTHING`."""
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+Rule = Callable[["User | None", int], QuerySet[Any]]  # rows of a model of a room above
+"""(reader, collection) -> rows of hidden cells: `topic`, `revision`, `passage`, and `hides_graders`, which
+says whether graders are hidden besides people. The reader is None for whoever has a public link.
+"""
+_rules: list[Rule] = []
+
+
+class Refused(PermissionDenied):
+    """The collection shows no sums to those who have cells to rate blind."""
+
+
+def register(rule: Rule) -> None:
+    """Have `rule` say which cells are hidden from whom; once a process, when its app is ready."""
+    if rule not in _rules:
+        _rules.append(rule)
+
+
+def reading_for_everybody() -> AbstractContextManager[None]:
+    """Inside, ratings are read for whoever has a public link, who may be an assessor."""
+    return reading_as(Reader())
+
+
+def seeing_everything() -> AbstractContextManager[None]:
+    """Inside, nothing is hidden. Only for what shows nobody a rating, such as which grades are missing."""
+    return reading_as(None)
+
+
+def forget() -> None:
+    """Look up again what is hidden: the reader rated a cell within this request."""
+    if (now := reader()) is not None:
+        now.known.clear()
+
+
+def hidden_cells(collection_id: int) -> HiddenByTopic:
+    """What is hidden from whoever reads now."""
+    now = reader()
+    if now is None:
+        return defaultdict(Hidden)
+    if collection_id not in now.known:
+        now.known[collection_id] = hidden_from(now.user, collection_id)
+    known: HiddenByTopic = now.known[collection_id]
+    return known
+
+
+def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
+    """What is hidden from the user, or from whoever has a public link. `narrowed` to a topic or cell."""
+    people: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    graders: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    uids: dict[int, dict[int, str]] = defaultdict(dict)
+    names = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders")
+    for rule in _rules:
+        rows = rule(user, collection_id).filter(**narrowed).order_by()
+        for topic, revision, passage, uid, hides_graders in rows.values_list(*names):
+            people[topic].add((revision, passage))
+            uids[topic][revision] = uid
+            if hides_graders:
+                graders[topic].add((revision, passage))
+    found = {
+        topic: Hidden(frozenset(places), frozenset(graders[topic]), uids[topic])
+        for topic, places in people.items()
+    }
+    return defaultdict(Hidden, found)
+
+
+def visible_grades(rows: Rows, collection_id: int) -> Rows:
+    """Grades of the collection, without those that are hidden from whoever reads now."""
+    is_any = any(found.graders for found in hidden_cells(collection_id).values())
+    return _outside(rows, collection_id, hides_graders=True) if is_any else rows
+
+
+def visible_sayings(rows: Rows, collection_id: int) -> Rows:
+    """What people say of cells of the collection, without what is hidden from whoever reads now."""
+    return _outside(rows, collection_id) if any(hidden_cells(collection_id).values()) else rows
+
+
+def _outside(rows: Rows, collection_id: int, **which: object) -> Rows:
+    now = reader()
+    if now is None:
+        return rows
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    for rule in _rules:
+        rows = rows.exclude(Exists(rule(now.user, collection_id).filter(**which, **place)))
+    return rows
+
+
+def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool:
+    """Whether what graders say of (revision, passage) is hidden from whoever reads now."""
+    return place in hidden_cells(collection_id)[topic_id].graders
+
+
+def hidden_count(collection_id: int) -> int:
+    """How many cells are hidden, at least in part, from whoever reads now."""
+    return sum(len(found.people) for found in hidden_cells(collection_id).values())
+
+
+def refuse_sums(collection: Collection) -> None:
+    """Raise Refused where the collection shows no sums to a reader from whom any of its cells is hidden."""
+    if collection.blind_sums != Collection.BlindSums.REFUSED:
+        return
+    if cells := hidden_count(collection.pk):
+        raise Refused(
+            f"{cells:,} cells of this collection are to be rated without seeing what others say of them. "
+            "Its boards and files open again for you once you have rated yours."
+        )
+
+
+def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: Iterable[int]) -> Mask:
+    """Which cells of a sheet with these rows and columns are among the hidden places."""
+    row_of = {pk: row for row, pk in enumerate(passages)}
+    columns_of: dict[int, list[int]] = defaultdict(list)
+    for column, revision in enumerate(revisions):
+        columns_of[revision].append(column)
+    found = np.zeros((len(row_of), sum(map(len, columns_of.values()))), dtype=np.bool_)
+    for revision, passage in hidden:
+        if passage in row_of and revision in columns_of:
+            found[row_of[passage], columns_of[revision]] = True
+    return found
+
+
+@lru_cache(maxsize=CACHED_MASKS)
+def mask_of(pool: TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
+    """The same for a matrix of the whole pool, by the ids of its items."""
+    row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
+    column_of = {uid: column for column, uid in enumerate(uids)}
+    found = np.zeros((len(row_of), len(uids)), dtype=np.bool_)
+    for uid, passage in hidden:
+        if passage in row_of and uid in column_of:
+            found[row_of[passage], column_of[uid]] = True
+    return found

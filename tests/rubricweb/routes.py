@@ -1,0 +1,41 @@
+"""Every route of our apps, asked from the resolver, so that tests meet a new one without being told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+APPS = {"accounts", "banks", "core", "corpus", "exports", "grades", "leaderboards", "review"}
+LEFT_OUT = {"corpus:events", "accounts:login", "accounts:logout"}
+"""A stream that no test can read to its end, and what ends the session that asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    name: str
+    parameters: tuple[str, ...]
+
+    def address(self, known: Mapping[str, object]) -> str:
+        """`known` has a value for each parameter by its name, or by that of the route and the parameter."""
+        values = {}
+        for name in self.parameters:
+            special = f"{self.name} {name}"
+            assert special in known or name in known, f"which {name} shall the tests ask {self.name} about?"
+            values[name] = known.get(special, known.get(name))
+        return reverse(self.name, kwargs=values)
+
+
+def routes() -> list[Route]:
+    return [route for route in _routes(get_resolver(), ()) if route.name not in LEFT_OUT]
+
+
+def _routes(resolver: URLResolver, spaces: tuple[str, ...]) -> Iterator[Route]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            inner = (*spaces, pattern.namespace) if pattern.namespace else spaces
+            if not inner or inner[0] in APPS:
+                yield from _routes(pattern, inner)
+        elif isinstance(pattern, URLPattern) and pattern.name and spaces:
+            yield Route(":".join([*spaces, pattern.name]), tuple(pattern.pattern.regex.groupindex))

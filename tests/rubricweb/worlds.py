@@ -1,0 +1,145 @@
+"""A collection with a row of every kind, for tests that ask every route."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.db.models import F
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.models import Bank
+from rubricweb.banks.versions import name_version
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import save_prompt
+from rubricweb.grades.configs import config_for
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
+from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.review.adjudication.actions import decide
+from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.flags.actions import open_flag
+from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.queue.actions import Plan, open_campaign
+from rubricweb.review.queue.leases import take
+from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.population import Choice
+from rubricweb.review.selectors.raters import KINDS, raters
+from rubricweb.review.views_saved.models import SavedView
+from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked
+
+HIDDEN = 8
+
+
+def world(collection: Collection, owner: User, second: User) -> Bank:
+    """12 cells that two graders and `second` rated, judged passages, three runs, and a job of the grades."""
+    bank = gradable(collection, topics=2, passages=3, items=2)
+    other = config_for("openai_compatible", "a-model", "QuestionSelfRatedUnanswerablePromptWithChoices")
+    for n, (item, pooled) in enumerate(cells_of(bank)):
+        grade(lexical_config(), item, pooled.passage, (0, 5, 3, 4, 1, 2)[n % 6])
+        grade(other, item, pooled.passage, (5, 4, 1, 0, 3, 2)[n % 6])
+        rate_cell(Cell.of(item, pooled.passage), rating=(2, 0, 5, 1, 4, 3)[n % 6], by=second, seen=0)
+        rate_cell(Cell.of(item, pooled.passage), rating=(5, 1, 5, 0, 4, 0)[n % 6], by=owner, seen=0)
+    for topic in collection.topics.all():
+        doc_ids = [pooled.passage.doc_id for pooled in topic.pool.all()]
+        for relevance, doc_id in enumerate(doc_ids, 1):
+            JudgmentFactory(topic=topic, doc_id=doc_id, relevance=relevance)
+    tops = {"alpha": doc_ids, "beta": doc_ids[::-1], "gamma": doc_ids[1:2]}
+    ranked(topic, tops)
+    Grade.objects.update(confidence=0.4, answer="an answer", reply="the raw reply")
+    return bank
+
+
+def cells_of(bank: Bank):
+    return [(item, pooled) for item in bank.items.order_by("pk") for pooled in item.topic.pool.all()]
+
+
+def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
+    choice = Choice(bank, tuple(bank.collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=HIDDEN)
+    return open_campaign(choice, Plan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
+
+
+def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object]:
+    """A value for every parameter of every route, of a cell that is hidden from `viewer`."""
+    collection, turn = bank.collection, take(campaign, viewer)[0]
+    cell, config = turn.cell, lexical_config()
+    topic, item = cell.topic, cell.item
+    job = GradingJob.objects.create(
+        collection=collection, config=config, scope="all", state="done", total=12, by=viewer
+    )
+    JobChunk.objects.create(job=job, number=1, topic=topic, cells=[], size=6, done=6, state="done")
+    Grade.objects.filter(config=config).update(job=job)
+    place = Place(topic.pk, cell.revision_id, cell.passage_id)
+    request = DraftRequest.objects.create(
+        bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
+    )
+    draft = Draft.objects.create(request=request, text="Leaves turn red")
+    return {
+        "slug": collection.slug,
+        "bank_id": bank.pk,
+        "topic_id": topic.pk,
+        "item_id": item.pk,
+        "passage_id": cell.passage_id,
+        "revision_id": cell.revision_id,
+        "campaign_id": campaign.pk,
+        "cell_id": cell.pk,
+        "job_id": job.pk,
+        "grade_id": Grade.objects.get(config=config, revision=cell.revision_id, passage=cell.passage_id).pk,
+        "run_id": collection.runs.first().pk,
+        "number": name_version(bank, name="First", by=viewer).number,
+        "draft_id": draft.pk,
+        "request_id": request.pk,
+        "suggestion_id": ImportanceSuggestion.objects.create(
+            request=request, item=item, text="x", importance="vital"
+        ).pk,
+        "prompt_id": save_prompt(collection, STRICT, by=viewer)[0].pk,
+        "trial_id": _dry_run(collection, cell).pk,
+        "view_id": SavedView.objects.create(user=viewer, collection=collection, name="Mine").pk,
+        "flag_id": open_flag(
+            Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer
+        ).pk,
+        "decision_id": decide(
+            place, rating=3, by=collection.memberships.get(role="organizer").user, seen=0, uid=uuid4()
+        ).pk,
+    } | _published(collection, viewer)
+
+
+def _dry_run(collection: Collection, cell) -> PromptTrial:
+    from grading.prompts import as_options
+
+    said = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": "4", "rating": 4, "outcome": "numeric"}
+    said |= {"answer": "", "reason": "", "context_chars": None, "confidence": None}
+    return PromptTrial.objects.create(
+        collection=collection,
+        prompt_class=STRICT.prompt_class,
+        definition=as_options(STRICT),
+        backend="lexical",
+        llm="lexical",
+        topic=cell.topic,
+        revision=cell.revision,
+        doc_ids=[cell.passage.doc_id],
+        state="done",
+        results=[said],
+    )
+
+
+def _published(collection: Collection, viewer: User) -> dict[str, object]:
+    board = publish_board(collection, title="Board", query="", is_anonymous=False, by=viewer)
+    return {"board_id": board.pk, "token": board.token}
+
+
+def rate_otherwise(campaign: Campaign) -> None:
+    """Every cell of the campaign has other ratings by graders and people, in all that is stored of it."""
+    for cell in campaign.cells.all():
+        place = {"revision": cell.revision_id, "passage": cell.passage_id}
+        for row in Grade.objects.filter(**place):
+            row.rating, row.confidence = 5 - row.rating, 0.9
+            row.reply, row.answer = f"{row.reply} otherwise", f"{row.answer} otherwise"
+            row.save()
+        HumanGrade.objects.filter(**place).update(rating=5 - F("rating"))
+    for trial in PromptTrial.objects.all():
+        trial.results = [said | {"rating": 5 - said["rating"], "reply": "other"} for said in trial.results]
+        trial.save()
+    MatrixStamp.objects.update(number=F("number") + 1)
+    HumanStamp.objects.update(number=F("number") + 1)
