@@ -35,6 +35,21 @@ TO_GRADE = Role.DEVELOPER
 TO_ORGANIZE = Role.ORGANIZER
 
 
+def role_to_edit(collection: Collection) -> Role:
+    """Who edits questions and nuggets: topic developers, and assessors where the collection lets them."""
+    return TO_ASSESS if collection.assessors_edit else TO_EDIT_BANK
+
+
+def role_to_grade(collection: Collection) -> Role:
+    """Who starts grading: topic developers, and assessors where the collection lets them."""
+    return TO_ASSESS if collection.assessors_grade else TO_GRADE
+
+
+def may_edit(user: User, collection: Collection) -> bool:
+    held = role_of(user, collection)
+    return held is not None and held.includes(role_to_edit(collection))
+
+
 def role_of(user: User, collection: Collection) -> Role | None:
     """The member's role; None for an outsider. A superuser organizes everything."""
     return role_in(user, collection.pk)

@@ -47,7 +47,7 @@ def _after_change(request: HtmxRequest, item: Item) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = new_item_form(topic, sent=_sent(request))
     context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     if not (form.is_valid() and _added(form, bank, topic, request.user)):
@@ -171,7 +171,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 @require_safe
 def item_history(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for(request.user, bank_id, item_id)
-    can_edit = roles.require(request.user, item.bank.collection, roles.TO_VIEW).includes(roles.TO_EDIT_BANK)
+    can_edit = roles.may_edit(request.user, item.bank.collection)
     context = _editing(item, None) | {"changes": selectors.history(item), "can_edit": can_edit}
     context["draft"] = draft_of(item)
     return page_or_part(request, "banks/item_history.html", context, part="history")

@@ -17,7 +17,6 @@ from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.forms import FlagsExportForm
-from rubricweb.grades import visibility
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board import selectors as leaderboards

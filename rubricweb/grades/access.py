@@ -9,7 +9,10 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
+from rubricweb.grades.engine import price
+from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.models import Grade, GradingJob
 
 
@@ -19,6 +22,25 @@ def job_for(user: User, slug: str, job_id: int, *, needed: Role = roles.TO_VIEW)
         collection.jobs.select_related("collection", "config", "by"), pk=job_id
     )
     return job
+
+
+def collection_to_grade(user: User, slug: str) -> Collection:
+    collection = collection_for(user, slug)
+    roles.require(user, collection, roles.role_to_grade(collection))
+    return collection
+
+
+def refuse_price(user: User, collection: Collection, missing: list[Missing]) -> None:
+    """PermissionDenied where an assessor may not spend what grading the missing cells costs by estimate."""
+    if roles.role_of(user, collection) != Role.ASSESSOR:
+        return
+    limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, missing)
+    if dollars is None:
+        raise PermissionDenied("The price of this model is not known: a topic developer may start this.")
+    if dollars > limit:
+        raise PermissionDenied(
+            f"About ${dollars:,.2f}; assessors may start up to ${limit:,.2f}. A developer may start this."
+        )
 
 
 def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_VIEW) -> Grade:

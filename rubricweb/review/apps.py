@@ -6,7 +6,9 @@ class ReviewConfig(AppConfig):
     label = "review"
 
     def ready(self) -> None:
+        from rubricweb.banks import access
         from rubricweb.grades import visibility
-        from rubricweb.review.queue.veil import blind_cells
+        from rubricweb.review.queue.veil import blind_cells, why_not_edit
 
         visibility.register(blind_cells)
+        access.register_guard(why_not_edit)

@@ -32,6 +32,11 @@ def may_edit_bank(user: User, collection: Collection) -> bool:
 
 
 @register.filter
+def may_edit_items(user: User, collection: Collection) -> bool:
+    return roles.may_edit(user, collection)
+
+
+@register.filter
 def may_grade(user: User, collection: Collection) -> bool:
     return _holds(user, collection, roles.TO_GRADE)
 

@@ -143,6 +143,18 @@ def _shown_instead(collection: Collection, configs: list[GraderConfig]) -> Grade
     return rows[0].config if rows and not has_begun else None
 
 
+def to_start(collection: Collection, scope: Scope) -> list[Missing]:
+    """What one click on Re-grade would have graded, now and later."""
+    return stages(collection, active_configs(collection), topics=scope.topics, items=scope.items).all
+
+
+def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
+    """What one click on Retry would have graded."""
+    configs = active_configs(collection)
+    failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
+    return left_to_start(collection, failed)
+
+
 def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
     cells: dict[GraderConfig, int] = defaultdict(int)
     for one in missing:

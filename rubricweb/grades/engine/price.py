@@ -21,6 +21,8 @@ CHARS_A_TOKEN = 4
 """Of English, in the usual tokenizers: an estimate."""
 CACHED_COLLECTIONS = 8
 MILLION = 1_000_000
+SERVER = "openai_compatible"
+"""The back-end whose calls somebody may have to pay for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,17 @@ def price(collection: Collection, missing: list[Missing], *, workers: int) -> Pr
         seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if known and len(known) == len(asked) else None,
         dollars=sum(dollars) if dollars and len(dollars) == len(asked) else None,
     )
+
+
+def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
+    """What grading costs by estimate: nothing on own machines; None where a server's price is not known."""
+    total = 0.0
+    for one in missing:
+        each = settings.PRICES.get(one.config.llm)
+        if each is None and one.config.backend == SERVER and one.cells:
+            return None
+        total += _tokens(collection, one) / MILLION * float(each or 0) if one.cells and _has_model(one) else 0
+    return total
 
 
 def _has_model(missing: Missing) -> bool:

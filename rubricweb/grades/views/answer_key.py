@@ -21,9 +21,7 @@ from rubricweb.grades.verification import Verified, change_answer_key
 def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """Accepted answers, to read or for developers to change."""
     is_change = request.method == "POST"
-    item = access.item_for(
-        request.user, bank_id, item_id, needed=roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
-    )
+    item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
     if item.kind != Item.Kind.QUESTION or not item.revision.text:
         raise Http404("Only a question whose words are known has an answer key.")
     form = answer_key_form(item, sent=request.POST if is_change else None)
@@ -42,7 +40,6 @@ def _shown(
     request: HtmxRequest, item: Item, form: AnswerKeyForm, *, mine: list[str] | None = None
 ) -> HttpResponse:
     bank = item.bank
-    role = roles.require(request.user, bank.collection, roles.TO_VIEW)
     context = {
         "item": item,
         "form": form,
@@ -50,7 +47,7 @@ def _shown(
         "topic": item.topic,
         "collection": bank.collection,
         "section": "topics",
-        "can_edit": role.includes(roles.TO_EDIT_BANK) and not item.is_retired,
+        "can_edit": roles.may_edit(request.user, bank.collection) and not item.is_retired,
         "mine": mine,
         "theirs": banks.last_change(item) if mine is not None else None,
     }

@@ -72,7 +72,7 @@ def _figures(request: HtmxRequest, bank: Bank) -> FiguresForm:
 
 
 def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
-    return roles.require(request.user, collection, roles.TO_VIEW).includes(roles.TO_EDIT_BANK)
+    return roles.may_edit(request.user, collection)
 
 
 def _what(

@@ -6,7 +6,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 
-from rubricweb.accounts import roles
 from rubricweb.banks import access
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
@@ -18,7 +17,7 @@ from rubricweb.grades.editor.forms import DraftForm
 @require_POST
 def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """One sentence for the words typed so far."""
-    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     context |= _said_of(form, bank, topic)

@@ -14,7 +14,7 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import actions
+from rubricweb.grades import access, actions
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.monitor import Scope
 from rubricweb.grades.models import GradingJob
@@ -41,8 +41,9 @@ def missing(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def start(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade what is missing in the scope."""
-    collection = collection_for(request.user, slug, needed=roles.TO_GRADE)
+    collection = access.collection_to_grade(request.user, slug)
     scope = _scope(collection, request.POST)
+    access.refuse_price(request.user, collection, monitor.to_start(collection, scope))
     started = actions.start_grading(collection, by=request.user, topics=scope.topics, items=scope.items)
     if started:
         messages.success(request, _started_words(started))
@@ -67,8 +68,9 @@ def _now_and_later(started: list[GradingJob]) -> tuple[int, int]:
 @require_POST
 def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade again what failed in the scope."""
-    collection = collection_for(request.user, slug, needed=roles.TO_GRADE)
+    collection = access.collection_to_grade(request.user, slug)
     scope = _scope(collection, request.POST)
+    access.refuse_price(request.user, collection, monitor.to_retry(collection, scope))
     started = actions.retry_failed(collection, by=request.user, topics=scope.topics, items=scope.items)
     say_retried(request, started)
     return after(request, collection)
@@ -130,6 +132,7 @@ def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope)
         "scope": scope,
         "gap": monitor.gap(collection, scope),
         "may_grade": may_grade(request, collection),
+        "may_start": may_start(request, collection),
         "next": request.POST.get("next") or _page(request),
     }
 
@@ -137,6 +140,11 @@ def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope)
 def may_grade(request: HtmxRequest, collection: Collection) -> bool:
     held = roles.role_of(request.user, collection)
     return held is not None and held.includes(roles.TO_GRADE)
+
+
+def may_start(request: HtmxRequest, collection: Collection) -> bool:
+    held = roles.role_of(request.user, collection)
+    return held is not None and held.includes(roles.role_to_grade(collection))
 
 
 def _page(request: HtmxRequest) -> str:

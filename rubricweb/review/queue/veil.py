@@ -12,6 +12,7 @@ from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
@@ -33,6 +34,15 @@ def veiled_cell(person: User, topic: Topic, revision_id: int, passage_id: int) -
 def veiled_in(person: User, collection: Collection) -> Mapping[int, Hidden]:
     """Over every topic, by its id; nothing is hidden where there is none."""
     return visibility.hidden_from(person, collection.pk)
+
+
+def why_not_edit(person: User, item: Item) -> str:
+    """Whoever rates an item blind must not change what it asks; for `banks.access`."""
+    cells = blind_cells(person, item.bank.collection_id).filter(hides_graders=True, item=item)
+    if not (count := cells.count()):
+        return ""
+    waiting = f"{count} cell{'' if count == 1 else 's'} of this {item.kind} still wait"
+    return f"{waiting}{'s' if count == 1 else ''} for your blind rating. Rate them first, then edit it."
 
 
 def blind_cells(person: User | None, collection_id: int) -> QuerySet[CampaignCell]:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from django.shortcuts import get_object_or_404
 
-from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
-from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.access import bank_topic_for, bank_topic_for_editor
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Passage, Topic
 
@@ -23,9 +21,14 @@ class Desk:
     passage: Passage
 
 
-def desk_for(
-    user: User, bank_id: int, topic_id: int, passage_id: int, *, needed: Role = roles.TO_VIEW
-) -> Desk:
-    bank, topic = bank_topic_for(user, bank_id, topic_id, needed=needed)
+def desk_for(user: User, bank_id: int, topic_id: int, passage_id: int) -> Desk:
+    return _desk(*bank_topic_for(user, bank_id, topic_id), passage_id)
+
+
+def desk_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int) -> Desk:
+    return _desk(*bank_topic_for_editor(user, bank_id, topic_id), passage_id)
+
+
+def _desk(bank: Bank, topic: Topic, passage_id: int) -> Desk:
     pooled = get_object_or_404(topic.pool.select_related("passage"), passage=passage_id)
     return Desk(bank, topic, pooled.passage)

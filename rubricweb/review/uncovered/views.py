@@ -9,7 +9,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
-from rubricweb.accounts import roles
 from rubricweb.banks import actions
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.errors import BankError, Conflict
@@ -54,8 +53,8 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
 def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """One passage; POST saves the item that was drafted from it, or goes on drafting."""
     is_change = request.method == "POST"
-    needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
-    desk = access.desk_for(request.user, bank_id, topic_id, passage_id, needed=needed)
+    desk_for = access.desk_for_editor if is_change else access.desk_for
+    desk = desk_for(request.user, bank_id, topic_id, passage_id)
     if not is_change:
         return _page(request, desk, draft_form(desk))
     if "find" in request.POST or "reword" in request.POST:
@@ -67,7 +66,7 @@ def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
 @require_POST
 def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """The items nearest to the spans as they stand. It writes nothing."""
-    desk = access.desk_for(request.user, bank_id, topic_id, passage_id, needed=roles.TO_EDIT_BANK)
+    desk = access.desk_for_editor(request.user, bank_id, topic_id, passage_id)
     return _page(request, desk, draft_form(desk), part="nearest", more=_near(desk, request.POST))
 
 

@@ -25,7 +25,7 @@ RATINGS = re.compile(r'"grades_(grade|humangrade|matrixstamp|humanstamp|prompttr
 """What only a route reads that shows a rating or something made of ratings."""
 CHANGING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # ids that a form is made with
-    r"|\b[A-Za-z0-9]{64}\b"  # CSRF tokens
+    r"|\b[A-Za-z0-9]{64}\b|<time.*?</time>"  # CSRF tokens
     r"|\d{10}\.\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?|\b\d\d:\d\d\b"  # times
 )
 VARIED = [
