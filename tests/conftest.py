@@ -90,6 +90,12 @@ def collection(db: None) -> Collection:
     return CollectionFactory(slug="autumn")
 
 
+@pytest.fixture
+def developers_only(collection: Collection) -> None:
+    """Assessors neither edit the bank nor start grading."""
+    Collection.objects.filter(pk=collection.pk).update(assessors_edit=False, assessors_grade=False)
+
+
 def _member(collection: Collection, username: str, role: Role) -> User:
     return MembershipFactory(user=UserFactory(username=username), collection=collection, role=role).user
 

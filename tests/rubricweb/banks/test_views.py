@@ -27,6 +27,7 @@ def posted(client, url, htmx=False, **fields):
     return client.post(url, fields, **(HTMX if htmx else {}))
 
 
+@pytest.mark.usefixtures("developers_only")
 @pytest.mark.parametrize("name", ["item-edit", "item-supply", "item-move", "item-retire", "item-restore"])
 def test_changes_are_for_developers(client_of, item, viewer, assessor, outsider, name):
     url = url_of(name, item)

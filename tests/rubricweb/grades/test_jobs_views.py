@@ -87,6 +87,7 @@ def test_wrong_methods(client_of, owner, job):
     assert client.head(url("jobs")).status_code == 200
 
 
+@pytest.mark.usefixtures("developers_only")
 @pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("assessor", 403), ("outsider", 404)])
 def test_who_may_not_start_or_cancel(request, client_of, job, who, status):
     client = client_of(request.getfixturevalue(who))

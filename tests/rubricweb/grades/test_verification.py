@@ -287,6 +287,7 @@ def test_what_does_not_fit_is_said_at_the_field(client_of, developer, item, text
     assert not AnswerKey.objects.exists()
 
 
+@pytest.mark.usefixtures("developers_only")
 @pytest.mark.parametrize(
     ("role", "reads", "changes"), [("viewer", 200, 403), ("assessor", 200, 403), ("outsider", 404, 404)]
 )

@@ -74,6 +74,7 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
     assert "people rated below 4 throughout" in page.content.decode()
 
 
+@pytest.mark.usefixtures("developers_only")
 def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, listed):
     for address in (listed, closer(autumn)):
         assert client_of(outsider).get(address).status_code == 404

@@ -63,6 +63,7 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
     assert "people rated 4 or more for some item" in page.content.decode()
 
 
+@pytest.mark.usefixtures("developers_only")
 def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, listed, desk):
     for address in (listed, desk):
         assert client_of(outsider).get(address).status_code == 404
