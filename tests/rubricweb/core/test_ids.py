@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import BadRequest
 
 from rubricweb.core.ids import MAX_ID, parse_id, parse_ids
-from tests.factories import gradable, grade, lexical_config, ranked
+from tests.factories import JudgmentFactory, gradable, grade, lexical_config, ranked
 
 DIGITS = "9" * 5_000
 
@@ -27,6 +27,7 @@ def test_every_page_answers_400(collection, owner, client_of):
     item = bank.items.select_related("topic").get()
     for pooled in item.topic.pool.all():
         grade(lexical_config(), item, pooled.passage, 4)
+    JudgmentFactory(topic=item.topic, doc_id=item.topic.pool.first().passage.doc_id)
     ranked(item.topic, {"run": [pooled.passage.doc_id]})
     client, topic = client_of(owner), f"{bank.pk}/topics/{item.topic_id}"
     for address in (
