@@ -261,7 +261,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
         answer = tried(client, topic, labels="3: perfect")
     trial = PromptTrial.objects.get()
     assert answer["Location"] == at(f"tries/{trial.pk}/")
-    assert queue.get_queue("high").job_ids == [f"trial-{trial.pk}"]
+    assert queue.get_queue("high").job_ids == [f"trial-{trial.pk}-0"]
     assert (trial.state, len(trial.doc_ids)) == ("queued", 2)
     waiting = words(client.get(answer["Location"], **HTMX))
     assert "No worker is alive, and only a worker runs models" in waiting
@@ -372,7 +372,7 @@ def test_the_pages_ask_few_queries(client, collection, django_assert_max_num_que
         save_prompt(collection, replace_name(number), by=None)
     with django_assert_max_num_queries(6):
         client.get(at())
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         client.get(at("write/"))
 
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("corpus", "0008_topics_in_natural_order"),
+        ("corpus", "0009_default_grader"),
     ]
 
     operations = [
