@@ -3,21 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Iterable
 from pathlib import Path
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-
-
-def spreadsheet_cell(text: str) -> str:
-    """Text for a TSV that people open in a spreadsheet: nothing that it would compute.
-
-    >>> [spreadsheet_cell(text) for text in ("=1+1", "-0.5", "d1")]
-    ["'=1+1", '-0.5', 'd1']
-    """
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def write_lines(path: Path, rows: Iterable[bytes]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-from grading.formats.writing import spreadsheet_cell
 from rubricweb.accounts.models import User
+from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.flags.models import Flag, FlagEvent
@@ -65,7 +65,7 @@ def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
     for flag in _flags(collection):
         for event in flag.events.all():
             row = _place(flag) | _event(event, name)
-            yield "\t".join(spreadsheet_cell(str(row[column])).translate(ESCAPES) for column in COLUMNS)
+            yield "\t".join(without_formula(str(row[column])).translate(ESCAPES) for column in COLUMNS)
 
 
 def _flags(collection: Collection) -> Iterator[Flag]:

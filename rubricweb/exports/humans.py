@@ -11,9 +11,9 @@ from django import forms
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from grading.formats.writing import spreadsheet_cell
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest
+from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import HumanGrade
@@ -180,4 +180,4 @@ def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
-    return "" if value is None else spreadsheet_cell(" ".join(str(value).split()))
+    return "" if value is None else safe_cell(value)
