@@ -16,6 +16,8 @@ from grading.measures.bootstrap import LEVEL, RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
 from grading.measures.resampling import UNDEFINED, Interval, interval
 
+ENOUGH_CELLS, ENOUGH_TOPICS = 10, 5
+"""Below these a coefficient, or its interval over topics, says nothing: "too few" is said instead."""
 Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
 Labels = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]

@@ -285,6 +285,32 @@ class MatrixStamp(models.Model):
         return f"stamp {self.number} of config {self.config_id}, topic {self.topic_id}"
 
 
+class Draw(models.Model):
+    """A random draw of cells for people to rate. Estimates stand on the cells of draws, and on no others."""
+
+    class Design(models.TextChoices):
+        CELLS = "cells", "all cells alike"
+        COVER = "cover", "a sample that estimates Rubric-Cover"
+        DECIDING = "deciding", "cells that decide a run's Rubric-Cover"
+        """Of earlier versions; no estimate stands on it."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
+    design = models.CharField(max_length=20, choices=Design)
+    configs = models.ManyToManyField(GraderConfig, related_name="+")
+    """The graders whose ratings split the cells at the threshold; none where all are drawn alike."""
+    cutoff = models.PositiveSmallIntegerField(null=True)
+    min_grade = models.PositiveSmallIntegerField(null=True)
+    revisions = models.JSONField(default=list)
+    """Primary keys of the wordings whose cells could be drawn."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"draw {self.pk}: {self.get_design_display()}"
+
+
 class HumanGrade(models.Model):
     """What a person said of one wording and one passage. Append-only: the highest number is what counts.
 
@@ -317,10 +343,8 @@ class HumanGrade(models.Model):
     verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
     how = models.CharField(max_length=20, choices=How)
     is_withdrawn = models.BooleanField(default=False)
-    is_random = models.BooleanField(default=False)
-    """The cell came up by a random draw among all that a board stands on: estimates may use it."""
-    drawn_from = models.CharField(max_length=60, blank=True)
-    """Which those are: `grades.humans.deciding_cells`, or empty for all."""
+    draw = models.ForeignKey(Draw, null=True, on_delete=models.RESTRICT, related_name="ratings")
+    """The random draw that brought the cell up; None where a person chose it."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
     """The grader whose rating the person had seen, or gave a verdict of."""
     seen_rating = models.SmallIntegerField(null=True)

@@ -8,12 +8,20 @@ from collections.abc import Mapping
 from grading.formats import sheets
 from grading.formats.data_table import Value, from_mappings
 from grading.formats.data_table import tsv_lines as tsv_lines_of
-from grading.measures.prediction_powered import Estimate
+from grading.measures.cover_estimate import LEVEL, METHOD
 from grading.measures.rank_correlation import Correlation
 from grading.measures.trec_eval import takes_gains
 from rubricweb import __version__
 from rubricweb.leaderboards.board import stating
-from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardSpec, Column, Top
+from rubricweb.leaderboards.board.types import (
+    Board,
+    BoardCorrelation,
+    BoardRow,
+    BoardSpec,
+    Column,
+    RunEstimate,
+    Top,
+)
 
 Json = dict[str, object]
 
@@ -38,6 +46,7 @@ def document(board: Board) -> Json:
         "monte_carlo_error": {"ranks": 0, "interval_ends": board.monte_carlo} if board.top else None,
         "top": _top(board.top),
         "marks": _marks(board),
+        "estimate": _sample(board),
         "verified_cells": board.verified[0],
         "cells": board.verified[1] or None,
         "version": __version__,
@@ -84,8 +93,10 @@ def _values(row: BoardRow, columns: tuple[Column, ...], *, has_estimates: bool) 
         "verified": row.verified,
     }
     if has_estimates:
-        values["estimate"] = row.estimate.value if row.estimate else None
-        values["estimate_half_width"] = row.estimate.half_width if row.estimate else None
+        found = row.estimate
+        values["cover_by_people"] = found.value if found else None
+        values["cover_by_people_low"] = found.low if found else None
+        values["cover_by_people_high"] = found.high if found else None
     for column, other in zip(columns, row.others, strict=True):
         values[column.token] = other.score
         values[f"{column.token}_stderr"] = other.stderr
@@ -96,12 +107,16 @@ def _values(row: BoardRow, columns: tuple[Column, ...], *, has_estimates: bool) 
 def tex_lines(board: Board) -> list[str]:
     """A table for a paper, with what it stands on in comments."""
     columns = ["Rank", "Possible ranks", "Run", stating.measure_name(board.spec), STDERR]
+    has_estimates = any(row.estimate for row in board.rows)
+    if has_estimates:
+        columns += ["By people, estimated", "low", "high"]
     for column in board.spec.columns:
         columns += [column.label, STDERR]
     rows = tuple(
         (
             *(sheets.Cell(text) for text in (str(row.rank), row.interval, row.run_tag)),
             *sheets.row(row.score, row.stderr),
+            *(_estimate_cells(row) if has_estimates else ()),
             *(cell for other in row.others for cell in sheets.row(other.score, other.stderr)),
         )
         for row in board.rows
@@ -115,6 +130,29 @@ def tex_lines(board: Board) -> list[str]:
             comments=tuple(f"{name}: {value}" for name, value in stating.statements(board)),
         )
     )
+
+
+def _estimate_cells(row: BoardRow) -> tuple[sheets.Cell, ...]:
+    found = row.estimate
+    return sheets.row(*((found.value, found.low, found.high) if found else (None, None, None)))
+
+
+def _sample(board: Board) -> Json | None:
+    """What the estimates of the rows are of and stand on; None for measures that have none."""
+    sample = board.sample
+    if sample is None:
+        return None
+    return {
+        "estimand": stating.estimand(board.spec),
+        "level": LEVEL,
+        "method": METHOD,
+        "cells": sample.size.cells,
+        "cells_below_threshold": sample.size.below,
+        "cells_of_other_draws": sample.elsewhere,
+        "items_not_sampled": sample.unsampled,
+        "reason_for_none": stating.estimate_lacks(board) or None,
+        "more_cells_to_halve": sample.to_halve,
+    }
 
 
 def _spec(spec: BoardSpec) -> Json:
@@ -180,15 +218,8 @@ def _row(row: BoardRow, columns: tuple[Column, ...]) -> Json:
     }
 
 
-def _estimate(found: Estimate | None) -> Json | None:
-    if found is None:
-        return None
-    return {
-        "value": found.value,
-        "half_width": found.half_width,
-        "verified": found.verified,
-        "cells": found.cells,
-    }
+def _estimate(found: RunEstimate | None) -> Json | None:
+    return {"value": found.value, "low": found.low, "high": found.high} if found else None
 
 
 def _top(top: Top | None) -> Json | None:

@@ -12,7 +12,6 @@ from grading.figures.leaderboard import Point, leaderboard_figure
 from grading.measures.bootstrap import LEVEL
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.paired_tests import PairedTest
-from grading.measures.prediction_powered import MIN_VERIFIED
 from grading.types import ItemKind
 from rubricweb.leaderboards import moves, whiskers
 from rubricweb.leaderboards.board import stating
@@ -75,8 +74,11 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "axis": axis,
         "score_head": score_head(board, label, query, sort),
         "heads": heads(board, query, sort),
-        "estimate_needs": MIN_VERIFIED,
         "has_estimates": any(row.estimate for row in board.rows),
+        "estimate_lacks": stating.estimate_lacks(board),
+        "estimand": stating.estimand(board.spec) if board.sample else "",
+        "estimate_method": stating.estimate_method(),
+        "estimate_basis": stating.estimate_basis(board.sample) if board.sample else "",
         "sets": measure_sets(board, query),
         "refined": any(name in dict(parse_qsl(query)) for name in REFINEMENTS),
         "paused": bool(sent.get("paused")),

@@ -3,10 +3,9 @@
 from rubricweb.grades.humans.actions import find_right, judge_grader, rate_cell, take_back_right, undo
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
-from rubricweb.grades.humans.sayings import ALL_CELLS, Cell, Shown, deciding_cells, latest, said_by
+from rubricweb.grades.humans.sayings import Cell, Shown, latest, said_by
 
 __all__ = [
-    "ALL_CELLS",
     "Cell",
     "CheckedGrades",
     "SaidMeanwhile",
@@ -14,7 +13,6 @@ __all__ = [
     "Source",
     "UnfitRating",
     "corrected",
-    "deciding_cells",
     "find_right",
     "human_matrices",
     "judge_grader",

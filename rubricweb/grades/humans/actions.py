@@ -20,7 +20,7 @@ from rubricweb.grades.models import HumanGrade, HumanStamp
 How = HumanGrade.How
 Verdict = HumanGrade.Verdict
 BATCH = 500
-SAME = ("rating", "verdict", "how", "is_withdrawn", "is_random", "drawn_from", "config_id", "seen_rating")
+SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
 """What somebody says again who takes back what came after it."""
 
 
@@ -32,17 +32,17 @@ def rate_cell(
     seen: int,
     how: How = How.GRID,
     shown: Shown | None = None,
-    drawn_from: str | None = None,
+    draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
 
-    `drawn_from` names the cells that a random one was drawn from: ALL_CELLS or `deciding_cells`. `uid` makes
-    sending it twice harmless. Raises SaidMeanwhile or UnfitRating.
+    `draw` is the primary key of the random draw that brought the cell up. `uid` makes sending it twice
+    harmless. Raises SaidMeanwhile or UnfitRating.
     """
     _within_scale(rating)
     said = {"rating": rating, "how": how}
-    return _append(cell, by, seen, uid, _shown(shown) | said | _drawn(drawn_from))
+    return _append(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
 
 
 def judge_grader(
@@ -53,7 +53,7 @@ def judge_grader(
     seen: int,
     shown: Shown,
     rating: int | None = None,
-    drawn_from: str | None = None,
+    draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Find the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
@@ -64,7 +64,7 @@ def judge_grader(
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
     said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
-    return _append(cell, by, seen, uid, _shown(shown) | said | _drawn(drawn_from))
+    return _append(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
 
 
 @transaction.atomic
@@ -166,10 +166,6 @@ def _move_stamp(topic_id: int) -> None:
 
 def _shown(shown: Shown | None) -> dict[str, object]:
     return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
-
-
-def _drawn(drawn_from: str | None) -> dict[str, object]:
-    return {} if drawn_from is None else {"is_random": True, "drawn_from": drawn_from}
 
 
 def _within_scale(rating: int) -> None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from grading.types import MISSING, GradeMatrix
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans.sayings import ALL_CELLS, deciding_cells
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
 from rubricweb.grades.stamped import StampedCache
@@ -25,6 +24,8 @@ from rubricweb.grades.visibility import Hidden, Names
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
 """(topic, stamp of its human grades, stamp of the collection)."""
+Drawn = tuple[int, int, str]
+"""(draw, passage, uid of the wording)."""
 
 
 class Source(StrEnum):
@@ -42,8 +43,8 @@ class HumanGrades(TopicGrades):
 
     wrong: tuple[tuple[int, int, str, int | None], ...]
     """(config, row, uid, rating that was shown): found wrong, and nobody gave a rating."""
-    drawn: Mapping[str, GradeMatrix]
-    """By where they were drawn from, the same cells: 1 where somebody rated one drawn at random, else 0."""
+    drawn: Mapping[int, GradeMatrix]
+    """By draw, the same cells: 1 where somebody rated a cell that this draw brought up, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +54,13 @@ class CheckedGrades(TopicGrades):
     checked: GradeMatrix
     """The same cells: 1 where a person rated or gave a verdict, else 0."""
 
-    drawn: Mapping[str, GradeMatrix]
+    drawn: Mapping[int, GradeMatrix]
     """As `HumanGrades.drawn`; other cells too than the grader's."""
 
-    config_id: int
-
-    def drawn_in(self, uids: tuple[str, ...], cutoff: int) -> NDArray[np.bool_]:
-        """Shape (passages, items): of the cells that people saw to, those drawn at random from all, or from
-        those that decide Rubric-Cover@cutoff by this grader's ratings.
-        """
+    def drawn_in(self, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
+        """Shape (passages, items): of the cells that people saw to, those that a draw brought up."""
         checked = self.checked_in(uids)
-        names = ALL_CELLS, deciding_cells(self.config_id, cutoff)
-        drawn = [self.drawn[name].columns(uids).ratings == 1 for name in names if name in self.drawn]
+        drawn = [self.drawn[draw].columns(uids).ratings == 1 for draw in draws if draw in self.drawn]
         return np.asarray(checked & np.any(drawn, axis=0)) if drawn else np.zeros_like(checked)
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -121,9 +117,10 @@ def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
     found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [topic for topic in pool.topics if topic.topic_id not in found]
-    rows = _current({topic.topic_id for topic in absent if topic.topic_id in number})
+    rated = {topic.topic_id for topic in absent if topic.topic_id in number}
+    rows, drawn = _current(rated), _drawn(rated)
     for topic in absent:
-        grades = _decided(topic, rows.get(topic.topic_id, ()))
+        grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
         found[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     return found
 
@@ -139,7 +136,17 @@ def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
     return found
 
 
-def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
+def _drawn(topic_ids: set[int]) -> dict[int, set[Drawn]]:
+    """By topic: the cells of draws that somebody rated, also where they have changed their mind since."""
+    rows = HumanGrade.objects.filter(topic__in=topic_ids, draw__isnull=False)
+    found: dict[int, set[Drawn]] = {}
+    fields = rows.values_list("topic_id", "draw_id", "passage_id", "revision__uid")
+    for topic_id, draw, passage, uid in fields.distinct():
+        found.setdefault(topic_id, set()).add((draw, passage, uid))
+    return found
+
+
+def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[Drawn]) -> HumanGrades:
     row_of = {pk: row for row, pk in enumerate(topic.passage_pks)}
     cells: dict[tuple[int, str], list[HumanGrade]] = {}
     for row in rows:
@@ -147,16 +154,17 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade]) -> HumanGrades:
             cells.setdefault((row_of[row.passage_id], row.revision.uid), []).append(row)
     uids = tuple(dict.fromkeys(uid for _, uid in cells))
     ratings = np.full((len(topic.doc_ids), len(uids)), MISSING, dtype=np.int8)
-    drawn: dict[str, NDArray[np.int8]] = {}
+    drawn: dict[int, NDArray[np.int8]] = {}
     wrong: list[tuple[int, int, str, int | None]] = []
     for (passage, uid), said in cells.items():
         rating = decided(said)
-        for name in {row.drawn_from for row in said if row.is_random}:
-            drawn.setdefault(name, np.zeros_like(ratings))[passage, uids.index(uid)] = 1
         if rating is None:
             wrong += [(row.config_id, passage, uid, row.seen_rating) for row in said if row.config_id]
         else:
             ratings[passage, uids.index(uid)] = rating
+    for draw, pk, uid in from_draws:
+        if (row_of.get(pk, -1), uid) in cells:
+            drawn.setdefault(draw, np.zeros_like(ratings))[row_of[pk], uids.index(uid)] = 1
     grades, *random = (
         GradeMatrix(topic.query_id, topic.doc_ids, uids, cells) for cells in (ratings, *drawn.values())
     )
@@ -190,5 +198,4 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
         GradeMatrix(query_id, doc_ids, uids, ratings),
         GradeMatrix(query_id, doc_ids, uids, checked),
         human.drawn,
-        config_id,
     )

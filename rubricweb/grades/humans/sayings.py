@@ -9,9 +9,6 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.models import GraderConfig, HumanGrade
 
-ALL_CELLS = ""
-"""Where a cell was drawn from: all that a board of the bank stands on."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -32,11 +29,6 @@ class Shown:
 
     config: GraderConfig
     rating: int | None
-
-
-def deciding_cells(config_id: int | None, cutoff: int) -> str:
-    """Where a cell was drawn from: those that decide some run's Rubric-Cover@cutoff by a grader's ratings."""
-    return f"deciding/{config_id}/{cutoff}"
 
 
 def said_by(person: User, cell: Cell) -> HumanGrade | None:

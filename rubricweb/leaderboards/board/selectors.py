@@ -69,7 +69,7 @@ def board(spec: BoardSpec) -> Board:
         test=sure.test if sure else spec.test,
         monte_carlo=sure.monte_carlo if sure else None,
         verified=(people.cells, people.of),
-        most_deciding=people.most_deciding,
+        sample=people.sample,
     )
 
 

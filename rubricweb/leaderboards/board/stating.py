@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES
+from grading.measures.cover_estimate import COVER_CELLS, FEW_MISSES, METHOD
+from grading.measures.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.measures.nuggets import NuggetScore
 from grading.measures.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.measures.trec_eval import takes_gains
@@ -12,12 +14,12 @@ from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
-from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.models import Draw, GraderConfig
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored
-from rubricweb.leaderboards.board.types import Board, BoardSpec, Column, Counted
+from rubricweb.leaderboards.board.types import Board, BoardSpec, Column, Counted, Sample
 
 Json = dict[str, object]
 
@@ -129,6 +131,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
         said.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
     if board.verified[0]:
         said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
+    said += estimate_stated(board)
     return [*said, ("uncertainty", uncertainty(board)), *when()]
 
 
@@ -172,6 +175,71 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
     if spec.measure.is_trec:
         return [*said, ("labels", labels(spec)), relevant(spec.measure)]
     return [*said, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
+
+
+def estimand(spec: BoardSpec) -> str:
+    """What the estimates beside the scores are of, in words."""
+    measure = spec.measure
+    return (
+        f"{measure_name(spec)} by people: the share of items that people would rate {threshold(spec)} on at "
+        f"least one of the run's first {measure.cutoff} passages, had they rated every cell"
+    )
+
+
+def estimate_method() -> str:
+    return f"{100 * ESTIMATE_LEVEL:g} % {METHOD}"
+
+
+def estimate_stated(board: Board) -> list[tuple[str, str]]:
+    """What the estimates are of, by which method and from which sample; or why there are none."""
+    sample = board.sample
+    if sample is None or not (board.verified[0] or sample.size.cells):
+        return []
+    if sample.reason:
+        return [("estimate", f"none of {estimand(board.spec)}. {estimate_lacks(board)}")]
+    return [("estimate", f"{estimand(board.spec)}; {estimate_method()}; {estimate_basis(sample)}")]
+
+
+def estimate_basis(sample: Sample) -> str:
+    """The sample that the estimates stand on, and what more of it would bring."""
+    size = sample.size
+    said = (
+        f"from {size.cells:,} cells drawn at random ({size.below:,} below the threshold, {size.above:,} not)"
+    )
+    if sample.unsampled:
+        said += f"; {sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals"
+    if size.misses < FEW_MISSES:
+        said += (
+            f"; people reach the threshold on {size.misses} of those below: the intervals are wider than 95 %"
+        )
+    if sample.narrower:
+        said += f"; {size.cells:,} more cells would narrow the intervals by about {sample.narrower:.0%}"
+    if sample.to_halve:
+        said += f", and about {_rounded(sample.to_halve):,} more would halve them"
+    return said
+
+
+def estimate_lacks(board: Board) -> str:
+    """Why there is no estimate, which sampling it needs and what there is."""
+    sample = board.sample
+    if sample is None or not sample.reason:
+        return ""
+    has = f"The board cannot tell: {sample.reason}."
+    needs = (
+        "It needs cells that a campaign drew at random: \u201c"
+        f"{Draw.Design.COVER.label}\u201d for this grader, threshold and cutoff; about {COVER_CELLS} do."
+    )
+    other = (
+        f" {sample.elsewhere:,} rated cells of other draws do not count: they were drawn for another grader, "
+        "threshold or cutoff, or from other items."
+    )
+    return f"{has} {needs}{other if sample.elsewhere else ''}"
+
+
+def _rounded(count: int) -> int:
+    """To one significant digit, two from 20 on: more would pretend to know."""
+    digits = len(str(count)) - (1 if count < 100 else 2)
+    return round(count, -max(digits, 0))
 
 
 def bank(board: Board) -> str:

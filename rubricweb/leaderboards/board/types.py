@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from grading.measures.cover_estimate import SampleSize
 from grading.measures.paired_tests import PairedTest
-from grading.measures.prediction_powered import Estimate
 from grading.measures.rank_correlation import Correlation
 from grading.measures.uncertainty import Marks
 from grading.types import ItemKind
@@ -93,6 +93,37 @@ class ColumnScore:
 
 
 @dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """Rubric-Cover by people, with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The rated cells of random draws that the estimates of a board stand on, or why there are none."""
+
+    size: SampleSize
+    elsewhere: int = 0
+    """Rated cells of draws that are not for this board: of another grader, threshold, cutoff or items."""
+    unsampled: int = 0
+    """Items of the board that were in no draw: added since, or without text then."""
+    items: int = 0
+    reason: str = ""
+    """Why the board gives no estimate; empty where it does."""
+    narrower: float | None = None
+    """By which share the intervals would narrow with twice as many cells."""
+    to_halve: int | None = None
+    """About how many more cells would halve the intervals."""
+
+
+@dataclass(frozen=True, slots=True)
 class BoardRow:
     """One run; `score` is None where no topic counts, `stderr` with fewer than two topics."""
 
@@ -116,8 +147,8 @@ class BoardRow:
     high: float | None = None
     verified: float | None = None
     """Share of the cells of the first k passages that people have seen to."""
-    estimate: Estimate | None = None
-    """What the score would be had people verified every cell; None with too few verified."""
+    estimate: RunEstimate | None = None
+    """Of the score that people's ratings of all cells would give; None where the board cannot tell."""
     current: float | None = None
     """While a job grades: the share of this run's cells that are graded; None where none of them waits."""
     others: tuple[ColumnScore, ...] = ()
@@ -193,8 +224,8 @@ class Board:
     """The largest Monte-Carlo standard error of an end of a score's interval; None without intervals."""
     verified: tuple[int, int] = (0, 0)
     """How many cells people have seen to, of how many."""
-    most_deciding: int = 0
-    """The most cells of one run that decide whether an item counts and that people have seen to."""
+    sample: Sample | None = None
+    """What the estimates stand on; None for measures that have none."""
 
     @property
     def counted(self) -> Counted:

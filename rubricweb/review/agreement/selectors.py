@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.agreement import (
+    ENOUGH_CELLS,
+    ENOUGH_TOPICS,
+    Statistic,
     bootstrapped,
     cohen_kappa,
     coincidences,
@@ -17,7 +20,7 @@ from grading.measures.agreement import (
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.measures.resampling import Interval
+from grading.measures.resampling import UNDEFINED, Interval
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
@@ -51,6 +54,10 @@ class PairRow:
     interval: Interval
     """Of the weighted kappa, over topics."""
 
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
 
 @dataclass(frozen=True, slots=True)
 class AlphaRow:
@@ -63,6 +70,10 @@ class AlphaRow:
     """Of the pairs of ratings of a cell: the share that is equal."""
     alpha: float
 
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
 
 @dataclass(frozen=True, slots=True)
 class Overall:
@@ -70,6 +81,10 @@ class Overall:
     people: int
     alpha: float
     interval: Interval
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,10 @@ class Anchoring:
     assisted_same: float
     difference: float
     interval: Interval
+
+    @property
+    def is_too_few(self) -> bool:
+        return min(self.blind, self.assisted) < ENOUGH_CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +226,14 @@ def _pair(
         same=float(np.trace(whole) / whole.sum()),
         kappa=float(cohen_kappa(whole)),
         weighted=float(weighted_kappa(whole)),
-        interval=bootstrapped(tables, weighted_kappa),
+        interval=_interval(tables, weighted_kappa),
     )
+
+
+def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> Interval:
+    """Over topics; undefined with fewer than ENOUGH_TOPICS, which resampling would only repeat."""
+    by_topic = [table for table in tables if table.sum()]
+    return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED
 
 
 def _largest(rows: Iterable[PairRow | None]) -> tuple[PairRow, ...]:
@@ -227,7 +252,7 @@ def _overall(rated: Rated) -> Overall:
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
         people=len(rated.people),
         alpha=float(ordinal_alpha(whole)),
-        interval=bootstrapped(paired, ordinal_alpha),
+        interval=_interval(paired, ordinal_alpha),
     )
 
 
@@ -272,7 +297,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     if not blind or not assisted:
         return None
     shares = whole[:, 0] / whole.sum(axis=1)
-    interval = bootstrapped(tables.values(), _difference)
+    interval = _interval(tables.values(), _difference)
     return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
 
 

@@ -18,11 +18,11 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core import audit, events
 from rubricweb.grades import humans
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.models import Draw, Grade, HumanGrade
 from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.review.queue.leases import LEASE, free_turn, fresh
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.review.queue.population import Choice, ChosenCell, chosen
+from rubricweb.review.queue.population import Choice, Chosen, ChosenCell, chosen
 from rubricweb.review.selectors.raters import KINDS, raters
 
 How, State = HumanGrade.How, Turn.State
@@ -58,9 +58,9 @@ def open_campaign(choice: Choice, plan: Plan, *, by: User | None, seed: int | No
         )
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
         raise UnfitCampaign(f"There is a campaign named \u201c{plan.name}\u201d already.")
-    campaign = _campaign(choice, plan, by, seed=seed, population=found.population)
+    campaign = _campaign(choice, plan, by, seed=seed, found=found)
     campaign.people.set(plan.people)
-    cells = _frozen(campaign, found.cells, probability=found.probability)
+    cells = _frozen(campaign, found.cells)
     Turn.objects.bulk_create(
         (
             Turn(campaign=campaign, cell=cell, order=cell.order)
@@ -74,7 +74,8 @@ def open_campaign(choice: Choice, plan: Plan, *, by: User | None, seed: int | No
     return campaign
 
 
-def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, population: int) -> Campaign:
+def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, found: Chosen) -> Campaign:
+    is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
     return Campaign.objects.create(
         collection=choice.bank.collection,
         bank=choice.bank,
@@ -84,20 +85,18 @@ def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, populat
         min_grade=choice.min_grade,
         cutoff=choice.cutoff,
         mode=plan.mode,
-        order=choice.order,
-        random_share=1.0 if choice.order == Campaign.Order.RANDOM else choice.random_share,
+        order=Campaign.Order.RANDOM if is_random else choice.order,
+        random_share=1.0 if is_random else choice.random_share,
         assessors=plan.assessors,
         seed=seed,
-        population=population,
-        is_representative=choice.is_representative,
+        population=found.population,
+        draw=_draw(choice, found),
         grader=f"{choice.rater.name} ({choice.rater.prompt_classes})"[:200],
         by=by,
     )
 
 
-def _frozen(
-    campaign: Campaign, cells: Sequence[ChosenCell], *, probability: float, first: int = 1
-) -> list[CampaignCell]:
+def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) -> list[CampaignCell]:
     return CampaignCell.objects.bulk_create(
         (
             CampaignCell(
@@ -109,13 +108,30 @@ def _frozen(
                 order=order,
                 reason=cell.reason,
                 is_random=cell.is_random,
-                draw_probability=probability,
+                draw_probability=cell.probability,
                 config_id=cell.config,
             )
             for order, cell in enumerate(cells, first)
         ),
         batch_size=BATCH,
     )
+
+
+def _draw(choice: Choice, found: Chosen) -> Draw | None:
+    """What estimates may stand on; None without cells that are drawn from all of their items."""
+    if choice.design is None or not any(cell.is_random for cell in found.cells):
+        return None
+    is_cover = choice.design == Draw.Design.COVER
+    draw = Draw.objects.create(
+        collection=choice.bank.collection,
+        design=choice.design,
+        cutoff=choice.cutoff if is_cover else None,
+        min_grade=choice.min_grade if is_cover else None,
+        revisions=list(found.revisions),
+    )
+    if is_cover:
+        draw.configs.set(choice.rater.configs)
+    return draw
 
 
 @transaction.atomic
@@ -190,8 +206,8 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
         if item is not None and place not in known:
             config = rater.by_kind.get(ItemKind(item.kind))
             ids = (cell.topic_id, item.pk, cell.revision_id, cell.passage_id)
-            new.append(ChosenCell(*ids, ASSIGNED, is_random=False, config=config.pk if config else None))
-    for row in _frozen(campaign, new, probability=0.0, first=last + 1):
+            new.append(ChosenCell(*ids, ASSIGNED, probability=0.0, config=config.pk if config else None))
+    for row in _frozen(campaign, new, first=last + 1):
         known[row.revision_id, row.passage_id] = row
     return [known[place] for place in wanted if place in known]
 
@@ -211,23 +227,13 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     is_first = turn.rating is None
     how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
     shown = None if how == How.BLIND else shown_beside(cell)
-    drawn = drawn_from(cell)
+    draw = cell.campaign.draw_id if cell.is_random else None
     humans.rate_cell(
-        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, drawn_from=drawn, uid=uid
+        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
     )
     turn.rating = rating if is_first else turn.rating
     turn.comment = comment
     return _hand_in(turn, State.SUBMITTED, uid)
-
-
-def drawn_from(cell: CampaignCell) -> str | None:
-    """Of which cells it is a random one, where estimates may stand on it."""
-    campaign = cell.campaign
-    if not (cell.is_random and campaign.is_representative):
-        return None
-    if campaign.cells_taken == Campaign.Cells.DECIDING:
-        return humans.deciding_cells(cell.config_id, campaign.cutoff)
-    return humans.ALL_CELLS
 
 
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:

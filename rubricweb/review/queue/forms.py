@@ -8,6 +8,7 @@ from uuid import UUID
 from django import forms
 from django.db.models import QuerySet
 
+from grading.measures.cover_estimate import COVER_CELLS
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -90,7 +91,12 @@ class CampaignForm(forms.Form):
     topics = RowsField(
         Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
     )
-    cells = forms.ChoiceField(label="Cells", choices=Campaign.Cells.choices)
+    cells = forms.ChoiceField(
+        label="Cells",
+        choices=Campaign.Cells.choices,
+        help_text="A sample that estimates Rubric-Cover is drawn for this grader, threshold and cutoff, and "
+        f"keeps its random order; without a size it has {COVER_CELLS} cells.",
+    )
     min_grade = forms.IntegerField(
         label="Threshold",
         min_value=1,

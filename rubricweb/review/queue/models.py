@@ -12,7 +12,7 @@ from django.urls import reverse
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.models import Draw, GraderConfig
 
 
 class Campaign(models.Model):
@@ -35,6 +35,7 @@ class Campaign(models.Model):
         UNSURE = "unsure", "failed or unsure"
         DISAGREEING = "disagreeing", "graders disagree, or grader and judgment"
         DECIDING = "deciding", "those that decide a run's Rubric-Cover"
+        COVER = "cover", "a sample that estimates every run's Rubric-Cover"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")
@@ -54,8 +55,8 @@ class Campaign(models.Model):
     """Of every draw: the random cells, and who is blind where modes are mixed."""
     population = models.PositiveIntegerField()
     """Cells that met the choice; the campaign's own are drawn from these."""
-    is_representative = models.BooleanField(default=False)
-    """Its random cells are drawn from all that a board of the bank stands on: estimates may use them."""
+    draw = models.OneToOneField(Draw, null=True, on_delete=models.RESTRICT, related_name="campaign")
+    """Of its random cells; None where these stand for a part of the cells only, and so for no estimate."""
     grader = models.CharField(max_length=200, blank=True)
     """Whose ratings the choice and the order stand on, in words."""
     is_standing = models.BooleanField(default=False)
@@ -103,7 +104,7 @@ class CampaignCell(models.Model):
     is_random = models.BooleanField(default=False)
     """It was drawn at random; estimates may stand on these only."""
     draw_probability = models.FloatField(default=0)
-    """The chance with which any cell of the campaign's population, and so this one, was drawn at random."""
+    """The chance with which it was drawn at random; 0 where it was not."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
     """The grader whose rating is shown beside it."""
 

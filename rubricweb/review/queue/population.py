@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from django.db.models import Q
 
 from grading.measures import rubric_cover
+from grading.measures.cover_estimate import COVER_CELLS
+from grading.measures.cover_sample import Ranked, cover_sample
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import Grade
+from rubricweb.grades.models import Draw, Grade
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.queue import ordering
 from rubricweb.review.queue.models import Campaign
@@ -44,11 +46,10 @@ class Choice:
     random_share: float = 0.2
 
     @property
-    def is_representative(self) -> bool:
-        """What is drawn at random of it stands for every cell that a board of the bank stands on."""
-        items = self.bank.items.active()
-        rest = items.exclude(topic__in=self.topics) | items.exclude(kind__in=[str(k) for k in self.kinds])
-        return self.cells in {Taken.ALL, Taken.DECIDING} and not rest.exists()
+    def design(self) -> Draw.Design | None:
+        """Of its random cells; None where they stand for a part of the cells only."""
+        designs = {Taken.ALL: Draw.Design.CELLS, Taken.COVER: Draw.Design.COVER}
+        return designs.get(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,21 @@ class ChosenCell:
     revision: int
     passage: int
     reason: str
-    is_random: bool
+    probability: float
+    """Of being drawn at random; 0 where it was not."""
     config: int | None
+
+    @property
+    def is_random(self) -> bool:
+        return self.probability > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     cells: tuple[ChosenCell, ...]
     population: int
-    probability: float
+    revisions: tuple[int, ...] = ()
+    """The wordings whose cells could be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,9 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
     """Draw and order the cells."""
     gathered = Gathered(choice)
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
+    revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
+    if choice.cells == Taken.COVER:
+        return replace(_sample(choice, sheets, seed), revisions=revisions)
     masks = [_taken(sheet, choice) for sheet in sheets]
     places = [
         (number, int(row), int(column))
@@ -106,8 +116,22 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
     for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
         number, row, column = places[place]
         reason = RANDOM if is_random else gathered.reason(sheets[number], scored[number], row, column)
-        cells.append(_cell(choice, sheets[number], (row, column), (reason, is_random)))
-    return Chosen(tuple(cells), len(places), drawn.probability)
+        why = (reason, drawn.probability if is_random else 0.0)
+        cells.append(_cell(choice, sheets[number], (row, column), why))
+    return Chosen(tuple(cells), len(places), revisions)
+
+
+def _sample(choice: Choice, sheets: Sequence[Sheet], seed: int) -> Chosen:
+    """Of the cells of the runs' first k passages, so many as an estimate of Rubric-Cover needs."""
+    ranked = [
+        Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
+    ]
+    drawn = cover_sample(ranked, size=choice.size or COVER_CELLS, seed=seed)
+    cells = [
+        _cell(choice, sheets[one.topic], (one.row, one.column), (RANDOM, one.probability)) for one in drawn
+    ]
+    population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
+    return Chosen(tuple(cells), population)
 
 
 RANDOM = "Drawn at random."
@@ -142,7 +166,7 @@ def _deciding(sheet: Sheet, cutoff: int) -> ordering.Mask:
     return found
 
 
-def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, bool]) -> ChosenCell:
+def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, float]) -> ChosenCell:
     column = sheet.columns[place[1]]
     config = choice.rater.by_kind.get(column.asked.kind)
     return ChosenCell(
@@ -151,7 +175,7 @@ def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, 
         revision=column.revision,
         passage=sheet.pool.passage_pks[place[0]],
         reason=why[0],
-        is_random=why[1],
+        probability=why[1],
         config=config.pk if config else None,
     )
 

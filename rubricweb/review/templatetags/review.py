@@ -76,9 +76,11 @@ def grid_cell(cell: Cell, suffix: str) -> SafeString:
 
 @register.simple_tag
 def share(found: Share) -> SafeString:
-    """A share with its interval and what it was counted of."""
+    """A share with its interval and what it was counted of; "too few" where so few cells say nothing."""
     if found.value is None or found.interval is None:
         return format_html('<span class="muted">{}</span>', DASH)
+    if found.is_too_few:
+        return format_html('<span class="small muted">too few: {} of {}</span>', found.count, found.n)
     low, high = found.interval
     return format_html(
         '{} <span class="small muted">{} to {}, {} of {}</span>',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
+from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.review.queue.veil import veiled_in
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
@@ -39,6 +40,10 @@ class TopicCells:
     checked: Mask
     hidden: Mask
     """The reader is to rate the cell blind: it is not theirs to check yet."""
+    drawn: Mask
+    """A campaign drew the cell at random from all of the bank's, and somebody rated it."""
+    drawn_elsewhere: Mask
+    """The same of draws that stand for other cells than these."""
     keys: Keys
     """Random numbers that a cell always has: their order is a random order, decided before anybody looks."""
 
@@ -76,21 +81,31 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
     people, veils = human_matrices(pool), veiled_in(reader, bank.collection)
-    found, wordless = [], 0
-    for topic_id, items in asked_by_topic(bank).items():
+    found, wordless, by_topic = [], 0, asked_by_topic(bank)
+    draws = _draws(bank, by_topic)
+    for topic_id, items in by_topic.items():
         topic, asked = pool.by_topic[topic_id], tuple(one for one in items if one.has_text)
         wordless += len(items) - len(asked)
-        mine = {kind: grades[topic_id] for kind, grades in graded.items()}
+        rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
-        layers = Layers(mine, {}, checks, people[topic_id], {})
+        layers = Layers(rated, {}, checks, people[topic_id], {})
         passages = len(topic.doc_ids)
-        ratings = ratings_of(mine, asked, passages)
+        ratings = ratings_of(rated, asked, passages)
         said, checked = people_of(layers, asked), checked_of(layers, asked, passages)
         blind = veils[topic_id].graders
         hidden = visibility.mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
-        found.append(TopicCells(topic, asked, ratings, said, checked, hidden, _keys(topic, asked)))
+        uids = tuple(one.uid for one in asked)
+        drawn, elsewhere = (drawn_mask(people[topic_id], uids, one) for one in draws)
+        keys = _keys(topic, asked)
+        found.append(TopicCells(topic, asked, ratings, said, checked, hidden, drawn, elsewhere, keys))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])), wordless)
+
+
+def _draws(bank: Bank, asked: Mapping[int, tuple[Asked, ...]]) -> tuple[frozenset[int], frozenset[int]]:
+    """The draws that took all cells of the bank's items alike, and the others."""
+    wanted = {one.revision_pk for items in asked.values() for one in items if one.has_text}
+    return uniform_draws(bank.collection, wanted)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

@@ -2,7 +2,8 @@
 
 Cells have a random order that was decided before anybody looked (`cells.TopicCells.keys`). The sample of any
 set of cells is the beginning of its order, up to the first cell that nobody checked yet: who checks worst
-first adds cells further down, and these do not count until the order reaches them.
+first adds cells further down, and these do not count until the order reaches them. Cells that a campaign drew
+at random from all of the bank's cells, and that somebody rated, belong to the sample too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from grading.measures.agreement import ENOUGH_CELLS
 from grading.types import MAX_RATING, MISSING
 from rubricweb.review.selectors.sheet import Mask
 from rubricweb.review.verify.cells import BankCells
@@ -26,6 +28,10 @@ class Share:
 
     count: int
     n: int
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.n < ENOUGH_CELLS
 
     @property
     def value(self) -> float | None:
@@ -62,6 +68,10 @@ class Estimates:
     checked: int
     sampled: int
     """Of all rated cells: the size of the random sample."""
+    drawn: int
+    """Of the sample: cells that campaigns drew."""
+    elsewhere: int
+    """Checked cells that campaigns drew for something else, and that are not in the sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +81,7 @@ class Population:
     graded: NDArray[np.int8]
     people: NDArray[np.int8]
     checked: Mask
+    drawn: Mask
 
     @classmethod
     def of(cls, cells: BankCells) -> Population:
@@ -79,13 +90,16 @@ class Population:
             cells.flat("graded")[order].astype(np.int8),
             cells.flat("people")[order].astype(np.int8),
             cells.flat("checked")[order].astype(np.bool_),
+            cells.flat("drawn")[order].astype(np.bool_),
         )
 
     def sample(self, among: Mask) -> NDArray[np.int64]:
         """Places of the sample of these cells."""
         places = np.flatnonzero(among)
         gaps = np.flatnonzero(~self.checked[places])
-        return places[: gaps[0]] if gaps.size else places
+        is_sampled = self.drawn[places] & self.checked[places]
+        is_sampled[: gaps[0] if gaps.size else len(places)] = True
+        return places[is_sampled]
 
     def reaches(self, rating: int) -> Mask:
         """By people. A rating found wrong without a right one counts as on the other side."""
@@ -97,7 +111,17 @@ def estimates(cells: BankCells) -> Estimates:
     population = Population.of(cells)
     everything = population.sample(np.ones(len(population.graded), dtype=np.bool_))
     rows = tuple(_row(population, rating, everything) for rating in range(MAX_RATING, -1, -1))
-    return Estimates(rows, len(population.graded), int(population.checked.sum()), len(everything))
+    elsewhere, checked, drawn = (
+        cells.flat(name).astype(np.bool_) for name in ("drawn_elsewhere", "checked", "drawn")
+    )
+    return Estimates(
+        rows=rows,
+        cells=len(population.graded),
+        checked=int(population.checked.sum()),
+        sampled=len(everything),
+        drawn=int((population.drawn & population.checked).sum()),
+        elsewhere=int((elsewhere & checked & ~drawn).sum()),
+    )
 
 
 def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> LevelRow:

@@ -1,4 +1,4 @@
-"""Intervals, tests, ranks and estimates: beside scipy, beside plain loops, and by simulation."""
+"""Intervals, tests and ranks: beside scipy, beside plain loops, and by simulation."""
 
 from fractions import Fraction
 from itertools import product
@@ -11,7 +11,6 @@ from scipy import stats
 
 from grading.measures.bootstrap import intervals, resampled_means, resamples
 from grading.measures.paired_tests import PairedTest, p_of_differences, p_values, smallest_p, topics_needed
-from grading.measures.prediction_powered import MIN_VERIFIED, prediction_powered
 from grading.measures.ties import adjusted, brackets, holm, more_topics, order
 from grading.measures.uncertainty import marks
 
@@ -291,56 +290,3 @@ def test_marks_are_numpy_s_percentiles_without_undefined_means():
     assert (found.minimum, found.median, found.maximum) == (0.1, 0.3, 0.5)
     assert (found.upper_quarter, found.upper_15) == (0.4, 0.44)
     assert np.isnan(marks(np.array([NAN]))).all()
-
-
-def test_the_estimate_is_the_published_formula():
-    """PPI++ for a mean: L + lambda (U - f(L)), lambda = Cov(Y, f) / ((1 + n / N) Var(f))."""
-    random = np.random.default_rng(4)
-    said = random.random(500)
-    truth = np.clip(said + random.normal(0.1, 0.1, 500), 0, 1)
-    verified = np.arange(500) < 100
-    covariance = np.cov(truth[:100], said[:100], ddof=1)
-    trust = covariance[0, 1] / ((1 + 100 / 400) * covariance[1, 1])
-    expected = truth[:100].mean() + trust * (said[100:].mean() - said[:100].mean())
-
-    found = prediction_powered(said, verified, truth)
-    assert (found.value, found.trust) == pytest.approx((expected, trust))
-    residual = truth[:100] - trust * said[:100]
-    published = 1.96 * np.sqrt(residual.var(ddof=1) / 100 + trust**2 * said[100:].var(ddof=1) / 400)
-    assert published <= found.half_width <= 1.35 * published, "a little wider, for the two imagined cells"
-
-
-@pytest.mark.parametrize(("verified", "error"), [(40, 0.02), (40, 0.2), (150, 0.05), (300, 0.3)])
-def test_the_interval_holds_the_truth_at_its_level(verified, error):
-    """The grader is wrong on a share `error` of the cells, more often upwards."""
-    random = np.random.default_rng(100 + verified)
-    held, trials, cells = 0, 400, 2_000
-    for _ in range(trials):
-        truth = (random.random(cells) < 0.35).astype(float)
-        wrong = random.random(cells) < np.where(truth == 1, error / 2, error)
-        said = np.where(wrong, 1 - truth, truth)
-        chosen = np.zeros(cells, dtype=np.bool_)
-        chosen[random.choice(cells, verified, replace=False)] = True
-        found = prediction_powered(said, chosen, np.where(chosen, truth, NAN))
-        held += abs(found.value - 0.35) <= found.half_width
-    assert held / trials >= 0.925
-
-
-def test_it_corrects_a_grader_that_is_too_generous():
-    random = np.random.default_rng(6)
-    truth = (random.random(9_400) < 0.6).astype(float)
-    said = np.where(random.random(9_400) < 0.15, 1.0, truth)
-    chosen = np.zeros(9_400, dtype=np.bool_)
-    chosen[random.choice(9_400, 312, replace=False)] = True
-    found = prediction_powered(said, chosen, truth)
-
-    assert said.mean() > 0.64
-    assert found.value == pytest.approx(0.6, abs=0.03)
-    alone = 1.96 * truth[chosen].std(ddof=1) / np.sqrt(312)
-    assert found.half_width < 0.8 * alone, "narrower than the verified cells alone"
-
-
-def test_too_few_verified_cells_make_no_estimate():
-    said = np.ones(50)
-    assert prediction_powered(said, np.arange(50) < MIN_VERIFIED - 1, said) is None
-    assert prediction_powered(said, np.ones(50, dtype=np.bool_), said).value == 1.0

@@ -8,7 +8,7 @@ import pytest
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell, ratings_by
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.models import Draw, Grade, HumanGrade
 from rubricweb.grades.store import save_grades
 from rubricweb.review.selectors.raters import raters
 from rubricweb.review.verify.cells import bank_cells
@@ -178,7 +178,9 @@ def test_wilson_is_newcombes_example():
 def population(cells):
     """Rows of (graded, people, checked) in their random order."""
     graded, people, checked = (np.array(column) for column in zip(*cells, strict=True))
-    return Population(graded.astype(np.int8), people.astype(np.int8), checked.astype(bool))
+    return Population(
+        graded.astype(np.int8), people.astype(np.int8), checked.astype(bool), np.zeros(len(cells), dtype=bool)
+    )
 
 
 def test_samples_end_at_the_first_gap():
@@ -225,6 +227,26 @@ def test_worst_first_alone_gives_no_estimate(autumn, assessor):
     found = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (found.checked, found.sampled) == (1, 0)
     assert cells.asked[0].kind == ItemKind.QUESTION
+
+
+@pytest.mark.parametrize(("design", "sampled", "elsewhere"), [("cells", 1, 0), ("cover", 0, 1)])
+def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
+    autumn, assessor, viewer, client_of, design, sampled, elsewhere
+):
+    revisions = [item.revision_id for item in autumn.bank.items.all()]
+    draw = Draw.objects.create(collection=autumn.collection, design=design, revisions=revisions)
+    rater = raters(autumn.bank)[0]
+    cells = bank_cells(autumn.bank, rater, assessor).topics[0]
+    rows, columns = np.nonzero(cells.graded >= 0)
+    last = np.argsort(cells.keys[rows, columns])[-1]
+    item = next(item for item in autumn.items if item.revision.uid == cells.asked[columns[last]].uid)
+    passage = autumn.passages[cells.pool.doc_ids[rows[last]]]
+    rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0, draw=draw.pk)
+    found = estimates(bank_cells(autumn.bank, rater, assessor))
+    assert (found.sampled, found.drawn, found.elsewhere) == (sampled, sampled, elsewhere)
+    html = client_of(viewer).get(f"{address(autumn)}estimates/").content.decode()
+    assert ("drawn by campaigns for something else" in html) == bool(elsewhere)
+    assert "too few: " in html
 
 
 def test_wrong_without_a_rating_is_on_the_other_side():

@@ -11,10 +11,9 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import ALL_CELLS, Cell, Shown, Source, deciding_cells, judge_grader, rate_cell
-from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
+from rubricweb.grades.humans import Cell, Source, rate_cell
+from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors, stating
 from rubricweb.leaderboards.board.certainty import certainty, top
 from rubricweb.leaderboards.board.types import BoardSpec, Missing, Top
@@ -167,109 +166,6 @@ def test_ratings_by_people_and_corrected_by_people(made, spec, assessor):
     rows = {row.run_tag: row.verified for row in selectors.board(spec).rows}
     assert rows == pytest.approx({"both": 1 / 5, "first": 2 / 3, "lacks": 0, "stray": 0})
     assert selectors.board(spec).verified == (2, 8)
-
-
-def test_too_few_verified_cells_make_no_estimate(made, spec, assessor):
-    rate_cell(cell_of(made, "t1", 0, "d1"), rating=0, by=assessor, seen=0)
-
-    assert {row.estimate for row in selectors.board(spec).rows} == {None}
-
-
-@pytest.fixture
-def verified(collection, assessor):
-    """20 topics of 2 items: `whole` has all of them, `part` has 16. The grader rates the best cells 5.
-
-    The call has people find the first item of every second topic wrong, of all cells.
-    """
-    bank = factories.gradable(collection, topics=20, passages=2, items=2)
-    config = factories.lexical_config()
-    whole, part = (factories.RunFactory(collection=collection, run_tag=tag) for tag in ("whole", "part"))
-    for number, topic in enumerate(collection.topics.order_by("pk")):
-        ids = [topic.pool.first().passage.doc_id]
-        for run in (whole, part) if number < 16 else (whole,):
-            factories.RankingFactory(run=run, topic=topic, doc_ids=ids)
-
-    def see(drawn_at=None, drawn_from=ALL_CELLS):
-        drawn_from = deciding_cells(config.pk, drawn_at) if drawn_at else drawn_from
-        for number, item in enumerate(bank.items.order_by("topic", "pk")):
-            passage = item.topic.pool.first().passage
-            factories.grade(config, item, passage, 5)
-            cell, said = Cell.of(item, passage), {"by": assessor, "seen": 0, "drawn_from": drawn_from}
-            if number % 4 == 0:
-                judge_grader(cell, verdict=HumanGrade.Verdict.WRONG, shown=Shown(config, 5), **said)
-            else:
-                rate_cell(cell, rating=4, **said)
-        return BoardSpec(collection, config, bank, QUESTIONS, Measure())
-
-    return see
-
-
-def estimates(spec):
-    return {row.run_tag: row.estimate for row in selectors.board(spec).rows}
-
-
-def test_verified_cells_make_an_estimate(verified):
-    spec = verified()
-    found = estimates(spec)["whole"]
-
-    assert scores(spec) == {"whole": 1, "part": 0.8}
-    assert found.value == pytest.approx(0.75)
-    assert 0.1 < found.half_width < 0.2
-    assert (found.verified, found.cells) == (40, 40)
-
-
-def test_a_file_has_the_estimates(verified):
-    board = selectors.board(verified())
-    head, whole, part = (line.split("\t") for line in documents.tsv_lines(board)[-3:])
-
-    assert head[-2:] == ["estimate", "estimate_half_width"]
-    assert [float(line[-2]) for line in (whole, part)] == pytest.approx([0.75, 0.6])
-    assert float(whole[-1]) == pytest.approx(board.rows[0].estimate.half_width)
-
-
-def test_cells_that_were_not_drawn_make_no_estimate(verified):
-    assert estimates(verified(drawn_from=None)) == {"whole": None, "part": None}
-
-
-@pytest.mark.parametrize(("drawn_at", "counts"), [(20, True), (10, False)])
-def test_cells_that_decide_boards_of_another_cutoff_are_no_sample(verified, drawn_at, counts):
-    """What decides the first 10 passages is not all that decides the first 20, and rated higher."""
-    found = estimates(verified(drawn_at=drawn_at))["whole"]
-
-    assert (found is not None) == counts
-    assert found is None or found.value == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize(("missing", "expected"), [(Missing.ZERO, 0.75 * 0.8), (Missing.SKIP, 0.75)])
-def test_an_estimate_needs_nobody_to_verify_what_a_run_lacks(verified, missing, expected):
-    """Of the cells of `part` people saw all 32, and agree with 24."""
-    found = estimates(replace(verified(), missing=missing))["part"]
-
-    assert found.value == pytest.approx(expected)
-    assert (found.verified, found.cells) == (32, 32)
-
-
-def test_an_estimate_weighs_subtopics_as_the_score_does(verified):
-    """One topic has a third item, with a rating that people agree with, in a subtopic of its own."""
-    spec = verified()
-    topic = spec.collection.topics.order_by("pk").first()
-    more = factories.ItemFactory(bank=spec.bank, topic=topic, facet_id="more")
-    passage = topic.pool.first().passage
-    factories.grade(spec.config, more, passage, 5)
-    by = HumanGrade.objects.first().by
-    rate_cell(Cell.of(more, passage), rating=5, by=by, seen=0, drawn_from=ALL_CELLS)
-
-    by_items = estimates(spec)["whole"].value
-    by_subtopics = estimates(replace(spec, by_subtopic=True))["whole"].value
-    assert by_items == pytest.approx((9 / 2 + 2 / 3 + 10) / 20)
-    assert by_subtopics == pytest.approx((9 / 2 + 3 / 4 + 10) / 20)
-
-
-def test_no_estimate_is_made_of_the_workbench_s_denominators(verified):
-    spec = verified()
-    measure = replace(spec.measure, definition=Definition.WORKBENCH)
-
-    assert estimates(replace(spec, measure=measure)) == {"whole": None, "part": None}
 
 
 @pytest.mark.parametrize("test", list(PairedTest))

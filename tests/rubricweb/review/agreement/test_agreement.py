@@ -55,7 +55,7 @@ class TestAgreement:
         assert (pair.cells, pair.same) == (12, 9 / 12)
         assert pair.kappa == pytest.approx(kappa)
         assert pair.weighted == pytest.approx(weighted)
-        assert pair.interval.low <= pair.weighted <= pair.interval.high
+        assert not pair.interval.is_defined, "two topics are too few to resample"
         assert {pair.first, pair.second}.isdisjoint({"assessor", "second"})
 
     def test_alpha_over_everybody(self, campaign, collection):
@@ -167,6 +167,17 @@ class TestPage:
         assert f">{assessor}<" in client.get(f"{address}?names=1").content.decode()
         odd = client.get(f"{address}?campaign=99&which=nonsense&grader=x")
         assert odd.status_code == 200
+
+    def test_few_ratings_make_no_numbers(self, campaign_of, assessor, client_of, developer):
+        """An interval from three ratings is no number, nor is an alpha of one cell."""
+        campaign = campaign_of(mode="mixed")
+        for _ in range(7):
+            cell = take(campaign, assessor, count=1)[0].cell
+            rate(cell, rating=4, by=assessor, seen=0, uid=uuid4())
+        html = client_of(developer).get(reverse("review:agreement", args=["autumn"])).content.decode()
+        assert "Too few ratings to tell" in html
+        assert "Difference" not in html
+        assert '<td class="num muted" colspan="4">too few</td>' in html
 
     def test_without_anything(self, collection, client_of, developer):
         html = client_of(developer).get(reverse("review:agreement", args=["autumn"])).content.decode()

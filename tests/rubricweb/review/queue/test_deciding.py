@@ -3,8 +3,7 @@
 import pytest
 
 from grading.types import ItemKind
-from rubricweb.grades.humans import deciding_cells
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.models import Draw, HumanGrade
 from rubricweb.review.queue.actions import Plan, open_campaign
 from rubricweb.review.queue.models import Campaign
 from tests.factories import ItemFactory, RankingFactory, RunFactory
@@ -35,34 +34,48 @@ def test_the_first_of_the_best_passages_decide(campaign_of, ranked):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
-    [({}, True), ({"cells": Cells.DECIDING}, True), ({"cells": Cells.HIGH}, False)],
+    ("cells", "design"),
+    [
+        (Cells.ALL, Draw.Design.CELLS),
+        (Cells.COVER, Draw.Design.COVER),
+        (Cells.DECIDING, None),
+        (Cells.HIGH, None),
+    ],
 )
-def test_estimates_stand_on_random_cells_of_the_whole_bank(campaign_of, ranked, assessor, said, expected):
-    campaign = campaign_of(order=Order.RANDOM, **said)
+def test_a_rating_of_a_random_cell_points_to_its_draw(campaign_of, ranked, assessor, cells, design):
+    campaign = campaign_of(order=Order.RANDOM, cells=cells)
     rate_next(campaign, assessor)
-    assert (campaign.is_representative, HumanGrade.objects.get().is_random) == (expected, expected)
+    draw = HumanGrade.objects.get().draw
+    assert (draw.design if draw else None) == design
+    assert draw == campaign.draw
 
 
-@pytest.mark.parametrize("cells", [Cells.ALL, Cells.DECIDING])
-def test_a_rating_says_from_which_cells_it_was_drawn(bank, campaign_of, ranked, assessor, cells):
-    campaign = campaign_of(order=Order.RANDOM, cells=cells, cutoff=5)
-    rate_next(campaign, assessor)
-    config = campaign.cells.first().config_id
+def test_a_sample_for_rubric_cover_says_for_which_board(bank, campaign_of, ranked):
+    campaign = campaign_of(cells=Cells.COVER, order=Order.CONFIDENCE, cutoff=5, min_grade=3, size=6)
+    cells = list(campaign.cells.all())
+    assert (campaign.draw.cutoff, campaign.draw.min_grade) == (5, 3)
+    assert [config.pk for config in campaign.draw.configs.all()] == [cells[0].config_id]
+    assert len(cells) == 6
+    assert all(cell.is_random and 0 < cell.draw_probability <= 1 for cell in cells)
+    assert (campaign.order, campaign.random_share) == (Order.RANDOM, 1.0)
+    assert campaign.population == 12  # 2 topics x 3 passages among the first 5 x 2 items
 
-    expected = deciding_cells(config, 5) if cells == Cells.DECIDING else ""
-    assert HumanGrade.objects.get().drawn_from == expected
 
-
-def test_part_of_the_topics_or_kinds_stands_for_itself_only(bank, ranked, campaign_of, owner):
+def test_a_draw_holds_the_wordings_that_it_could_draw(bank, campaign_of, ranked, owner):
+    """Neither items of topics and kinds that were not chosen, nor those without text."""
     choice = choice_of(bank)
-    part = type(choice)(bank, choice.topics[:1], choice.kinds, choice.rater)
-    assert not open_campaign(part, Plan("One topic"), by=owner).is_representative
-    ItemFactory(bank=bank, topic=choice.topics[0], kind=ItemKind.NUGGET, text="red from sugar")
-    part = type(choice)(bank, choice.topics, frozenset({ItemKind.QUESTION}), choice.rater)
-    assert not open_campaign(part, Plan("Questions"), by=owner).is_representative
+    nugget = ItemFactory(bank=bank, topic=choice.topics[0], kind=ItemKind.NUGGET, text="red from sugar")
+    unknown = ItemFactory(bank=bank, topic=choice.topics[0], text="gone")
+    unknown.revision.text = ""
+    unknown.revision.save()
+    asked = {item.revision_id for item in bank.items.filter(topic=choice.topics[0])}
+    part = type(choice)(bank, choice.topics[:1], frozenset({ItemKind.QUESTION}), choice.rater)
+    draw = open_campaign(part, Plan("Questions of one topic"), by=owner).draw
+    assert set(draw.revisions) == asked - {nugget.revision_id, unknown.revision_id}
 
 
 def test_cells_that_were_not_drawn_are_no_sample(campaign_of, assessor):
-    rate_next(campaign_of(order=Order.CONFIDENCE, random_share=0.0), assessor)
-    assert not HumanGrade.objects.get().is_random
+    campaign = campaign_of(order=Order.CONFIDENCE, random_share=0.0)
+    rate_next(campaign, assessor)
+    assert campaign.draw is None
+    assert HumanGrade.objects.get().draw is None

@@ -1,0 +1,213 @@
+"""Rubric-Cover by people, estimated for every run from the cells that campaigns drew at random.
+
+Which cells count is said by their draw (`grades.models.Draw`): one over all cells alike serves every board, a
+sample for Rubric-Cover serves boards of its graders, threshold and cutoff. Either must have had the board's
+items to draw from. Ratings of cells that a person chose to rate count for nothing here: people check what
+looks wrong first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.cover_estimate import (
+    CELLS_AN_ITEM,
+    NOT_RATED,
+    Estimates,
+    SampleSize,
+    Unit,
+    estimate,
+    sample_size,
+)
+from grading.types import MIN_RATING
+from rubricweb.banks.models import ItemRevision
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.humans import CheckedGrades
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import Draw
+from rubricweb.grades.scoring import Measure, Uids
+from rubricweb.leaderboards.board.items import Asked
+from rubricweb.leaderboards.board.tables import Basis, answered, parts
+from rubricweb.leaderboards.board.types import BoardSpec, RunEstimate, Sample
+
+MOST_UNSAMPLED = 0.05
+"""Of a board's items: with more outside the draws there is no estimate; up to so many widen the intervals."""
+KEPT = 64
+
+Floats = NDArray[np.float64]
+Item = tuple[int, str]
+"""Topic and uid of the wording."""
+Found = tuple[tuple[RunEstimate | None, ...], Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A topic or subtopic of the board; equal as long as nobody grades or rates."""
+
+    graded: TopicGrades
+    checked: CheckedGrades
+    uids: Uids
+
+    def items(self, k: int) -> set[Item]:
+        """Those that can be covered: some run has passages of the topic's pool among its first k."""
+        is_ranked = (self.graded.pool.ranked_rows[:, :k] >= 0).any()
+        return {(self.graded.pool.topic_id, uid) for uid in self.uids} if is_ranked else set()
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """By primary key: draws that serve a board, and those of its collection that do not."""
+
+    serving: frozenset[int]
+    others: frozenset[int]
+    sampled: frozenset[Item]
+    """Items of the board that the serving ones could draw from, or where none serves the nearest to it."""
+    is_any: bool
+    """Some draw was for such a board, though it may lack items."""
+
+
+def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
+    """By run, with what the estimates stand on; None for every run where the board cannot tell."""
+    units = [(topic, asked) for topic, asked in base.units() if asked.uids]
+    graded = matrices(base.spec.config, base.pool)
+    board = tuple(Part(graded[topic.topic_id], checked[topic.topic_id], asked.uids) for topic, asked in units)
+    items = {item for part in board for item in part.items(base.spec.measure.depth)}
+    draws = _draws(base.spec, items)
+    left_out = items - draws.sampled
+    adds = _adds(base, units)
+    outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
+    found, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
+    elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
+    reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no cells were drawn for it"
+    sample = Sample(size, elsewhere, len(left_out), len(items), reason)
+    if found is None or sample.reason:
+        return (None,) * len(adds), sample
+    return _rows(found, outside.sum(axis=1)), _with_cost(sample, found, base)
+
+
+def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
+    """A draw serves the board if it could draw from all but MOST_UNSAMPLED of the board's items."""
+    draws = list(Draw.objects.filter(collection=spec.collection).prefetch_related("configs"))
+    fitting = {draw.pk: draw for draw in draws if _fits(draw, spec)}
+    wanted = {pk for draw in fitting.values() for pk in draw.revisions}
+    revisions = ItemRevision.objects.filter(topic__collection=spec.collection, pk__in=wanted)
+    item_of = {pk: (topic, uid) for pk, topic, uid in revisions.values_list("pk", "topic_id", "uid")}
+    drawn_from = {
+        pk: {item_of[revision] for revision in draw.revisions if revision in item_of} & items
+        for pk, draw in fitting.items()
+    }
+    serving = {pk for pk, found in drawn_from.items() if len(found) >= (1 - MOST_UNSAMPLED) * len(items)}
+    nearest = max(drawn_from.values(), key=len, default=set())
+    sampled = nearest.union(*(drawn_from[pk] for pk in serving))
+    others = {draw.pk for draw in draws} - serving
+    return Draws(frozenset(serving), frozenset(others), frozenset(sampled), bool(fitting))
+
+
+def _fits(draw: Draw, spec: BoardSpec) -> bool:
+    if draw.design == Draw.Design.CELLS:
+        return True
+    is_same = (draw.cutoff, draw.min_grade) == (spec.measure.depth, spec.measure.min_grade)
+    return draw.design == Draw.Design.COVER and is_same and spec.config in draw.configs.all()
+
+
+@lru_cache(maxsize=KEPT)
+def _estimates(
+    board: tuple[Part, ...], draws: frozenset[int], measure: Measure, adds: bytes
+) -> tuple[Estimates | None, SampleSize]:
+    items = sum(len(part.uids) for part in board)
+    shares = np.frombuffer(adds).reshape(-1, items) if items else np.zeros((0, 0))
+    ends = np.cumsum([len(part.uids) for part in board])
+    units = [
+        _unit(part, draws, measure, one)
+        for part, one in zip(board, np.split(shares, ends[:-1], axis=1), strict=True)
+    ]
+    size = sample_size(units)
+    return (estimate(units) if units and size.is_enough and size.cells else None), size
+
+
+def _unit(part: Part, draws: frozenset[int], measure: Measure, adds: Floats) -> Unit:
+    ranked = part.graded.pool.ranked_rows[:, : measure.depth]
+    _, people = _people(part, draws, measure)
+    reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
+    return Unit(np.asarray(reached), ranked, people, adds)
+
+
+def _people(part: Part, draws: frozenset[int], measure: Measure) -> tuple[int, NDArray[np.int8]]:
+    """How many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them among
+    some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
+    """
+    reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
+    said = part.checked.matrix.columns(part.uids).ratings
+    drawn = part.checked.drawn_in(part.uids, draws)
+    in_top = np.zeros(len(reached) + 1, dtype=np.bool_)
+    in_top[part.graded.pool.ranked_rows[:, : measure.depth]] = True
+    truth = np.where(said >= MIN_RATING, said >= measure.min_grade, ~reached)
+    rated = drawn & in_top[:-1, np.newaxis]
+    return int(drawn.sum()), np.where(rated, truth, NOT_RATED).astype(np.int8)
+
+
+def _adds(base: Basis, units: Sequence[tuple[TopicPool, Asked]]) -> Floats:
+    """Shape (runs, items): what covering each adds to the run's score."""
+    has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), -1)
+    counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    sizes = [len(asked.uids) for _, asked in units]
+    worths = [_worths(asked, base.spec) for _, asked in units]
+    return np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
+
+
+def _worths(asked: Asked, spec: BoardSpec) -> Floats:
+    """Shape (items,): what covering each adds to the score of the topic, or subtopic, that is averaged."""
+    averaged = parts(asked, spec)
+    worth = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}
+    return np.array([worth[uid] for uid in asked.uids])
+
+
+def _reason(size: SampleSize, unsampled: int, items: int) -> str:
+    """Why there is no estimate, in words."""
+    if unsampled > MOST_UNSAMPLED * items:
+        return f"{unsampled:,} of its {items:,} items could not be drawn: they had no text then, or are newer"
+    if size.items < size.needed_items:
+        return (
+            f"{size.items} items have {CELLS_AN_ITEM} or more sampled cells below the threshold; it takes "
+            f"{size.needed_items} to see whether the grader's misses cluster"
+        )
+    if size.above < size.needed_above:
+        return f"the sample has {size.above} cells at or above the threshold, and needs {size.needed_above}"
+    return ""
+
+
+def _rows(found: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
+    """Nothing is known of items outside the draws: they widen the interval from none covered to all."""
+    return tuple(
+        RunEstimate(value + unknown / 2, low, high + unknown)
+        for value, low, high, unknown in zip(
+            found.value.tolist(), found.low.tolist(), found.high.tolist(), outside.tolist(), strict=True
+        )
+    )
+
+
+def _with_cost(sample: Sample, found: Estimates, base: Basis) -> Sample:
+    """What more cells would do to the median run's interval.
+
+    The variance that stems from the rates falls with the size of the sample, the rest with the share of cells
+    that stay unknown.
+    """
+    of_rates = float(np.median(found.settled))
+    pools = [(topic, len(asked.uids)) for topic, asked in base.units()]
+    k, have = base.spec.measure.depth, sample.size.cells
+    there = sum(len(np.unique(t.ranked_rows[:, :k][t.ranked_rows[:, :k] >= 0])) * items for t, items in pools)
+    sizes = np.arange(have, max(there, have + 1))
+    variances = of_rates * have / sizes + (1 - of_rates) * (there - sizes) / max(there - have, 1)
+    enough = np.flatnonzero(variances <= 1 / 4)
+    twice = variances[min(have, len(sizes) - 1)]
+    return replace(
+        sample,
+        narrower=float(1 - np.sqrt(twice)),
+        to_halve=int(enough[0]) if len(enough) else None,
+    )

@@ -1,0 +1,211 @@
+"""Which drawn cells the estimates of a board stand on, and when the board cannot tell."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grading.types import ItemKind
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.models import Draw, HumanGrade
+from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.leaderboards import documents
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.types import BoardSpec, Missing
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+QUESTIONS = frozenset({ItemKind.QUESTION})
+PASSAGES = 8
+
+
+@pytest.fixture
+def bank(collection):
+    """6 topics of 4 questions and 8 passages; `good` ranks the first 6, `poor` the last 6.
+
+    The grader rates the first two passages of a topic 5 for each question, the others 0.
+    """
+    bank = factories.gradable(collection, topics=6, passages=PASSAGES, items=4)
+    config = factories.lexical_config()
+    runs = [factories.RunFactory(collection=collection, run_tag=tag) for tag in ("good", "poor")]
+    for topic in collection.topics.order_by("pk"):
+        ids = [pooled.passage.doc_id for pooled in topic.pool.order_by("position")]
+        for run, ranked in zip(runs, (ids[:6], ids[2:]), strict=True):
+            factories.RankingFactory(run=run, topic=topic, doc_ids=ranked)
+        for item in bank.items.filter(topic=topic):
+            for place, pooled in enumerate(topic.pool.order_by("position")):
+                factories.grade(config, item, pooled.passage, 5 if place < 2 else 0)
+    return bank
+
+
+@pytest.fixture
+def spec(collection, bank):
+    return BoardSpec(collection, factories.lexical_config(), bank, QUESTIONS, Measure())
+
+
+@pytest.fixture
+def draw_of(collection, bank):
+    """`draw_of(design=..., cutoff=...)`: a draw from the bank's items as they are."""
+
+    def made(design=Draw.Design.COVER, cutoff=20, min_grade=4, items=None):
+        found = bank.items.all() if items is None else items
+        draw = Draw.objects.create(
+            collection=collection,
+            design=design,
+            cutoff=cutoff,
+            min_grade=min_grade,
+            revisions=[item.revision_id for item in found],
+        )
+        draw.configs.add(factories.lexical_config())
+        return draw
+
+    return made
+
+
+@pytest.fixture
+def rate(bank, assessor):
+    """`rate(draw)`: the assessor agrees with the grader on the first 7 passages of every item."""
+
+    def rated(draw, passages=7, agrees=True):
+        for item in bank.items.all():
+            for place, pooled in enumerate(item.topic.pool.order_by("position")[:passages]):
+                rating = 5 if (place < 2) == agrees else 0
+                cell = Cell.of(item, pooled.passage)
+                rate_cell(cell, rating=rating, by=assessor, seen=0, draw=draw.pk if draw else None)
+
+    return rated
+
+
+def rows(board):
+    return {row.run_tag: row.estimate for row in board.rows}
+
+
+def test_drawn_cells_make_an_estimate(spec, draw_of, rate):
+    rate(draw_of())
+    board = selectors.board(spec)
+    found = rows(board)
+    assert found["good"].value == found["good"].low == 1
+    assert 0 < found["poor"].value < 0.1
+    assert found["poor"].low == 0
+    assert board.sample.size.cells == 6 * 4 * 7
+    assert board.sample.reason == ""
+
+
+def test_misses_that_no_best_passage_shows_are_found(spec, draw_of, rate):
+    """`poor` covers nothing by the grader, and everything by people."""
+    rate(draw_of(), agrees=False)
+    board = selectors.board(spec)
+    assert {row.run_tag: row.score for row in board.rows} == {"good": 1, "poor": 0}
+    assert rows(board)["poor"].value > 0.9
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"cutoff": 10}, {"min_grade": 3}, {"design": Draw.Design.DECIDING}],
+)
+def test_draws_for_other_boards_do_not_count(spec, draw_of, rate, said):
+    rate(draw_of(**said))
+    board = selectors.board(spec)
+    assert rows(board) == {"good": None, "poor": None}
+    assert board.sample.elsewhere == 6 * 4 * 7
+    assert (
+        "168 rated cells of other draws do not count" in dict(documents.stating.statements(board))["estimate"]
+    )
+
+
+def test_a_uniform_draw_serves_every_threshold(spec, draw_of, rate):
+    rate(draw_of(design=Draw.Design.CELLS, cutoff=None, min_grade=None))
+    for min_grade in (3, 4):
+        measure = replace(spec.measure, min_grade=min_grade)
+        assert selectors.board(replace(spec, measure=measure)).sample.reason == ""
+
+
+def test_cells_that_nobody_drew_do_not_count(spec, rate):
+    rate(None)
+    board = selectors.board(spec)
+    assert rows(board) == {"good": None, "poor": None}
+    assert board.sample.size.cells == 0
+
+
+def test_a_drawn_cell_that_is_rated_again_elsewhere_stays_in_the_sample(spec, bank, draw_of, rate, assessor):
+    rate(draw_of())
+    item = bank.items.first()
+    passage = item.topic.pool.order_by("position").first().passage
+    rate_cell(Cell.of(item, passage), rating=4, by=assessor, seen=1)
+    assert selectors.board(spec).sample.size.cells == 6 * 4 * 7
+
+
+def test_items_that_are_newer_than_the_draw_are_not_sampled(spec, bank, draw_of, rate):
+    rate(draw_of())
+    topic = bank.items.first().topic
+    factories.ItemFactory(bank=bank, topic=topic, text="What else?")
+    one = selectors.board(spec)
+    assert (one.sample.unsampled, one.sample.items) == (1, 25)
+    assert rows(one)["poor"].high - rows(one)["poor"].low >= 1 / 5 / 6
+
+    factories.ItemFactory(bank=bank, topic=topic, text="And what else?")
+    two = selectors.board(spec)
+    assert rows(two) == {"good": None, "poor": None}
+    assert "2 of its 26 items could not be drawn" in two.sample.reason
+
+
+def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):
+    rate(draw_of())
+    for topic in spec.collection.topics.all():
+        factories.ItemFactory(bank=bank, topic=topic, kind=ItemKind.NUGGET, text=f"a fact of {topic.pk}")
+    assert selectors.board(spec).sample.reason == ""
+    both = replace(spec, kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}))
+    assert "6 of its 30 items" in selectors.board(both).sample.reason
+
+
+def test_too_few_cells_of_an_item_cannot_tell(spec, draw_of, rate):
+    rate(draw_of(), passages=5)
+    board = selectors.board(spec)
+    assert rows(board) == {"good": None, "poor": None}
+    assert "0 items have 5 or more sampled cells below the threshold; it takes 10" in board.sample.reason
+
+
+@pytest.mark.parametrize("missing", list(Missing))
+def test_topics_that_a_run_lacks_count_as_in_the_score(spec, draw_of, rate, missing):
+    rate(draw_of())
+    good = spec.collection.runs.get(run_tag="good")
+    good.rankings.filter(topic=spec.collection.topics.first()).delete()
+    board = selectors.board(replace(spec, missing=missing))
+    score = {row.run_tag: row.score for row in board.rows}["good"]
+    assert rows(board)["good"].value == pytest.approx(score)
+
+
+def test_no_estimate_is_made_of_the_workbench_s_denominators(spec, draw_of, rate):
+    rate(draw_of())
+    board = selectors.board(replace(spec, measure=replace(spec.measure, definition=Definition.WORKBENCH)))
+    assert rows(board) == {"good": None, "poor": None}
+    assert board.sample is None
+
+
+def test_files_say_what_is_estimated_and_how(spec, draw_of, rate):
+    rate(draw_of())
+    board = selectors.board(spec)
+    found = documents.document(board)
+    assert found["estimate"]["level"] == 0.95
+    assert (
+        "people would rate >= 4 on at least one of the run's first 20 passages"
+        in found["estimate"]["estimand"]
+    )
+    assert found["estimate"]["cells"] == 168
+    assert {row["run_tag"]: row["estimate"]["value"] for row in found["rows"]}["good"] == 1
+    tsv, tex = "\n".join(documents.tsv_lines(board)), "\n".join(documents.tex_lines(board))
+    assert "cover_by_people\tcover_by_people_low\tcover_by_people_high" in tsv
+    for text in (tsv, tex):
+        assert "95 % credible interval of a two-stratum hierarchical model" in text.replace("\\%", "%")
+    assert "By people, estimated" in tex
+
+
+def test_an_estimate_takes_no_more_queries_the_second_time(
+    spec, draw_of, rate, django_assert_max_num_queries
+):
+    rate(draw_of())
+    selectors.board(spec)
+    with django_assert_max_num_queries(25):
+        selectors.board(spec)
+    assert np.isfinite(rows(selectors.board(spec))["poor"].value)
+    assert HumanGrade.objects.filter(draw__isnull=False).count() == 168
