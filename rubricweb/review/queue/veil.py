@@ -38,7 +38,8 @@ def veiled_in(person: User, collection: Collection) -> Mapping[int, Hidden]:
 
 def why_not_edit(person: User, item: Item) -> str:
     """Whoever rates an item blind must not change what it asks; for `banks.access`."""
-    cells = blind_cells(person, item.bank.collection_id).filter(hides_graders=True, item=item)
+    cells = blind_cells(person, item.bank.collection_id).filter(item=item)
+    cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
     if not (count := cells.count()):
         return ""
     waiting = f"{count} cell{'' if count == 1 else 's'} of this {item.kind} still wait"

@@ -138,8 +138,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
         items = asked.get(pk, ())
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
         facts = topic_facts(grades, items, collection.min_relevant, min_grades)
-        if pk in missing:
-            facts = replace(facts, missing=missing[pk])
+        facts = replace(facts, missing=missing.get(pk, facts.missing))
         rows.append(
             TopicRow(
                 pk=pk,
