@@ -41,7 +41,7 @@ def test_a_worker_grades_a_collection_with_it(start_worker, collection, smollm2_
     (job,) = actions.start_grading(collection, by=None)
     wait_until(lambda: GradingJob.objects.get(pk=job.pk).has_ended, seconds=MINUTES, what="the job to end")
     job.refresh_from_db()
-    assert (job.state, job.failed) == ("done", 0)
+    assert (job.state, job.failures) == ("done", {})
     grades = Grade.objects.filter(job=job)
     assert grades.count() == job.total == 4
     assert set(grades.values_list("rating", flat=True)) <= set(range(6))
