@@ -8,6 +8,7 @@ GradingError
 │   └── UnknownPlaceholder  its text names a placeholder that does not exist
 ├── UnknownGrader       no grader back-end of that name
 ├── GraderUnavailable   the back-end cannot run here (library, weights or server missing)
+│   └── BadOption       an option that the back-end does not have, or a value that it cannot have
 └── ParseFailure        a raw reply that holds no rating
 """
 
@@ -63,6 +64,10 @@ class UnknownGrader(GradingError):
 
 class GraderUnavailable(GradingError):
     """The back-end cannot run here; the message says what to install or start."""
+
+
+class BadOption(GraderUnavailable):
+    """An option that the back-end does not have, or a value that it cannot have."""
 
 
 class ParseFailure(GradingError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from grading import prompts
-from grading.errors import GraderUnavailable
+from grading.graders.backend_options import ATTEMPT, RUNNING
 from grading.parsing import is_unanswerable
 from grading.prompts import Prompt
 from grading.types import Grade, GradeFailure, ItemKind, Outcome, Pair
@@ -21,7 +21,7 @@ PROMPT = "prompt"
 """The option that holds a prompt of one's own, as `prompts.as_options` writes it."""
 ANSWERS_BY = "answers_by"
 """The option that names, by its fingerprint, the grader whose answers are verified."""
-_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY)
+_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end, and what PROMPT and ANSWERS_BY are for; what is left out has its default."""
+    """Settings of the back-end, and what PROMPT, ANSWERS_BY and ATTEMPT are for; what is left out has its
+    default."""
 
     @property
     def prompt(self) -> Prompt:
@@ -47,8 +48,13 @@ class GraderSpec:
         return {name: value for name, value in self.options.items() if name not in _NOT_OF_THE_BACKEND}
 
     @property
+    def frozen(self) -> dict[str, JSON]:
+        """The options without those that only change how fast or where it grades."""
+        return {name: value for name, value in self.options.items() if name not in RUNNING}
+
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the back-end, the model, the prompt with its version, and the options.
+        """SHA-256 (hex) of the back-end, the model, the prompt with its version, and the frozen options.
 
         The order of the options does not matter; a default that is spelt out does. Raises UnknownPrompt.
         """
@@ -56,7 +62,7 @@ class GraderSpec:
             "backend": self.backend,
             "llm": self.llm,
             "prompt": self.prompt.prompt_id,
-            "options": dict(self.options),
+            "options": self.frozen,
         }
         canonical = json.dumps(meaning, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
@@ -113,11 +119,3 @@ def _problem(prompt: Prompt, pair: Pair) -> str:
     if prompt.needs_answer and pair.answer is None:
         return f"{prompt.prompt_class} verifies an answer, and none was extracted"
     return ""
-
-
-def refuse_unknown_options(spec: GraderSpec, known: Iterable[str]) -> None:
-    """Raise GraderUnavailable for an option that the back-end does not have: a typing error must not pass."""
-    unknown = sorted(set(spec.settings) - set(known))
-    if unknown:
-        takes = ", ".join(sorted(known)) or "none"
-        raise GraderUnavailable(f"{spec.backend} has no option {', '.join(unknown)}; it takes {takes}")

@@ -9,15 +9,14 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from grading.errors import GraderUnavailable
+from grading.graders.backend_options import GeneratorOptions, ModelOptions
 from grading.graders.base import GraderSpec, unasked
 from grading.graders.first_step import ReplyScorer, Steps
-from grading.graders.hf_model import DTYPES, LoadedModel, is_out_of_memory, let_go_of_latest
-from grading.graders.options import Options
+from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.results import Result, Said, failed, parsed
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
@@ -32,38 +31,6 @@ WINDOW = 2000
 """Pairs that are read ahead to be sorted."""
 CPU_BATCH_TOKENS = 4096
 CUDA_BATCH_TOKENS = 32768
-
-
-@dataclass(frozen=True, slots=True)
-class ModelOptions(Options):
-    """What every model that runs here can be told."""
-
-    batch_tokens: int = 0
-    """Tokens of a batch with its padding; 0 chooses by device."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:1, ..."""
-    dtype: str = "auto"
-    """auto, float32, bfloat16 or float16."""
-
-    CHOICES: ClassVar = {"dtype": DTYPES}
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorOptions(ModelOptions):
-    """What a model that writes text can be told as well."""
-
-    max_input_tokens: int = 512
-    """Longest prompt; the passage is cut to fit."""
-    max_new_tokens: int = 64
-    """Longest reply, where one is generated."""
-    constrained: bool = False
-    """true: the likeliest rating of the scale counts, whatever the model would rather say; nothing is
-    generated. For prompts whose reply is a number, or yes or no; others are asked as ever."""
-    on_unparsable: str = "default"
-    """default: a reply without a rating counts as 1, as in the papers; fail: it is stored as a failure."""
-
-    CHOICES: ClassVar = {"dtype": DTYPES, "on_unparsable": ("default", "fail")}
-    LEAST: ClassVar = {"max_input_tokens": 16, "max_new_tokens": 1}
 
 
 class Asked(NamedTuple):

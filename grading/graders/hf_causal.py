@@ -11,18 +11,17 @@ The beginning that the prompts of a batch have in common is computed once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from grading.errors import GraderUnavailable
+from grading.graders.backend_options import CausalOptions
 from grading.graders.base import GraderSpec
 from grading.graders.chat import chat_template
 from grading.graders.first_step import ReplyScorer
 from grading.graders.hf_batches import (
     Asked,
     GeneratingGrader,
-    GeneratorOptions,
     batches,
     by_length,
     padded,
@@ -37,16 +36,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_CONTEXT = 2048
 """Tokens that a model is taken to read whose configuration does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class CausalOptions(GeneratorOptions):
-    """A causal model reads as much as its configuration says."""
-
-    max_input_tokens: int = 0
-    """Longest prompt; the passage is cut to fit. 0, the default: what the model reads, less the reply."""
-
-    LEAST: ClassVar = {"max_new_tokens": 1}
 
 
 class CausalGrader(GeneratingGrader):

@@ -11,39 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
+from grading.graders.backend_options import ExtractiveOptions
 from grading.graders.base import GraderSpec
-from grading.graders.hf_batches import Asked, BatchGrader, ModelOptions, padded
-from grading.graders.hf_model import DTYPES, EXTRACTIVE, load
+from grading.graders.hf_batches import Asked, BatchGrader, padded
+from grading.graders.hf_model import EXTRACTIVE, load
 from grading.graders.results import Result, failed, parsed
 from grading.types import ErrorClass, Grade, Outcome, Pair
 
 if TYPE_CHECKING:
     import torch
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractiveOptions(ModelOptions):
-    """The defaults are those that SQuAD models are trained and evaluated with."""
-
-    window_tokens: int = 384
-    """Question and passage that the model sees at once."""
-    overlap_tokens: int = 128
-    """Tokens of the passage that two windows share."""
-    max_answer_tokens: int = 30
-    no_answer_bias: float = 0.0
-    """Added to the score of no answer: above 0 the grader says more often that there is none."""
-
-    CHOICES: ClassVar = {"dtype": DTYPES}
-    LEAST: ClassVar = {
-        "window_tokens": 32,
-        "overlap_tokens": 1,
-        "max_answer_tokens": 1,
-        "no_answer_bias": -math.inf,
-    }
 
 
 class _Window(NamedTuple):

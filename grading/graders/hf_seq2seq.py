@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from grading.graders import hf_t5
+from grading.graders.backend_options import GeneratorOptions
 from grading.graders.base import GraderSpec
 from grading.graders.first_step import Tokens
-from grading.graders.hf_batches import Asked, GeneratingGrader, GeneratorOptions, padded
+from grading.graders.hf_batches import Asked, GeneratingGrader, padded
 from grading.graders.hf_model import SEQ2SEQ, load
 from grading.graders.results import Result, Said, rated
 

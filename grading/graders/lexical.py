@@ -24,7 +24,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-from grading.graders.base import GraderSpec, misfit, refuse_unknown_options
+from grading.graders.base import GraderSpec, misfit
+from grading.graders.options import Options
 from grading.graders.text import sentence_breaks
 from grading.types import Grade, GradeFailure, Outcome, Pair, Trace
 
@@ -51,7 +52,7 @@ class LexicalGrader:
     device = "cpu, no model"
 
     def __init__(self, spec: GraderSpec) -> None:
-        refuse_unknown_options(spec, ())
+        Options.of(spec)
         self.spec = spec
         self._prompt = spec.prompt
 

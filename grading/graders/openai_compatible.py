@@ -9,50 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, cast
+from typing import cast
 
 from grading.errors import GraderUnavailable
+from grading.graders.backend_options import JSON_FORMS, ServerOptions
 from grading.graders.base import GraderSpec, unasked
 from grading.graders.chat import Message
 from grading.graders.connection import Connection
 from grading.graders.openai_client import Call, CallFailed, ChatClient, Completion, TokensUsed
 from grading.graders.openai_errors import too_long_by
-from grading.graders.options import Options
 from grading.graders.results import Result, Said, failed, parsed, weighed, with_said
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
-from grading.prompts import ParseRule
 from grading.types import ErrorClass, Grade, Outcome, Pair, Trace
 
 WINDOW = 256
 """Pairs that are read ahead to be ordered."""
 CUTS = 4
 """How often a passage is cut where the server says that the prompt is too long: such a refusal is free."""
-JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOptions(Options):
-    """Where the server is, and its key, are no options: those are stored and shown."""
-
-    concurrency: int = 8
-    """Calls under way at once."""
-    timeout_s: float = 60.0
-    """Seconds that one attempt may take."""
-    attempts: int = 3
-    max_new_tokens: int = 64
-    """Longest reply."""
-    top_logprobs: int = 10
-    """Alternatives to each token that are asked for, to tell confidence; 0 asks for none."""
-    json_mode: bool = False
-    """Ask for a JSON object, and have the server enforce it."""
-    on_unparsable: str = "default"
-    """default: a reply without a rating counts as 1, as in the papers; fail: it is stored as a failure."""
-
-    CHOICES: ClassVar = {"on_unparsable": ("default", "fail")}
-    LEAST: ClassVar = {"concurrency": 1, "timeout_s": 0.1, "attempts": 1, "max_new_tokens": 1}
 
 
 class ServerGrader:

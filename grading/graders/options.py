@@ -1,48 +1,136 @@
-"""What GraderSpec.options may set, checked before anything is loaded."""
+"""What a back-end can be told: each option with its default, its range, and whether it can change a grade."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, ClassVar, Self, cast
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from grading.errors import GraderUnavailable
-from grading.graders.base import GraderSpec, refuse_unknown_options
+from grading.errors import BadOption
+
+if TYPE_CHECKING:
+    from grading.graders.base import GraderSpec
+    from grading.prompts import Prompt
+
+Value = bool | int | float | str
+T = TypeVar("T", bool, int, float, str)
+
+_DECLARED = "option"
+_TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
+def _every_prompt(_: Prompt) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of a back-end. Its type is that of its default."""
+
+    default: Value
+    help: str
+    """One sentence for people, without default and range."""
+    name: str = ""
+    choices: tuple[str, ...] = ()
+    lowest: float = 0
+    highest: float = math.inf
+    changes_grades: bool = True
+    """Options that only change how fast or where a grade is made are not part of the fingerprint."""
+    fits: Callable[[Prompt], bool] = _every_prompt
+    """Does it mean anything for this prompt?"""
+
+    @property
+    def expected(self) -> str:
+        """In words: "a whole number of at least 1 and at most 20"."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, str):
+            return "text"
+        ends = [f"at least {self.lowest:,}"] if self.lowest > -math.inf else []
+        ends += [f"at most {self.highest:,}"] if self.highest < math.inf else []
+        number = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{number} of {' and '.join(ends)}" if ends else number
+
+    @property
+    def default_words(self) -> str:
+        """As a person types it."""
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    @property
+    def range_words(self) -> str:
+        """ "1 to 4,096", or the values that it can have; empty for text."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        return "" if isinstance(self.default, str) else f"{self.lowest:,} to {self.highest:,}"
+
+    def check(self, value: object) -> None:
+        """Raises BadOption for a value that it cannot have."""
+        if not self._can_be(value):
+            raise BadOption(f"option {self.name} must be {self.expected}")
+
+    def read(self, text: str) -> Value:
+        """The value that a person typed. Raises BadOption."""
+        said, value = text.strip(), cast("object", None)
+        try:
+            kind = type(self.default)
+            value = _TRUTHS.get(said.lower()) if kind is bool else kind(said)
+        except ValueError:
+            pass
+        if not self._can_be(value):
+            raise BadOption(f"option {self.name} must be {self.expected}, and {said[:60]!r} is not")
+        return cast("Value", value)
+
+    def _can_be(self, value: object) -> bool:
+        if self.choices:
+            return value in self.choices
+        if isinstance(self.default, bool | str):
+            return isinstance(value, type(self.default)) and value != ""
+        numbers = (int, float) if isinstance(self.default, float) else (int,)
+        # bool is a kind of int, but "true" is no number of tokens
+        if not isinstance(value, numbers) or isinstance(value, bool):
+            return False
+        return math.isfinite(value) and self.lowest <= value <= self.highest
+
+
+def option(default: T, sentence: str, **rest: Any) -> T:  # Any: the other fields of Option
+    """A field of a back-end's options."""
+    declared: Any = field(default=default, metadata={_DECLARED: Option(default, sentence, **rest)})
+    return cast("T", declared)
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
-    """Base of the back-ends' frozen dataclasses; a field's type is that of its default."""
+    """Base of what the back-ends take, and all that those without options take."""
 
-    __slots__ = ()
-    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The values that an option can have."""
-    LEAST: ClassVar[Mapping[str, float]] = {}
-    """The lowest value that a number can have."""
+    @classmethod
+    def declared(cls) -> dict[str, Option]:
+        """By name, in the order in which they are shown."""
+        return {one.name: replace(one.metadata[_DECLARED], name=one.name) for one in fields(cls)}
 
     @classmethod
     def of(cls, spec: GraderSpec) -> Self:
-        """Raises GraderUnavailable for an option that does not exist or a value that it cannot have."""
-        defaults = {field.name: field.default for field in fields(cast("Any", cls))}
-        refuse_unknown_options(spec, defaults)
-        options = cls(**cast("dict[str, Any]", spec.settings))  # checked below
-        for name, default in defaults.items():
-            problem = cls._problem(name, getattr(options, name), default)
-            if problem:
-                raise GraderUnavailable(f"option {name} must be {problem}")
-        return options
+        """Raises BadOption for an option that does not exist or a value that it cannot have."""
+        declared = cls.declared()
+        refuse_unknown(spec.backend, spec.settings, declared)
+        for name, value in spec.settings.items():
+            declared[name].check(value)
+        return cls(**cast("dict[str, Any]", spec.settings))  # checked above
 
-    @classmethod
-    def _problem(cls, name: str, value: object, default: object) -> str:
-        choices = cls.CHOICES.get(name)
-        if choices:
-            return "" if value in choices else f"one of {', '.join(choices)}"
-        if isinstance(default, bool):
-            return "" if isinstance(value, bool) else "true or false"
-        if isinstance(default, str):
-            return "" if isinstance(value, str) else "text"
-        numbers = (int, float) if isinstance(default, float) else (int,)
-        least = cls.LEAST.get(name, 0)
-        # bool is a kind of int, but "true" is no number of tokens
-        if isinstance(value, numbers) and not isinstance(value, bool) and value >= least:
-            return ""
-        return f"a {'whole ' if isinstance(default, int) else ''}number of at least {least}"
+
+def refuse_unknown(backend: str, said: Iterable[str], known: Iterable[str]) -> None:
+    """Raises BadOption for an option that the back-end does not have: a typing error must not pass."""
+    unknown = sorted(set(said) - set(known))
+    if unknown:
+        takes = ", ".join(sorted(known)) or "none"
+        raise BadOption(f"{backend} has no option {', '.join(unknown)}; it takes {takes}")
+
+
+def read_options(backend: str, said: Mapping[str, str], declared: Mapping[str, Option]) -> dict[str, Value]:
+    """The values that a person typed, by name. Raises BadOption."""
+    refuse_unknown(backend, said, declared)
+    return {name: declared[name].read(text) for name, text in said.items()}

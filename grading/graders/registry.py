@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
 from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
+from grading.graders.backend_options import (
+    ATTEMPT,
+    ATTEMPT_OPTION,
+    CausalOptions,
+    ExtractiveOptions,
+    GeneratorOptions,
+    ServerOptions,
+)
 from grading.graders.base import Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.options import Option, Options, Value
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -38,6 +47,36 @@ class Backend:
     """Can it ask any prompt, people's own too?"""
     needs_server: bool = False
     """Is its model behind a server, whose address and key `build` must be given?"""
+
+    takes: type[Options] = Options
+    """What it can be told."""
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """By name, in the order in which they are shown. A second attempt needs a model."""
+        attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
+        return {**self.takes.declared(), **attempt}
+
+    def frozen_options(self, chosen: Mapping[str, Value], prompt: Prompt) -> dict[str, Value]:
+        """Of what people chose, what can change the grades of this prompt; no defaults."""
+        options = self.options
+        return {
+            name: value
+            for name, value in chosen.items()
+            if name in options
+            and options[name].changes_grades
+            and options[name].fits(prompt)
+            and value != options[name].default
+        }
+
+    def running_options(self, chosen: Mapping[str, Value]) -> dict[str, Value]:
+        """Of what people chose, what changes how fast or where it grades."""
+        options = self.options
+        return {
+            name: value
+            for name, value in chosen.items()
+            if name in options and not options[name].changes_grades
+        }
 
     def asks(self, prompt: Prompt) -> bool:
         """Can it ask this prompt? The baseline's is none that a model could be asked."""
@@ -85,6 +124,7 @@ BACKENDS: dict[str, Backend] = {
             needs_model=True,
             default_llm="google/flan-t5-large",
             asks_any=True,
+            takes=GeneratorOptions,
         ),
         Backend(
             name="hf_causal",
@@ -95,6 +135,7 @@ BACKENDS: dict[str, Backend] = {
             needs_model=True,
             default_llm="meta-llama/Meta-Llama-3-8B-Instruct",
             asks_any=True,
+            takes=CausalOptions,
         ),
         Backend(
             name="hf_extractive",
@@ -103,6 +144,7 @@ BACKENDS: dict[str, Backend] = {
             prompt_classes=(EXTRACTION[0], "QuestionCompleteConcisePromptWithAnswerKey2"),
             needs_model=True,
             default_llm="deepset/roberta-base-squad2",
+            takes=ExtractiveOptions,
         ),
         Backend(
             name="openai_compatible",
@@ -113,6 +155,7 @@ BACKENDS: dict[str, Backend] = {
             default_llm="gpt-4o-mini",
             asks_any=True,
             needs_server=True,
+            takes=ServerOptions,
         ),
     )
 }

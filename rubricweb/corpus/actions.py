@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 
 from django.db import transaction
 
+from grading.graders.options import Value
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
@@ -22,6 +24,8 @@ class CollectionSettings:
     grader_llm: str
     grader_prompts: tuple[str, ...] = ()
     """Prompt classes; empty for those of the back-end."""
+    grader_options: Mapping[str, Value] = field(default_factory=dict)
+    """Options of the back-end that are not as by default."""
     blind_sums: str = Collection.BlindSums.LEFT_OUT
     public_counts_blind: bool = False
     shows_run_tags: bool = False
@@ -33,7 +37,7 @@ class CollectionSettings:
 @transaction.atomic
 def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
     """Set everything that an organizer may set. Grades of the earlier grader stay."""
-    names = [field.name for field in fields(settings)]
+    names = [one.name for one in fields(settings)]
     for name in names:
         setattr(collection, name, getattr(settings, name))
     collection.grader_prompts = list(settings.grader_prompts)

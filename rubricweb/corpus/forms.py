@@ -17,6 +17,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.corpus.prompts import asked_prompts, named, own_prompts, unextracted
 
 _EXTRACT_FIRST = "{} asks about extracted answers: tick a prompt that extracts them, or choose others below."
@@ -126,6 +127,15 @@ class SettingsForm(forms.Form):
             self.add_error("grader_prompts", _EXTRACT_FIRST.format(", ".join(map(named, without))))
 
     @property
+    def option_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    @property
+    def shows_options(self) -> bool:
+        """Something was chosen, or is wrong."""
+        return any(field.errors or is_chosen(field) for field in self.option_fields)
+
+    @property
     def _backend(self) -> Backend:
         return registry.BACKENDS[self.cleaned_data["grader_backend"]]
 
@@ -141,6 +151,7 @@ class SettingsForm(forms.Form):
             backend.name,
             llm or backend.default_llm,
             () if set(chosen) == set(backend.prompt_classes) else chosen,
+            grader_options=chosen_options(self),
             blind_sums=fields["blind_sums"] or Collection.BlindSums.LEFT_OUT,
             assessors_grade_up_to=fields["assessors_grade_up_to"] or Decimal(0),
             **{name: fields[name] for name in SWITCHES},
@@ -149,11 +160,13 @@ class SettingsForm(forms.Form):
 
 def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None) -> SettingsForm:
     """As sent or as it is; the prompts that are asked by default are ticked like chosen ones."""
-    initial = {name: getattr(collection, name) for name in SettingsForm.base_fields}
+    initial: dict[str, Any] = {name: getattr(collection, name) for name in SettingsForm.base_fields}
     initial["grader_prompts"] = [named(prompt) for prompt in asked_prompts(collection)]
     form = SettingsForm(sent, initial=initial)
     form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
     offer_choices(form, "grader_prompts", _prompts(form.own))
+    backend = (sent or {}).get("grader_backend", collection.grader_backend)
+    add_options(form, backend, collection.grader_options)
     return form
 
 

@@ -36,6 +36,8 @@ class Collection(models.Model):
     """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
     grader_prompts = models.JSONField(default=list, blank=True)
     """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
+    grader_options = models.JSONField(default=dict, blank=True)
+    """What the back-end is told: values of `registry.Backend.options` by name, without defaults."""
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
     default_grader = models.CharField(max_length=64, blank=True, default="")

@@ -29,7 +29,14 @@ def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:
     config, bank = spec.config, spec.bank.name if spec.bank else ""
-    return spec.collection.slug, config.llm, config.prompt_class, config.of_answers, bank
+    return (
+        spec.collection.slug,
+        config.llm,
+        config.prompt_class,
+        config.of_answers,
+        config.settings_words,
+        bank,
+    )
 
 
 def _version(spec: BoardSpec) -> str:

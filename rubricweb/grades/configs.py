@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from grading import prompts
 from grading.errors import UnknownPrompt
-from grading.graders import GraderSpec
+from grading.graders import GraderSpec, registry
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
+from grading.graders.options import Value
 from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import asked_prompts, extracts_for
-from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.models import GraderConfig, GradingJob
+
+Chosen = Mapping[str, Value]
+"""Options of a back-end that people chose, by name."""
+NOTHING_CHOSEN: Chosen = MappingProxyType({})
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
@@ -37,15 +43,20 @@ class Reading:
     """Another grader, where its answers are to questions or nuggets that the prompt asks about."""
 
 
-def spec_for(backend: str, llm: str, prompt: Prompt, reading: Reading = Reading()) -> GraderSpec:
-    """What asks this prompt. One that verifies answers names who extracted them, so that what is said of one
-    grader's answers is never taken for what is said of another's."""
+def spec_for(
+    backend: str, llm: str, prompt: Prompt, reading: Reading = Reading(), chosen: Chosen = NOTHING_CHOSEN
+) -> GraderSpec:
+    """What asks this prompt, with what of the `chosen` options can change its grades. One that verifies
+    answers names who extracted them, so that what is said of one grader's answers is never taken for what is
+    said of another's."""
     options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
+    if backend in registry.BACKENDS:
+        options |= registry.BACKENDS[backend].frozen_options(chosen, prompt)
     if prompt.needs_answer:
         options[ANSWERS_BY] = (
             reading.source.fingerprint
             if reading.source and prompt.kinds <= kinds_of(reading.source)
-            else spec_for(backend, llm, _extraction(prompt, reading.among)).fingerprint
+            else spec_for(backend, llm, _extraction(prompt, reading.among), chosen=chosen).fingerprint
         )
     return GraderSpec(backend, llm, prompt.prompt_class, options)
 
@@ -55,17 +66,36 @@ def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
     return next(prompt for prompt in (*among, *published) if extracts_for(verifying, prompt))
 
 
-def config_asking(backend: str, llm: str, prompt: Prompt, reading: Reading = Reading()) -> GraderConfig:
+def config_asking(
+    backend: str, llm: str, prompt: Prompt, reading: Reading = Reading(), chosen: Chosen = NOTHING_CHOSEN
+) -> GraderConfig:
     """What asks this prompt; if it verifies answers, the config that extracts them is made with it."""
     if prompt.needs_answer:
-        config_of(spec_for(backend, llm, _extraction(prompt, reading.among)))
-    return config_of(spec_for(backend, llm, prompt, reading))
+        config_of(spec_for(backend, llm, _extraction(prompt, reading.among), chosen=chosen))
+    return config_of(spec_for(backend, llm, prompt, reading, chosen))
 
 
 def reading_of(collection: Collection) -> Reading:
     """As Settings have it."""
     chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
     return Reading(asked_prompts(collection), chosen.first() if chosen else None)
+
+
+def options_of(collection: Collection, backend: str) -> Chosen:
+    """As Settings have them; for another back-end than the collection's, none."""
+    return collection.grader_options if backend == collection.grader_backend else NOTHING_CHOSEN
+
+
+def running_spec(job: GradingJob) -> GraderSpec:
+    """How a worker grades the job now: the frozen config, and how fast and where.
+
+    What the job was told comes first, then the collection's settings of today.
+    """
+    spec, backend = spec_of(job.config), registry.BACKENDS.get(job.config.backend)
+    if backend is None:
+        return spec
+    running = backend.running_options({**options_of(job.collection, backend.name), **job.options})
+    return replace(spec, options={**spec.options, **running})
 
 
 def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
@@ -81,7 +111,7 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
         "llm": spec.llm,
         "prompt_class": spec.prompt_class,
         "purpose": purpose,
-        "options": dict(spec.options),
+        "options": spec.frozen,
     }
     config, _ = GraderConfig.objects.get_or_create(fingerprint=fingerprint, defaults=fields)
     return config
@@ -94,7 +124,8 @@ def spec_of(config: GraderConfig) -> GraderSpec:
 def active_configs(collection: Collection) -> list[GraderConfig]:
     """What Re-grade runs in this collection: one config for each prompt that it asks."""
     backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
-    return [config_asking(backend, llm, prompt, reading) for prompt in reading.among]
+    chosen = options_of(collection, backend)
+    return [config_asking(backend, llm, prompt, reading, chosen) for prompt in reading.among]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

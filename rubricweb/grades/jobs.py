@@ -15,7 +15,7 @@ from rubricweb.core import able as workers
 from rubricweb.core import working
 from rubricweb.core.worker import close_dead_connections
 from rubricweb.grades import convert
-from rubricweb.grades.configs import spec_of
+from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import able, chunks, dispatch, endings, leases, loaded
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
@@ -72,7 +72,7 @@ def _grade(lease: Lease) -> None:
     dispatch.announce(work.chunk.job)
     rest = 0.0
     if work.left:
-        grader = _grader(work.chunk.job.config)
+        grader = _grader(work.chunk.job)
         rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
         raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
@@ -83,14 +83,15 @@ def _grade(lease: Lease) -> None:
     )
 
 
-def _grader(config: GraderConfig) -> Grader:
+def _grader(job: GradingJob) -> Grader:
     """Raises GraderUnavailable at once where this worker failed lately and another may do better."""
+    config = job.config
     why_not = working.now.why_not(able.need_of(config).queue)
     if why_not and _others_can(config):
         raise GraderUnavailable(why_not)
     working.now.loading = str(config)
     try:
-        grader = loaded.grader(spec_of(config))
+        grader = loaded.grader(running_spec(job))
     finally:
         working.now.loading = ""
     working.now.device, working.now.model = grader.device, str(config)

@@ -16,9 +16,10 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.settings_of_configs import HasSettings
 
 
-class GraderConfig(models.Model):
+class GraderConfig(HasSettings, models.Model):
     """A frozen grader: the same row means the same grades for ever. Shared by all collections."""
 
     class Goal(models.TextChoices):
@@ -40,12 +41,12 @@ class GraderConfig(models.Model):
         ordering = ("llm", "prompt_class", "pk")
 
     def __str__(self) -> str:
-        return f"{self.llm} · {self.prompt_name}{self.of_answers}"
+        return f"{self.llm} · {self.prompt_name}{self.of_answers}{self.settings_words}"
 
     @property
     def label(self) -> str:
         """Its name with the prompt first, for tables of prompts."""
-        return f"{self.prompt_name} ({self.llm}{self.of_answers})"
+        return f"{self.prompt_name} ({self.llm}{self.of_answers}{self.settings_words})"
 
     @property
     def prompt_name(self) -> str:
@@ -108,6 +109,8 @@ class GradingJob(models.Model):
     priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
     after = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="followers")
     """The job that extracts the answers which this one verifies: until it has ended, this one waits."""
+    options = models.JSONField(default=dict, blank=True)
+    """How fast and where to grade, if not as the collection's settings say: see `configs.running_spec`."""
     is_retry = models.BooleanField(default=False)
     """Its cells have failed grades, which new ones replace."""
     is_again = models.BooleanField(default=False)

@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grading.graders import chat, hf_causal, hf_prefix  # noqa: E402
+from grading.graders.backend_options import CausalOptions  # noqa: E402
 from grading.graders.hf_batches import Asked  # noqa: E402
 from grading.graders.hf_causal import CausalGrader  # noqa: E402
 from tests.grading import tiny_gpt2  # noqa: E402
@@ -273,5 +274,5 @@ def test_a_model_with_a_sliding_window_is_branched_from_a_copy(
 def test_max_input_tokens_can_only_be_less_than_what_the_model_reads(tiny: Path) -> None:
     loaded = grader(tiny)._loaded
     for wanted, expected in ((0, 448), (100, 100), (4096, 448)):
-        options = hf_causal.CausalOptions(max_input_tokens=wanted)
+        options = CausalOptions(max_input_tokens=wanted)
         assert hf_causal._max_input(loaded, options) == expected

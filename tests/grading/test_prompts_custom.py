@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from grading import prompts
 from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt
 from grading.graders import BACKENDS, GraderSpec, build
-from grading.graders.base import misfit, refuse_unknown_options, unasked
+from grading.graders.base import misfit, unasked
+from grading.graders.options import refuse_unknown
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
 from grading.types import Grade, GradeFailure, Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
@@ -189,9 +190,9 @@ def test_it_travels_with_its_grader_config() -> None:
     )
     assert spec.prompt == prompt
     assert spec.settings == {"dtype": "float32"}
-    refuse_unknown_options(spec, ["dtype"])
+    refuse_unknown(spec.backend, spec.settings, ["dtype"])
     with pytest.raises(GraderUnavailable, match="has no option dtype"):
-        refuse_unknown_options(spec, [])
+        refuse_unknown(spec.backend, spec.settings, [])
     reworded = as_options(strict(template=TEXT + "!"))
     assert spec.fingerprint != replace(spec, options={"dtype": "float32", "prompt": reworded}).fingerprint
 

@@ -155,16 +155,12 @@ def rating_graders(bank: Bank) -> list[GraderConfig]:
 def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> GraderByKind:
     """The chosen grader; for other kinds than its own a config of the same model, else the active one."""
     if chosen is not None:
-        rating = sorted(rating, key=lambda config: (config != chosen, _model(config) != _model(chosen)))
+        rating = sorted(rating, key=lambda config: (config != chosen, config.team != chosen.team))
     first: GraderByKind = {}
     for config in rating:
         for kind in kinds_of(config):
             first.setdefault(kind, config)
     return first
-
-
-def _model(config: GraderConfig) -> tuple[str, str]:
-    return config.backend, config.llm
 
 
 def editor_sheet(

@@ -16,7 +16,7 @@ from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import convert, visibility
-from rubricweb.grades.configs import reading_of, spec_for
+from rubricweb.grades.configs import options_of, reading_of, spec_for
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.models import GraderConfig
 
@@ -96,7 +96,7 @@ def shown(prompt: Prompt, pairs: Iterable[types.Pair]) -> list[Shown]:
 
 
 def spec_of_trial(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
-    return spec_for(backend, llm, prompt, reading_of(collection))
+    return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 
 def _shown(prompt: Prompt, pair: types.Pair) -> Shown:

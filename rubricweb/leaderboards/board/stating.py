@@ -165,7 +165,7 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
         ("definition", DEFINITIONS[spec.measure.definition]),
-        ("grader", f"{config.llm}, {config.prompt_class}, back-end {config.backend}, config {config.pk}"),
+        ("grader", _grader_words(config)),
         ("ratings", SOURCES[spec.source]),
         ("bank", bank),
         ("threshold", f"grade {threshold(spec)}"),
@@ -312,6 +312,11 @@ def _column_basis(spec: BoardSpec, column: Column) -> str:
     return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {said}"
 
 
+def _grader_words(config: GraderConfig) -> str:
+    how = f"{config.prompt_class}, back-end {config.backend}, config {config.pk}"
+    return f"{config.llm}, {how}{config.settings_words}"
+
+
 def grader(spec: BoardSpec) -> Json:
     config = spec.config
     return {
@@ -319,6 +324,7 @@ def grader(spec: BoardSpec) -> Json:
         "llm": config.llm,
         "prompt_class": config.prompt_class,
         "backend": config.backend,
+        "options": config.settings,
     }
 
 

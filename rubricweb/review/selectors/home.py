@@ -133,8 +133,8 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
         progress[collection.pk].grader = ", ".join(rater.name for rater in found)
         progress[collection.pk].is_imported = any(rater.is_imported for rater in found)
         configs = tuple(dict.fromkeys(config for rater in found for config in rater.configs))
-        models = {(config.backend, config.llm) for config in configs}
-        others = (row.grades for row in rows if (row.config.backend, row.config.llm) not in models)
+        models = {config.team for config in configs}
+        others = (row.grades for row in rows if row.config.team not in models)
         progress[collection.pk].other_grades = sum(others)
         together[configs].append(collection)
     for configs, sharing in together.items():
@@ -150,6 +150,7 @@ def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater,
         collection.grader_llm,
         *collection.grader_prompts,
         collection.answers_by,
+        *sorted(collection.grader_options.items()),
     )
     if settings not in known:
         known[settings] = active_raters(collection)

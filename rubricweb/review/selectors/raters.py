@@ -44,7 +44,8 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported"
         backend = registry.BACKENDS.get(first.backend)
-        return backend.label if backend and not backend.needs_model else first.llm
+        name = backend.label if backend and not backend.needs_model else first.llm
+        return f"{name}{first.settings_words}"
 
     @property
     def min_grade(self) -> int:
@@ -97,7 +98,7 @@ def active_raters(collection: Collection) -> tuple[Rater, ...]:
 def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
     """The model of the first that rates, with its configs for both kinds of items; empty if none rates."""
     rating = [row.config for row in rows if row.config.purpose == Purpose.RATE]
-    team = [one for one in rating if (one.backend, one.llm) == (rating[0].backend, rating[0].llm)]
+    team = [one for one in rating if one.team == rating[0].team]
     return _teams(team, is_active=False)[:1]
 
 
@@ -119,9 +120,9 @@ def _first_place(rater: Rater, place: dict[int, int]) -> int:
 
 def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, ...]:
     """The configs of one model together; where a model has several prompts for a kind, as many raters."""
-    teams: dict[tuple[str, str], dict[ItemKind, list[GraderConfig]]] = {}
+    teams: dict[tuple[str, str, str], dict[ItemKind, list[GraderConfig]]] = {}
     for config in configs:
-        team = teams.setdefault((config.backend, config.llm), {})
+        team = teams.setdefault(config.team, {})
         for kind in KINDS:
             if kind in kinds_of(config):
                 team.setdefault(kind, []).append(config)

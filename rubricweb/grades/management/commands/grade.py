@@ -9,16 +9,19 @@ from typing import Any, TypedDict
 
 import redis
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
-from grading.errors import GradingError, UnknownGrader
+from grading.errors import BadOption, GradingError
 from grading.graders import registry
 from grading.graders.base import ANSWERS_BY
+from grading.graders.options import Value, read_options
+from grading.prompts import Prompt
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions
-from rubricweb.grades.configs import Reading, config_asking, reading_of
+from rubricweb.grades.configs import Chosen, Reading, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
@@ -51,6 +54,13 @@ class Command(BaseCommand):
             metavar="ID",
             help="verify what this grader extracted; its id is in `graders` (default: as in Settings)",
         )
+        parser.add_argument(
+            "--option",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="what the back-end is told, such as attempt=2; repeatable (default: as in Settings)",
+        )
         parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
         parser.add_argument("--bank", metavar="NAME", help="only the items of this bank")
         what = parser.add_mutually_exclusive_group()
@@ -62,7 +72,9 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = _collection(slug)
         reading = _reading(collection, options["answers_by"])
-        config = _config(collection, options["backend"], options["llm"], options["prompt_class"], reading)
+        asked = _asked(collection, options["backend"], options["llm"], options["prompt_class"])
+        chosen, running = _options(asked, options["option"])
+        config = _config(asked, options["llm"], reading, {**options_of(collection, asked[0].name), **chosen})
         if options["answers_by"] and not _reads(config, reading):
             raise CommandError(f"{config.prompt_name} does not ask about what {reading.source} extracted")
         scope: Scope = {
@@ -74,7 +86,9 @@ class Command(BaseCommand):
             self._say_price(collection, scope, is_json=options["json"])
             return
         start = actions.retry_failed if options["retry_failed"] else actions.start_grading
-        jobs = start(collection, by=None, **scope)
+        with transaction.atomic():
+            jobs = start(collection, by=None, **scope)
+            collection.jobs.filter(pk__in=[job.pk for job in jobs]).update(options=running)
         wordless = missing_cells(collection, **scope)[0].wordless
         self._say_started(jobs, wordless, what="failed" if options["retry_failed"] else "missing")
         if options["wait"]:
@@ -186,20 +200,47 @@ def _reads(config: GraderConfig, reading: Reading) -> bool:
     return reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
 
 
-def _config(
-    collection: Collection, backend: str | None, llm: str, name_of_prompt: str, reading: Reading
-) -> GraderConfig:
+def _asked(
+    collection: Collection, backend: str | None, llm: str, name_of_prompt: str
+) -> tuple[registry.Backend, Prompt]:
     """Refuses what no worker could run, before a job is made of it."""
+    name = backend or registry.backend_for(llm, name_of_prompt)
+    if name not in registry.BACKENDS:
+        raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
+    asker = registry.BACKENDS[name]
+    own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
+    asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
+    if name_of_prompt not in asked:
+        raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
+    return asker, asked[name_of_prompt]
+
+
+def _options(
+    asked: tuple[registry.Backend, Prompt], said: list[str]
+) -> tuple[dict[str, Value], dict[str, Value]]:
+    """All that were given, and of them what only changes how fast or where the job is graded."""
+    backend, prompt = asked
+    pairs = [one.partition("=") for one in said]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise CommandError(f"--option takes NAME=VALUE, not {name!r}")
     try:
-        name = backend or registry.backend_for(llm, name_of_prompt)
-        if name not in registry.BACKENDS:
-            raise UnknownGrader(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
-        asker = registry.BACKENDS[name]
-        own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
-        asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
-        if name_of_prompt not in asked:
-            raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
-        return config_asking(name, llm, asked[name_of_prompt], reading)
+        given = read_options(backend.name, {name: value for name, _, value in pairs}, backend.options)
+    except BadOption as error:
+        raise CommandError(str(error)) from error
+    for name, value in given.items():
+        option = backend.options[name]
+        if value != option.default and not option.fits(prompt):
+            raise CommandError(f"option {name} means nothing for {named(prompt)}")
+    return given, backend.running_options(given)
+
+
+def _config(
+    asked: tuple[registry.Backend, Prompt], llm: str, reading: Reading, chosen: Chosen
+) -> GraderConfig:
+    backend, prompt = asked
+    try:
+        return config_asking(backend.name, llm, prompt, reading, chosen)
     except GradingError as error:
         raise CommandError(str(error)) from error
 

@@ -30,6 +30,7 @@ class Command(BaseCommand):
                 "prompt_class": row.config.prompt_class,
                 "purpose": row.config.purpose,
                 "answers_by": row.config.answers_by,
+                "options": row.config.settings,
                 "grades": row.grades,
             }
             for row in selectors.graders(collection)
@@ -42,6 +43,8 @@ def _table(rows: list[dict[str, Any]]) -> str:
         return "No grades yet."
     line = "{id:>5}  {llm}  {prompt_class}  {purpose}  {grades:,} grades"
     return "\n".join(
-        line.format_map(row) + (f"  of the answers of {row['answers_by']}" if row["answers_by"] else "")
+        line.format_map(row)
+        + (f"  of the answers of {row['answers_by']}" if row["answers_by"] else "")
+        + "".join(f"  {name} {value}" for name, value in row["options"].items())
         for row in rows
     )

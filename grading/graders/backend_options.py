@@ -1,0 +1,143 @@
+"""The options of every back-end, declared without loading any of them.
+
+What can change a grade is part of the fingerprint, for ever: a default here must not change, or the same
+fingerprint would mean other grades.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+from grading.graders.options import Option, Options, option
+from grading.prompts import ParseRule, Prompt
+from grading.types import Purpose
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
+"""What a model is asked for in JSON mode."""
+
+ATTEMPT = "attempt"
+"""The option that tells apart independent tries of one model and prompt; the first try has none."""
+ATTEMPT_OPTION = Option(
+    default=1,
+    help="2 grades everything once more, beside the first attempt: how far does a model agree with itself?",
+    name=ATTEMPT,
+    lowest=1,
+    highest=100,
+)
+
+_LONGEST_REPLY = "Longest reply, in tokens; the RAG'24 paper (6.2) let Llama 3 write 100."
+_UNPARSABLE = "A reply without a rating counts as 1, as in the papers (default), or is a failed grade (fail)."
+_HIGHEST_TOKENS = 1_000_000
+
+
+def _asks_number(prompt: Prompt) -> bool:
+    return bool(prompt.first_tokens)
+
+
+def _asks_rating(prompt: Prompt) -> bool:
+    """Labels, answers and direct prompts never take a reply for a default rating."""
+    rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
+    return prompt.rule in rated and prompt.purpose is not Purpose.DIRECT and not prompt.is_strict
+
+
+def _has_json_form(prompt: Prompt) -> bool:
+    return prompt.rule in JSON_FORMS
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions(Options):
+    """What every model that runs here can be told."""
+
+    batch_tokens: int = option(
+        0,
+        "Tokens of a batch with its padding; 0 chooses by device.",
+        highest=10_000_000,
+        changes_grades=False,
+    )
+    device: str = option("auto", "Where it computes: auto, cpu, cuda, cuda:1.", changes_grades=False)
+    dtype: str = option("auto", "Precision; auto takes what the device is best at.", choices=DTYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions(ModelOptions):
+    """What a model that writes text can be told as well."""
+
+    max_input_tokens: int = option(
+        512,
+        "Longest prompt, in tokens; the passage is cut to fit.",
+        lowest=16,
+        highest=_HIGHEST_TOKENS,
+    )
+    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=4096)
+    constrained: bool = option(
+        False,
+        "The likeliest rating of the scale counts, whatever the model would rather write: one step a grade. "
+        "For prompts whose reply is a number, or yes or no.",
+        fits=_asks_number,
+    )
+    on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
+
+
+@dataclass(frozen=True, slots=True)
+class CausalOptions(GeneratorOptions):
+    """A causal model reads as much as its configuration says."""
+
+    max_input_tokens: int = option(
+        0,
+        "Longest prompt, in tokens; the passage is cut to fit. 0: what the model reads, less the reply.",
+        highest=_HIGHEST_TOKENS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveOptions(ModelOptions):
+    """The defaults are those that SQuAD models are trained and evaluated with."""
+
+    window_tokens: int = option(
+        384, "Tokens of question and passage that the model sees at once.", lowest=32, highest=32_768
+    )
+    overlap_tokens: int = option(
+        128, "Tokens of the passage that two windows share.", lowest=1, highest=16_384
+    )
+    max_answer_tokens: int = option(30, "Longest answer, in tokens.", lowest=1, highest=512)
+    no_answer_bias: float = option(
+        0.0,
+        "Added to the score of no answer: above 0 the grader says more often that there is none.",
+        lowest=-1000,
+        highest=1000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions(Options):
+    """Where the server is, and its key, are no options: those are stored and shown."""
+
+    concurrency: int = option(8, "Calls under way at once.", lowest=1, highest=256, changes_grades=False)
+    timeout_s: float = option(
+        60.0, "Seconds that one try of a call may take.", lowest=0.1, highest=3600, changes_grades=False
+    )
+    attempts: int = option(
+        3, "Tries of a call before its grade fails.", lowest=1, highest=20, changes_grades=False
+    )
+    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=4096)
+    top_logprobs: int = option(
+        10,
+        "Alternatives to each token that are asked for, to tell confidence; 0 asks for none.",
+        highest=20,
+        fits=_asks_number,
+    )
+    json_mode: bool = option(
+        False, "Ask for a JSON object, and have the server enforce it.", fits=_has_json_form
+    )
+    on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
+
+
+_ALL = (GeneratorOptions, CausalOptions, ExtractiveOptions, ServerOptions)
+RUNNING = frozenset(
+    one.name
+    for one in chain.from_iterable(each.declared().values() for each in _ALL)
+    if not one.changes_grades
+)
+"""The options that change how fast or where a grade is made, and never the grade."""

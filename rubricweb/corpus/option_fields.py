@@ -1,0 +1,70 @@
+"""Form fields for the options of a grader back-end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from grading.errors import BadOption
+from grading.graders import registry
+from grading.graders.options import Option, Value
+
+PREFIX = "option_"
+
+
+class OptionField(forms.CharField):
+    """Reads what was typed as the option's value; nothing typed is the default."""
+
+    def __init__(self, option: Option) -> None:
+        ranged = f"; {option.range_words}" if option.range_words else ""
+        super().__init__(
+            label=option.name,
+            required=False,
+            help_text=f"{option.help} Default {option.default_words}{ranged}.",
+            widget=_widget(option),
+        )
+        self.option = option
+
+    def clean(self, value: Any) -> Any:  # Any: as Django has it
+        said = super().clean(value)
+        if not said:
+            return self.option.default
+        try:
+            return self.option.read(said)
+        except BadOption as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+def is_chosen(bound: forms.BoundField) -> bool:
+    """Is something else than the default in the control?"""
+    field = bound.field
+    return isinstance(field, OptionField) and bound.value() not in (None, "", field.option.default_words)
+
+
+def _widget(option: Option) -> forms.Widget:
+    values = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
+    if values:
+        return forms.Select(choices=[(value, value) for value in values])
+    numeric = {} if isinstance(option.default, str) else {"inputmode": "decimal"}
+    return forms.TextInput(attrs={"placeholder": option.default_words, **numeric})
+
+
+def add_options(form: forms.Form, backend_name: str, chosen: Mapping[str, Value]) -> None:
+    """A field for each option of the back-end; an unknown back-end has none."""
+    backend = registry.BACKENDS.get(backend_name)
+    for name, option in backend.options.items() if backend else ():
+        field = OptionField(option)
+        value = chosen.get(name, option.default if isinstance(field.widget, forms.Select) else "")
+        field.initial = str(value).lower() if isinstance(value, bool) else value
+        form.fields[PREFIX + name] = field
+
+
+def chosen_options(form: forms.Form) -> dict[str, Value]:
+    """Of the valid form: the options that are not as by default."""
+    return {
+        field.option.name: form.cleaned_data[name]
+        for name, field in form.fields.items()
+        if isinstance(field, OptionField) and form.cleaned_data[name] != field.option.default
+    }

@@ -1,0 +1,35 @@
+"""The options of a grader config that tell it apart from others of the same model and prompt."""
+
+from __future__ import annotations
+
+from grading.graders.backend_options import ATTEMPT
+from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.options import Value
+
+
+class HasSettings:
+    """Of `GraderConfig`."""
+
+    backend: str
+    llm: str
+    options: dict[str, Value]
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """Its options that are neither a prompt nor a source of answers."""
+        return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
+
+    @property
+    def settings_words(self) -> str:
+        """The end of its name, where it has such options: ", attempt 2, max_new_tokens 100"."""
+        ordered = sorted(self.settings.items(), key=lambda one: (one[0] != ATTEMPT, one[0]))
+        return "".join(f", {name} {_word(value)}" for name, value in ordered)
+
+    @property
+    def team(self) -> tuple[str, str, str]:
+        """The same for the configs of a model that grade together, such as of questions and of nuggets."""
+        return self.backend, self.llm, self.settings_words
+
+
+def _word(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
