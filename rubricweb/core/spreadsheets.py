@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 FORMULA_SIGNS = ("=", "+", "-", "@")
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "tsv": "text/tab-separated-values; charset=utf-8"}
 
 
@@ -18,12 +16,12 @@ def safe_cell(value: object) -> str:
 
 
 def without_formula(text: str) -> str:
-    """Text behind an apostrophe where a spreadsheet would compute it; numbers stay as they are.
+    """Text behind an apostrophe where a spreadsheet would compute it.
 
-    >>> [without_formula(text) for text in ("=1+1", "-0.5", "d1")]
-    ["'=1+1", '-0.5', 'd1']
+    >>> [without_formula(text) for text in ("=1+1", "d1")]
+    ["'=1+1", 'd1']
     """
-    return f"'{text}" if text.startswith(FORMULA_SIGNS) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:

@@ -77,6 +77,9 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
     draft = Draft.objects.create(request=request, text="Leaves turn red")
     return {
         "slug": collection.slug,
+        "user_id": viewer.pk,
+        "form": "tsv",
+        "uidb64": "MQ",
         "bank_id": bank.pk,
         "topic_id": topic.pk,
         "item_id": item.pk,

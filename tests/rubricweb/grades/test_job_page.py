@@ -85,6 +85,7 @@ def test_part_and_methods(client_of, developer, job):
     assert client.get(url("retry-failed")).status_code == 405
 
 
+@pytest.mark.usefixtures("developers_only")
 @pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("assessor", 403), ("outsider", 404)])
 def test_who_may_not_act(request, client_of, job, who, status):
     client = client_of(request.getfixturevalue(who))
