@@ -256,7 +256,9 @@ DOCS = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="u
 @pytest.mark.parametrize("prompt", prompts.known(), ids=lambda prompt: prompt.prompt_class)
 def test_the_docs_tell_how_each_prompt_is_read(prompt: Prompt) -> None:
     scale = f"{prompt.scale[0]}\u2013{prompt.scale[1]}" if prompt.scale else "\u2013"
-    cells = [prompt.purpose.value, ", ".join(sorted(prompt.kinds)), scale, f"`{prompt.rule.value}`"]
+    threshold = "\u2013" if prompt.min_grade is None else str(prompt.min_grade)
+    kinds = ", ".join(sorted(prompt.kinds))
+    cells = [prompt.purpose.value, kinds, scale, threshold, f"`{prompt.rule.value}`"]
     [row] = [line for line in DOCS.splitlines() if line.startswith(f"| `{prompt.prompt_class}` |")]
     assert f" | {' | '.join(cells)} | " in row
     assert f"\n| `{prompt.rule.value}` | " in DOCS

@@ -72,7 +72,7 @@ def enqueue(trial: PromptTrial) -> None:
 
 def reap() -> int:
     """How many dry runs were given out again or given up. Raises RedisError when the queue is away."""
-    return _take_from_the_dead() + _enqueue_lost(queue.waiting_ids())
+    return _enqueue_lost(queue.waiting_ids()) + _take_from_the_dead()
 
 
 def announce(trial: PromptTrial) -> None:

@@ -168,5 +168,5 @@ def test_missing_says_the_time_of_a_grader_that_was_measured(client_of, develope
     Grade.objects.filter(outcome="numeric").delete()
     store.recount(job.config, collection.topics.get().pk)
     text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
-    assert "takes 7 to 15 s." in text
+    assert "Takes 7 to 15 s." in text
     assert "input token" not in text

@@ -77,12 +77,15 @@ def test_assessors_decide_about_their_own_flags_only(place, flag, client_of, ass
     assert not Flag.objects.open().exists()
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?item=x", "?item=0", "?passage=99999999999999999999", "?item=&passage="]
-)
+@pytest.mark.parametrize("query", ["", "?item=x", "?item=0", "?passage=999999999", "?item=&passage="])
 def test_what_is_not_there_is_not_found(place, client_of, assessor, query):
     address = reverse("review:subject-flags", args=[place.bank.pk, place.topic.pk])
     assert client_of(assessor).get(address + query).status_code == 404
+
+
+def test_a_number_that_no_database_holds_is_a_bad_request(place, client_of, assessor):
+    address = reverse("review:subject-flags", args=[place.bank.pk, place.topic.pk])
+    assert client_of(assessor).get(f"{address}?passage={'9' * 20}").status_code == 400
 
 
 def test_items_and_passages_of_other_topics_are_not_found(place, client_of, assessor):

@@ -173,7 +173,7 @@ class TestChoice:
         bank.collection.save()
         found = chosen(choice_of(bank, order="leaderboard", random_share=0.0), seed=1)
         assert {cell.passage for cell in found.cells[:2]} == {passages[0].pk}
-        assert found.cells[0].reason == "Could swap ranks 1 and 2 of the leaderboard: better, worse."
+        assert found.cells[0].reason == "Could swap ranks 1 and 2 of the leaderboard."
         assert {cell.passage for cell in found.cells[2:4]} == {passages[1].pk}
         assert found.cells[4].reason == "Next in this campaign."
         mine = next(cell for cell in found.cells if cell.revision == found.cells[0].revision)
