@@ -1,4 +1,4 @@
-"""Server time of saving a rating in the queue, with the next cells in the answer: p95 beside its target.
+"""Server time and queries of saving a rating in the queue, with the next cells in the answer.
 
     python bench/queue_save.py [--cells N]
 
@@ -113,7 +113,9 @@ def fill(collection, config, *, topics: int):  # type: ignore[no-untyped-def]
 
 
 def measure(campaign: Campaign) -> int:
+    from django.db import connection
     from django.test import Client
+    from django.test.utils import CaptureQueriesContext
     from django.urls import reverse
 
     from rubricweb.review.queue.models import Turn
@@ -124,23 +126,26 @@ def measure(campaign: Campaign) -> int:
     client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
     queue = reverse("review:queue", args=[campaign.collection.slug, campaign.pk])
     client.get(queue)
-    took, worked = [], []
+    took, worked, queries = [], [], []
     for _ in range(SAVES):
         turn = (
             campaign.turns.filter(person=person, state=Turn.State.LEASED).order_by("taken_at", "pk").first()
         )
         address = reverse("review:queue-cell", args=[campaign.collection.slug, campaign.pk, turn.cell_id])
         body = {"rating": 3, "seen": 0, "uid": uuid4(), "comment": ""}
-        started, begun = time.perf_counter(), time.process_time()
-        answer = client.post(address, body, headers={"HX-Request": "true"})
-        took.append(1000 * (time.perf_counter() - started))
-        worked.append(1000 * (time.process_time() - begun))
+        with CaptureQueriesContext(connection) as captured:
+            started, begun = time.perf_counter(), time.process_time()
+            answer = client.post(address, body, headers={"HX-Request": "true"})
+            took.append(1000 * (time.perf_counter() - started))
+            worked.append(1000 * (time.process_time() - begun))
+        queries.append(len(captured))
         assert answer.status_code == 200, answer.status_code
     assert campaign.turns.filter(person=person, state=Turn.State.SUBMITTED).count() == SAVES
     p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
     print(f"save, and the next cells: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {TARGET_MS}); {SAVES} saves")
     cpu = statistics.quantiles(worked, n=20)[-1]
     print(f"of it CPU of this process: p50 {statistics.median(worked):.0f} ms, p95 {cpu:.0f} ms")
+    print(f"queries: {min(queries)} to {max(queries)} a save")
     return 0 if p95 < TARGET_MS else 1
 
 
