@@ -198,7 +198,8 @@ def give_each_table_its_own_keys() -> None:
     from django.apps import apps
     from django.db import connection, models
 
-    counted = [model._meta for model in apps.get_models() if isinstance(model._meta.pk, models.AutoField)]
+    stored = [model._meta for model in apps.get_models() if model._meta.managed]
+    counted = [meta for meta in stored if isinstance(meta.pk, models.AutoField)]
     with connection.cursor() as cursor:
         for n, meta in enumerate(counted, start=1):
             table = meta.db_table
