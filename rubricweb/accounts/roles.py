@@ -59,11 +59,21 @@ def role_in(user: User, collection_id: int) -> Role | None:
     """The same by the collection's key. Asked once for a `user` object, which lives as long as a request."""
     if user.is_superuser:
         return Role.ORGANIZER
-    known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
+    known = _known(user)
     if collection_id not in known:
         held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
-        known[collection_id] = Role(held) if held else None
+        remember(user, collection_id, held)
     return known[collection_id]
+
+
+def remember(user: User, collection_id: int, held: str | None) -> None:
+    """Keep a role that another query has found, so that `role_in` need not ask."""
+    _known(user)[collection_id] = Role(held) if held else None
+
+
+def _known(user: User) -> dict[int, Role | None]:
+    known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
+    return known
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:

@@ -1,9 +1,18 @@
 """What people say of cells: written as events, read as matrices beside the graders' ones."""
 
-from rubricweb.grades.humans.actions import find_right, judge_grader, rate_cell, take_back_right, undo
+from rubricweb.grades.humans.actions import (
+    add_rating,
+    find_right,
+    judge_grader,
+    rate_cell,
+    said_before,
+    said_once,
+    take_back_right,
+    undo,
+)
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
-from rubricweb.grades.humans.sayings import Cell, Shown, latest, said_by
+from rubricweb.grades.humans.sayings import Cell, Shown, last_said, latest, said_by
 
 __all__ = [
     "Cell",
@@ -12,14 +21,18 @@ __all__ = [
     "Shown",
     "Source",
     "UnfitRating",
+    "add_rating",
     "corrected",
     "find_right",
     "human_matrices",
     "judge_grader",
+    "last_said",
     "latest",
     "rate_cell",
     "ratings_by",
+    "said_before",
     "said_by",
+    "said_once",
     "take_back_right",
     "undo",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
@@ -40,9 +42,50 @@ def rate_cell(
     `draw` is the primary key of the random draw that brought the cell up. `uid` makes sending it twice
     harmless. Raises SaidMeanwhile or UnfitRating.
     """
+    with said_once(cell, by=by, seen=seen):
+        return said_before(cell, by=by, seen=seen, uid=uid) or add_rating(
+            cell, rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
+        )
+
+
+@contextmanager
+def said_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
+    """A transaction; raises SaidMeanwhile where `by` says something else of the cell at the same time."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        raise SaidMeanwhile(said_by(by, cell), seen) from error
+
+
+def said_before(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
+    """The event that this `uid` has made already; raises SaidMeanwhile unless `by` said `seen` last."""
+    here = Q(revision=cell.revision_id, passage=cell.passage_id)
+    known = HumanGrade.objects.filter(here | Q(uid=uid) if uid else here, by=by).order_by("number")
+    by_uid = {event.uid: event for event in known}
+    if uid in by_uid:
+        return by_uid[uid]
+    last = next(reversed(by_uid.values()), None)
+    if (last.number if last else 0) != seen:
+        raise SaidMeanwhile(last, seen)
+    return None
+
+
+def add_rating(
+    cell: Cell,
+    *,
+    rating: int,
+    by: User,
+    seen: int,
+    how: How,
+    shown: Shown | None = None,
+    draw: int | None = None,
+    uid: UUID | None = None,
+) -> HumanGrade:
+    """As `rate_cell`, inside `said_once` and after `said_before`."""
     _within_scale(rating)
     said = {"rating": rating, "how": how}
-    return _append(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
+    return _add(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
 
 
 def judge_grader(
@@ -131,37 +174,32 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
     return _append(cell, by, seen, uid, {name: getattr(before, name) for name in SAME})
 
 
-@transaction.atomic
 def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
-    if uid is not None and (sent := HumanGrade.objects.filter(uid=uid, by=by).first()):
-        return sent
-    last = said_by(by, cell)
-    if (last.number if last else 0) != seen:
-        raise SaidMeanwhile(last, seen)
-    try:
-        with transaction.atomic():
-            event = HumanGrade.objects.create(
-                topic_id=cell.topic_id,
-                revision_id=cell.revision_id,
-                passage_id=cell.passage_id,
-                by=by,
-                number=seen + 1,
-                uid=uid or uuid4(),
-                **said,
-            )
-    except IntegrityError as error:
-        raise SaidMeanwhile(said_by(by, cell), seen) from error
-    _move_stamp(cell.topic_id)
+    with said_once(cell, by=by, seen=seen):
+        return said_before(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, said)
+
+
+def _add(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
+    event = HumanGrade.objects.create(
+        topic_id=cell.topic_id,
+        revision_id=cell.revision_id,
+        passage_id=cell.passage_id,
+        by=by,
+        number=seen + 1,
+        uid=uid or uuid4(),
+        **said,
+    )
+    _move_stamp(cell.topic_id, cell.channel)
     return event
 
 
-def _move_stamp(topic_id: int) -> None:
+def _move_stamp(topic_id: int, channel: str = "") -> None:
     visibility.forget()
     stamp = HumanStamp.objects.filter(topic=topic_id)
     if not stamp.update(number=new_stamp()):
         HumanStamp.objects.bulk_create([HumanStamp(topic_id=topic_id)], ignore_conflicts=True)
         stamp.update(number=new_stamp())
-    events.publish_on_commit(Collection.objects.get(topics=topic_id).channel, "ratings")
+    events.publish_on_commit(channel or Collection.objects.get(topics=topic_id).channel, "ratings")
 
 
 def _shown(shown: Shown | None) -> dict[str, object]:

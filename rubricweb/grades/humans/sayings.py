@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.db.models import Q
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
@@ -17,6 +20,8 @@ class Cell:
     topic_id: int
     revision_id: int
     passage_id: int
+    channel: str = field(default="", compare=False)
+    """Of its collection's live events; looked up where it is empty."""
 
     @classmethod
     def of(cls, item: Item, passage: Passage) -> Cell:
@@ -35,6 +40,18 @@ def said_by(person: User, cell: Cell) -> HumanGrade | None:
     """What the person said last of the cell, be it that they took it back."""
     mine = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
     return mine.order_by("-number").first()
+
+
+def last_said(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
+    """`said_by` of each cell of which the person said anything, in one query."""
+    wanted = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    if not wanted:
+        return {}
+    places = Q()
+    for revision, passage in wanted:
+        places |= Q(revision=revision, passage=passage)
+    rows = HumanGrade.objects.filter(places, by=person).order_by("number")
+    return {wanted[row.revision_id, row.passage_id]: row for row in rows}
 
 
 def latest(cell: Cell) -> list[HumanGrade]:

@@ -212,28 +212,38 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     return [known[place] for place in wanted if place in known]
 
 
-@transaction.atomic
 def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "") -> Turn:
     """Hand in a rating, where `seen` is the number of what `by` said last of the cell.
 
     A rating that comes late, when the lease is over and the cell with somebody else, counts too: as a turn
     more. Sent twice it is saved once. Raises what `grades.humans.rate_cell` raises.
     """
-    turn = _own_turn(cell, by)
-    if HumanGrade.objects.filter(uid=uid, by=by).exists():
-        return turn
-    if turn.state == State.SKIPPED:
-        _unskip(turn)
-    is_first = turn.rating is None
-    how = How.BLIND if turn.is_blind and is_first else How.ASSISTED
-    shown = None if how == How.BLIND else shown_beside(cell)
-    draw = cell.campaign.draw_id if cell.is_random else None
-    humans.rate_cell(
-        saying_of(cell), rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
+    place = saying_of(cell)
+    with humans.said_once(place, by=by, seen=seen):
+        turn = _own_turn(cell, by)
+        turn.said = humans.said_before(place, by=by, seen=seen, uid=uid)
+        if turn.said is not None:
+            return turn
+        if turn.state == State.SKIPPED:
+            _unskip(turn)
+        turn.said = _say(turn, cell, rating=rating, by=by, seen=seen, uid=uid)
+        turn.rating = rating if turn.rating is None else turn.rating
+        turn.comment = comment
+        return _hand_in(turn, State.SUBMITTED, uid)
+
+
+def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID) -> HumanGrade:
+    how = How.BLIND if turn.is_blind and turn.rating is None else How.ASSISTED
+    return humans.add_rating(
+        saying_of(cell),
+        rating=rating,
+        by=by,
+        seen=seen,
+        how=how,
+        shown=None if how == How.BLIND else shown_beside(cell),
+        draw=cell.campaign.draw_id if cell.is_random else None,
+        uid=uid,
     )
-    turn.rating = rating if is_first else turn.rating
-    turn.comment = comment
-    return _hand_in(turn, State.SUBMITTED, uid)
 
 
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:
@@ -260,7 +270,7 @@ def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
 @transaction.atomic
 def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
     """Take back what `by` did last in this campaign: a rating, a change of mind, or a skip."""
-    mine = campaign.turns.select_related("cell__campaign").filter(person=by)
+    mine = campaign.turns.select_related("cell__campaign__collection").filter(person=by)
     if (done := mine.filter(uid=uid).first()) is not None:
         return done
     turn = mine.filter(can_undo=True).order_by("-done_at", "-pk").first()
@@ -310,7 +320,8 @@ def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = N
 
 
 def saying_of(cell: CampaignCell) -> humans.Cell:
-    return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id)
+    channel = cell.campaign.collection.channel
+    return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id, channel)
 
 
 def shown_beside(cell: CampaignCell) -> humans.Shown | None:
@@ -338,7 +349,6 @@ def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:
     turn.state, turn.uid, turn.can_undo = state, uid, True
     turn.done_at, turn.lease_until = timezone.now(), None
     turn.save()
-    turn.refresh_from_db()
     return turn
 
 

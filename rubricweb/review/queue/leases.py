@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
@@ -32,12 +33,16 @@ LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
 
 def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
     """The person's open turns, renewed, and new ones until there are `count` or none is to be had."""
-    renew(campaign, person)
-    missing = count - campaign.turns.filter(person=person, state=State.LEASED).count()
+    top_up(campaign, person, count=count)
+    return list(campaign.turns.filter(person=person, state=State.LEASED).order_by("taken_at", "pk"))
+
+
+def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
+    """Renew the person's open turns, and lease new ones until there are `count` or none is to be had."""
+    missing = count - renew(campaign, person)
     for _ in range(missing if campaign.is_open else 0):
         if not _take_one(campaign, person):
             break
-    return list(campaign.turns.filter(person=person, state=State.LEASED).order_by("taken_at", "pk"))
 
 
 def renew(campaign: Campaign, person: User) -> int:
@@ -62,15 +67,18 @@ def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mod
     return Mode.BLIND if lot[0] < 128 else Mode.ASSISTED
 
 
-def fresh(campaign: Campaign, cell: CampaignCell, person: User) -> dict[str, object]:
+def fresh(
+    campaign: Campaign, cell: CampaignCell, person: User, *, was_rated: bool = True
+) -> dict[str, object]:
     """The fields of a turn that the person begins.
 
     Who rated the cell before, and took that back, has seen what the grader says of it: a blind rating that
-    they gave then stays their first one, and after another rating the turn is not blind.
+    they gave then stays their first one, and after another rating the turn is not blind. `was_rated` is False
+    where the person is known never to have rated the cell.
     """
     mode, first = drawn_mode(campaign, cell, person), None
     said = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
-    before = said.exclude(rating=None).order_by("number").first()
+    before = said.exclude(rating=None).order_by("number").first() if was_rated else None
     if before is not None and mode == Mode.BLIND:
         is_blind = before.how == HumanGrade.How.BLIND
         mode, first = (mode, before.rating) if is_blind else (Mode.ASSISTED, None)
@@ -108,12 +116,14 @@ def _candidate(campaign: Campaign, person: User) -> Turn | None:
 
     At the end come cells that they rated elsewhere, or nobody might finish the campaign.
 
-    Each is a query of its own, since an index answers it at its first row.
+    One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
     """
     theirs = campaign.turns.filter(_WAITING, person=person)
     others = [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
     unrated = [turns.filter(_unrated_by(person)) for turns in others]
-    return next(filter(None, map(_first, (theirs, *unrated, *others))), None)
+    turns = Turn.objects.filter(pk=Coalesce(*map(_first, (theirs, *unrated, *others))))
+    said = _of_cell(_said(person).values_list(Value(True)))
+    return turns.select_related("cell").annotate(was_rated=Coalesce(said, Value(False))).first()
 
 
 def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
@@ -124,20 +134,30 @@ def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
 
 def _unrated_by(person: User) -> Coalesce:
     """Of a turn: the person said nothing of its cell anywhere, or took it back."""
-    said = HumanGrade.objects.filter(
-        by=person, revision=OuterRef("cell__revision"), passage=OuterRef("cell__passage")
-    )
-    is_withdrawn = said.order_by("-number").values("is_withdrawn")[:1]
-    return Coalesce(Subquery(is_withdrawn), Value(True))
+    said = _said(person).order_by("-number").values_list("is_withdrawn")
+    return Coalesce(_of_cell(said), Value(True))
 
 
-def _first(turns: QuerySet[Turn]) -> Turn | None:
-    locked = turns.select_for_update(skip_locked=True, of=("self",))  # SQLite: one writer anyway
-    return locked.select_related("cell").order_by("order", "pk").first()
+def _said(person: User) -> QuerySet[HumanGrade]:
+    """What the person said of the cell of the query around it."""
+    cell = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    return HumanGrade.objects.filter(by=person, **cell)
 
 
-def _lease(turn: Turn, campaign: Campaign, person: User) -> bool:
+def _of_cell(said: QuerySet[HumanGrade, Any]) -> Subquery:
+    """The first value of `said` of a turn's cell; without a join, so that only turns are locked."""
+    cell = CampaignCell.objects.filter(pk=OuterRef("cell")).order_by()
+    return Subquery(cell.values_list(Subquery(said[:1])))
+
+
+def _first(turns: QuerySet[Turn]) -> Subquery:
+    """The first of them that nobody else is taking just now. SQLite has one writer anyway."""
+    return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
+
+
+def _lease(turn: Any, campaign: Campaign, person: User) -> bool:
     """False where somebody else was quicker."""
     free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
-    return bool(free.update(state=State.LEASED, **fresh(campaign, turn.cell, person), **times))
+    begun = fresh(campaign, turn.cell, person, was_rated=turn.was_rated)
+    return bool(free.update(state=State.LEASED, **begun, **times))

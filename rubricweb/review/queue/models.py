@@ -12,7 +12,7 @@ from django.urls import reverse
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.models import Draw, GraderConfig
+from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
 
 
 class Campaign(models.Model):
@@ -165,6 +165,9 @@ class Turn(models.Model):
     assigned_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+
+    said: HumanGrade | None = None
+    """Not stored: the rating that was sent with this request, for the page that shows it."""
 
     class Meta:
         ordering = ("order", "pk")

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import humans
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.queue.actions import saying_of
-from rubricweb.review.queue.leases import LAPSED, NEW, take
+from rubricweb.review.queue.leases import LAPSED, NEW, top_up
 from rubricweb.review.queue.meanings import Meanings, meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.review.selectors.cell import Segment, highlighted
@@ -122,7 +123,7 @@ class Card:
 
     @property
     def hides_grader(self) -> bool:
-        return self.turn.is_blind and self.turn.rating is None
+        return _hides_grader(self.turn)
 
     @property
     def meanings(self) -> Meanings:
@@ -173,32 +174,66 @@ class Desk:
 
 def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) -> Desk:
     """The person's next cells, leased now; `cell`, one of theirs, goes before them."""
-    waiting = take(campaign, person)
-    looked_at = None
-    if cell is not None:
-        looked_at = campaign.turns.filter(person=person, cell=cell).first()
-    turns = [turn for turn in waiting if looked_at is None or turn.pk != looked_at.pk]
-    shown = ([looked_at] if looked_at else []) + turns
-    cards = _cards(shown[:2], person)
-    states = dict(campaign.turns.order_by().values_list("state").annotate(Count("pk")))
-    total = sum(count for state, count in states.items() if state != State.SKIPPED)
-    mine = campaign.turns.filter(person=person, state__in=(State.SUBMITTED, State.SKIPPED))
-    before, after = _neighbours(mine, looked_at)
-    times = list(mine.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1])
+    top_up(campaign, person)
+    turns = _turns(campaign, person, cell)
+    looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
+    cards = _cards(turns[:2], person)
+    figures = _figures(campaign, person, looked_at)
+    last = _done_by(campaign, person).order_by("-done_at").values_list("done_at", flat=True)
     return Desk(
         campaign=campaign,
         cards=cards,
-        cells=campaign.cells.count(),
-        done=states.get(State.SUBMITTED, 0),
-        total=total,
-        mine=mine.filter(state=State.SUBMITTED).count(),
-        pace=pace(times),
-        previous=before,
-        next=after,
-        can_undo=mine.filter(can_undo=True).exists(),
+        cells=figures["all_cells"],
+        done=figures["done"],
+        total=figures["all_turns"] - figures["skips"],
+        mine=figures["mine"],
+        pace=pace(last[: PACE_OF + 1]),
+        previous=figures["before"],
+        next=figures["after"],
+        can_undo=figures["can_undo"],
         skipped=None if cards else _skipped(campaign, person),
         uid=new_uid(),
     )
+
+
+def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Turn]:
+    """What the person holds, in the order in which they took it, behind their turn of `cell`."""
+    rows = campaign.turns.select_related(
+        "cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config"
+    )
+    wanted = Q(state=State.LEASED) | Q(cell=cell) if cell is not None else Q(state=State.LEASED)
+    turns = list(rows.filter(wanted, person=person).order_by("taken_at", "pk"))
+    for turn in turns:
+        turn.cell.campaign = campaign
+    return sorted(turns, key=lambda turn: cell is None or turn.cell_id != cell.pk)
+
+
+def _done_by(campaign: Campaign, person: User) -> QuerySet[Turn]:
+    return campaign.turns.filter(person=person, state__in=(State.SUBMITTED, State.SKIPPED))
+
+
+def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> dict[str, Any]:
+    """How far the campaign and the person are, in one query of counts that indexes answer."""
+    mine = _done_by(campaign, person)
+    before, after = _neighbours(mine, looked_at)
+    rows = Campaign.objects.filter(pk=campaign.pk).order_by()
+    figures = rows.values(
+        all_cells=_count(campaign.cells.all()),
+        all_turns=_count(campaign.turns.all()),
+        done=_count(campaign.turns.filter(state=State.SUBMITTED)),
+        skips=_count(campaign.turns.filter(state=State.SKIPPED)),
+        mine=_count(mine.filter(state=State.SUBMITTED)),
+        can_undo=Exists(mine.filter(can_undo=True)),
+        before=Subquery(before.values("cell")[:1]),
+        after=Subquery(after.values("cell")[:1]),
+    ).get()
+    return dict(figures)
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    """Of rows of one campaign."""
+    counted = rows.order_by().values("campaign").annotate(rows=Count("*"))
+    return Coalesce(Subquery(counted.values("rows")), 0)
 
 
 def _skipped(campaign: Campaign, person: User) -> int | None:
@@ -215,51 +250,62 @@ def pace(times: Iterable[datetime | None]) -> float | None:
     return median(worked) if worked else None
 
 
-def _neighbours(mine: QuerySet[Turn], at: Turn | None) -> tuple[int | None, int | None]:
-    """Cells that the person did before and after the one looked at."""
+def _neighbours(mine: QuerySet[Turn], at: Turn | None) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
+    """What the person did before and after the one looked at, the nearest first."""
     if at is None or at.done_at is None:
-        return mine.order_by("-done_at", "-pk").values_list("cell", flat=True).first(), None
+        return mine.order_by("-done_at", "-pk"), mine.none()
     before = mine.filter(Q(done_at__lt=at.done_at) | Q(done_at=at.done_at, pk__lt=at.pk))
     after = mine.filter(Q(done_at__gt=at.done_at) | Q(done_at=at.done_at, pk__gt=at.pk))
-    return (
-        before.order_by("-done_at", "-pk").values_list("cell", flat=True).first(),
-        after.order_by("done_at", "pk").values_list("cell", flat=True).first(),
-    )
+    return before.order_by("-done_at", "-pk"), after.order_by("done_at", "pk")
 
 
 def _cards(turns: list[Turn], person: User) -> tuple[Card, ...]:
-    rows = CampaignCell.objects.select_related(
-        "campaign__collection", "campaign__bank", "topic", "item", "revision", "passage", "config"
+    said = humans.last_said(person, [saying_of(turn.cell) for turn in turns])
+    shows = [turn.cell for turn in turns if not _hides_grader(turn)]
+    answers = graded(shows)
+    return tuple(
+        _card(turn, said.get(saying_of(turn.cell)), answers.get(turn.cell_id, (None, ""))) for turn in turns
     )
-    cells = rows.in_bulk([turn.cell_id for turn in turns])
-    return tuple(_card(cells[turn.cell_id], turn, person) for turn in turns)
 
 
-def _card(cell: CampaignCell, turn: Turn, person: User) -> Card:
-    said = humans.said_by(person, saying_of(cell))
-    hides = turn.is_blind and turn.rating is None
-    grade, answer = (None, "") if hides else graded(cell)
+def _hides_grader(turn: Turn) -> bool:
+    return turn.is_blind and turn.rating is None
+
+
+def _card(turn: Turn, said: HumanGrade | None, shown: tuple[Grade | None, str]) -> Card:
+    grade, answer = shown
     return Card(
-        cell=cell,
+        cell=turn.cell,
         turn=turn,
         said=None if said is None or said.is_withdrawn else said,
         seen=said.number if said else 0,
         grade=grade,
         answer=answer,
-        segments=highlighted(cell.passage.text, answer),
+        segments=highlighted(turn.cell.passage.text, answer),
         uid=new_uid(),
     )
 
 
-def graded(cell: CampaignCell) -> tuple[Grade | None, str]:
-    """The grader's rating of a cell, and the answer that it, or its model by another prompt, extracted."""
-    if cell.config is None:
-        return None, ""
-    rows = Grade.objects.filter(
-        revision=cell.revision_id, passage=cell.passage_id, config__llm=cell.config.llm
-    ).select_related("config")
-    found = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == cell.config_id]
-    grade = next((row for row in found if row.config_id == cell.config_id), None)
+def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
+    """By the key of the cell: the grader's rating, and the answer that it, or its model by another prompt,
+    extracted.
+    """
+    graders = {cell: cell.config for cell in cells if cell.config is not None}
+    places = Q(pk__in=())
+    for cell, config in graders.items():
+        places |= Q(revision=cell.revision_id, passage=cell.passage_id, config__llm=config.llm)
+    by_place = defaultdict(list)
+    for row in Grade.objects.filter(places).select_related("config") if graders else ():
+        by_place[row.revision_id, row.passage_id, row.config.llm].append(row)
+    return {
+        cell.pk: _graded_by(config, by_place[cell.revision_id, cell.passage_id, config.llm])
+        for cell, config in graders.items()
+    }
+
+
+def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:
+    found = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == config.pk]
+    grade = next((row for row in found if row.config_id == config.pk), None)
     extracted = [row for row in found if row.config.purpose == Purpose.EXTRACT]
     answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
     return grade, next(filter(None, answers), "")

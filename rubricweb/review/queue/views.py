@@ -102,10 +102,10 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
-        actions.rate(cell, by=request.user, **form.cleaned_data)
+        turn = actions.rate(cell, by=request.user, **form.cleaned_data)
     except SaidMeanwhile:
         return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
-    is_first_look = HumanGrade.objects.filter(uid=sent_uid(form), how=HumanGrade.How.BLIND).exists()
+    is_first_look = turn.said is not None and turn.said.how == HumanGrade.How.BLIND
     return _after(request, cell.campaign, cell if is_first_look else None)
 
 

@@ -160,6 +160,18 @@ def test_the_page_leases_a_cell_and_the_next(campaign, client_of, assessor, djan
         client.get(at("queue", campaign))
 
 
+@pytest.mark.parametrize("mode", ["blind", "assisted"])
+def test_a_save_takes_few_queries(mode, campaign_of, client_of, assessor, django_assert_max_num_queries):
+    campaign, client = campaign_of(mode=mode, assessors=2), client_of(assessor)
+    client.get(at("queue", campaign))
+    first, second = campaign.cells.all()[:2]
+    client.post(at("queue-cell", campaign, first.pk), send(3), **HTMX)
+    with django_assert_max_num_queries(23):  # two of them for the first rating of a topic
+        html = client.post(at("queue-cell", campaign, second.pk), send(4), **HTMX).content.decode()
+    assert "2 of 24" in html
+    assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
+
+
 def test_rating_without_javascript(campaign, client_of, assessor):
     client = client_of(assessor)
     cell = held(campaign, assessor).cell
