@@ -41,7 +41,7 @@ def drafts(asked) -> list[Draft]:
 @pytest.fixture
 def page(people, places) -> Page:
     page = people.sign_in_routed("developer")
-    with page.expect_response("**/drafts/**"):  # the list fetches itself anew when the stream opens
+    with page.expect_response("**/events/**"):
         page.goto(places.editor)
     expect(page.locator(".htmx-request")).to_have_count(0)
     page.evaluate("window.isTheSame = true")

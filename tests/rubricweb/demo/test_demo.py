@@ -20,6 +20,10 @@ from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_CELLS, begin_review
 from rubricweb.grades.models import Grade, GradingJob
 
 ROOT = Path(__file__).resolve().parents[3]
+START_SECONDS = 240
+"""Until a test gives up: long, because the machine may be busy."""
+
+started: list[subprocess.Popen[str]] = []
 
 
 @pytest.mark.django_db
@@ -64,7 +68,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _start(folder: Path, port: int, **changed: str) -> subprocess.Popen[str]:
     """The demo; `changed` are variables of its environment."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "manage.py", "demo", "--port", str(port)],
         cwd=ROOT,
         env=_environment(folder) | changed,
@@ -72,6 +76,8 @@ def _start(folder: Path, port: int, **changed: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    started.append(process)
+    return process
 
 
 def _free_port() -> int:
@@ -82,7 +88,7 @@ def _free_port() -> int:
 
 def _healthy(port: int, process: subprocess.Popen[str]) -> str:
     """What /healthz says once a worker beats."""
-    deadline, said = time.monotonic() + 60, ""
+    deadline, said = time.monotonic() + START_SECONDS, ""
     while time.monotonic() < deadline and process.poll() is None and '"status": "ok"' not in said:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:
@@ -95,6 +101,17 @@ def _healthy(port: int, process: subprocess.Popen[str]) -> str:
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """A test that fails leaves no demo behind, whose processes would go on."""
+    yield
+    while started:
+        process = started.pop()
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
 
 
 @pytest.fixture(autouse=True)
@@ -133,9 +150,7 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
 
 @pytest.mark.embedded
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     process = _start(tmp_path, port)
     assert '"status": "ok"' in _healthy(port, process)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
