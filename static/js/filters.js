@@ -12,7 +12,7 @@ function apply(field, focused) {
 }
 
 const isFilter = (node) => node.matches?.("[data-submits]");
-document.addEventListener("pointerdown", ({ target }) => byKeys.delete(target.closest("[data-submits]")));
+document.addEventListener("pointerdown", ({ target }) => byKeys.delete(target.closest?.("[data-submits]")));
 document.addEventListener("keydown", (event) => {
   if (!isFilter(event.target) || event.key === "Tab") return;
   if (event.key !== "Enter") return byKeys.add(event.target);
