@@ -45,6 +45,7 @@ def _unpack() -> None:
     made = Path(tempfile.mkdtemp(dir=FOLDER.parent))
     try:
         del loaded.model.config.quantization_config  # the weights are plain numbers now
+        loaded.model.hf_quantizer = None
         loaded.model.save_pretrained(made)
         loaded.tokenizer.save_pretrained(made)
         made.rename(FOLDER)
