@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from itertools import count
@@ -75,8 +76,11 @@ def main() -> None:
     if ALLOW_STAND_IN not in sys.argv:
         sys.exit(NO_SERVER)
     sys.stderr.write(STAND_IN_NOTICE + "\n")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         stand_in(path).serve_forever()
+    except KeyboardInterrupt:
+        pass
     finally:
         path.unlink(missing_ok=True)
 
