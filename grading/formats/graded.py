@@ -51,7 +51,7 @@ def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:
 
 def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
     grades: list[ImportedGrade] = []
-    seen: set[tuple[str, ...]] = set()
+    seen: set[tuple[object, ...]] = set()
     entries, directs = raw.exam_grades or [], raw.grades or []
     for entry in entries:
         key = entry_key(entry)

@@ -15,32 +15,54 @@ from grading.formats.graded_json import (
     PromptJson,
     SelfRatingJson,
 )
-from grading.formats.graded_records import DEFAULT_PROMPT_CLASS, DIRECT_ITEM, ImportedGrade
+from grading.formats.graded_records import DEFAULT_PROMPT_CLASS, DIRECT_ITEM, ImportedGrade, OptionPairs
 from grading.formats.numbers import Number, whole
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
+LONGEST_VALUE = 60
+"""An option's name or text of more characters is a prompt or the like: no part of a grader's name."""
+
+_DEFAULTS = {("attempt", 1)}
 _NO_PROMPT = PromptJson()
 _NO_ERROR = (None, "", ErrorJson())
 
 
-def entry_key(entry: ExamGradesJson) -> tuple[str, ...]:
+def entry_key(entry: ExamGradesJson) -> tuple[object, ...]:
     """Entries of a passage with equal keys come from one grader config."""
-    return str(entry.llm), _prompt_class(entry.prompt_info), _purpose(entry)
+    return str(entry.llm), options_of(entry.llm_options), _prompt_class(entry.prompt_info), _purpose(entry)
 
 
-def direct_key(direct: DirectGradeJson) -> tuple[str, ...]:
+def direct_key(direct: DirectGradeJson) -> tuple[object, ...]:
     """As `entry_key`, for a direct grade."""
-    return str(direct.llm), _prompt_class(direct.prompt_info), Purpose.DIRECT
+    options = options_of(direct.llm_options)
+    return str(direct.llm), options, _prompt_class(direct.prompt_info), Purpose.DIRECT
+
+
+def options_of(said: object) -> OptionPairs:
+    """The `llm_options` that tell graders of one model and prompt apart: numbers, truth values, short texts.
+
+    The Workbench lets anything stand there; lists, objects, null and long texts are left out.
+    """
+    if not isinstance(said, dict):
+        return ()
+    pairs = {(name, value) for name, value in said.items() if _is_short(name) and _is_short(value)}
+    return tuple(sorted(pairs - _DEFAULTS))
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= LONGEST_VALUE and value.isprintable()
+    return isinstance(value, bool | int | float)
 
 
 def item_grades(entry: ExamGradesJson) -> list[ImportedGrade]:
     """The grades of one entry of `exam_grades`, each item once. Raises `BadFormat` that names the item."""
     purpose = _purpose(entry)
     whose = _kind(entry), str(entry.llm), _prompt_class(entry.prompt_info), purpose
-    errors = entry.llm_response_errors or {}
+    errors, options = entry.llm_response_errors or {}, options_of(entry.llm_options)
     grades = [
-        ImportedGrade(item_id, *whose, rating, reply, outcome)
+        ImportedGrade(item_id, *whose, rating, reply, outcome, options=options)
         for item_id, rating, reply, outcome in _FOUND[purpose](entry)
         if item_id not in errors or rating is not None
     ]
@@ -48,7 +70,7 @@ def item_grades(entry: ExamGradesJson) -> list[ImportedGrade]:
     for item_id, error in errors.items():
         if item_id not in graded:
             reply, reason = _failure(error)
-            grades.append(ImportedGrade(item_id, *whose, None, reply, Outcome.FAILED, reason))
+            grades.append(ImportedGrade(item_id, *whose, None, reply, Outcome.FAILED, reason, options))
     return grades
 
 
@@ -56,13 +78,15 @@ def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
     """The grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
     llm, prompt_class = str(direct.llm), _prompt_class(direct.prompt_info)
     whose = DIRECT_ITEM, ItemKind.DIRECT, llm, prompt_class, Purpose.DIRECT
+    options = options_of(direct.llm_options)
     if direct.llm_response_error not in _NO_ERROR:
         reply, reason = _failure(direct.llm_response_error)
-        return ImportedGrade(*whose, None, reply, Outcome.FAILED, reason)
+        return ImportedGrade(*whose, None, reply, Outcome.FAILED, reason, options)
     reply = _text(direct.answer if direct.answer is not None else direct.answers)
     is_rated = direct.self_ratings is not None
     rating = _rating(direct.self_ratings, DIRECT_ITEM) if is_rated else int(bool(direct.correct))
-    return ImportedGrade(*whose, rating, reply, _direct_outcome(reply) if reply.strip() else Outcome.NUMERIC)
+    outcome = _direct_outcome(reply) if reply.strip() else Outcome.NUMERIC
+    return ImportedGrade(*whose, rating, reply, outcome, options=options)
 
 
 def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:

@@ -9,6 +9,9 @@ from grading.types import ItemKind, Outcome, Purpose
 DEFAULT_PROMPT_CLASS = "QuestionPromptWithChoices"
 """The class that an entry without prompt information was made with (the Workbench's own rule)."""
 
+OptionPairs = tuple[tuple[str, bool | int | float | str], ...]
+"""What a model was told beside the prompt, as (name, value) by name; what has its default is left out."""
+
 DIRECT_ITEM = "direct"
 """The item id of a direct grade; one a topic."""
 
@@ -46,6 +49,7 @@ class ImportedGrade(msgspec.Struct, frozen=True, gc=False):
     answer: str
     outcome: Outcome
     reason: str = ""
+    options: OptionPairs = ()
 
 
 class GradedPassage(msgspec.Struct, frozen=True):
@@ -63,4 +67,6 @@ class GradedTopic(msgspec.Struct, frozen=True):
     line: int
     passages: list[GradedPassage]
     ignored_entries: int = 0
-    """Entries left out because an earlier one of the passage has the same llm, prompt class and purpose."""
+    """Entries left out because an earlier one of the passage has the same llm, options, prompt class and
+    purpose.
+    """

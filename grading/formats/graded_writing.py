@@ -72,8 +72,8 @@ def _rankings(passage: GradedPassage, query_id: str) -> list[RankingJson]:
     ]
 
 
-def _grader(grade: ImportedGrade) -> tuple[str, ...]:
-    return grade.purpose, grade.kind, grade.llm, grade.prompt_class
+def _grader(grade: ImportedGrade) -> tuple[object, ...]:
+    return grade.purpose, grade.kind, grade.llm, grade.options, grade.prompt_class
 
 
 def _entry(grades: list[ImportedGrade]) -> ExamGradesJson:
@@ -85,7 +85,7 @@ def _entry(grades: list[ImportedGrade]) -> ExamGradesJson:
         wrong=[grade.item_id for grade in counted if not _is_correct(grade)],
         answers=[AnswerJson(grade.item_id, grade.answer) for grade in counted if _has_answer(grade)],
         llm=first.llm,
-        llm_options={},
+        llm_options=dict(first.options),
         exam_ratio=len(correct) / len(counted) if counted else 0.0,
         prompt_info=_prompt(first),
         prompt_type=_PROMPT_TYPE[first.kind],
@@ -125,7 +125,7 @@ def _direct(grade: ImportedGrade) -> DirectGradeJson:
         correct=bool(grade.rating),
         llm=grade.llm,
         answer=grade.answer,
-        llm_options={},
+        llm_options=dict(grade.options),
         prompt_info=_prompt(grade),
         prompt_type=_PROMPT_TYPE[ItemKind.DIRECT],
         self_ratings=grade.rating,

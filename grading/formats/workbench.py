@@ -9,6 +9,7 @@ from grading.formats.graded_records import (
     GradedTopic,
     ImportedGrade,
     Judgment,
+    OptionPairs,
     PooledRank,
 )
 from grading.formats.graded_writing import write_graded
@@ -26,6 +27,7 @@ __all__ = [
     "ImportedGrade",
     "Judgment",
     "OfficialBoard",
+    "OptionPairs",
     "PooledRank",
     "item_id",
     "md5_of_id",

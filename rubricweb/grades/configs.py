@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -98,11 +99,19 @@ def running_spec(job: GradingJob) -> GraderSpec:
     return replace(spec, options={**spec.options, **running})
 
 
-def imported_config(llm: str, prompt_class: str, purpose: Purpose) -> GraderConfig:
-    """The config of grades that came in a file; nobody can run it, and its prompt may be unknown to us."""
-    spec = GraderSpec(IMPORTED, llm, prompt_class, {})
-    identity = "\0".join((IMPORTED, llm, prompt_class, purpose))
-    return _get(spec, purpose, hashlib.sha256(identity.encode()).hexdigest())
+def imported_config(
+    llm: str, prompt_class: str, purpose: Purpose, options: Chosen = NOTHING_CHOSEN
+) -> GraderConfig:
+    """The config of grades that came in a file; nobody can run it, and its prompt may be unknown to us.
+
+    The names of a prompt and of a source of answers are ours: a file's options of these names are left out.
+    """
+    told = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
+    spec = GraderSpec(IMPORTED, llm, prompt_class, told)
+    parts = [IMPORTED, llm, prompt_class, purpose]
+    if spec.frozen:
+        parts.append(json.dumps(spec.frozen, sort_keys=True))
+    return _get(spec, purpose, hashlib.sha256("\0".join(parts).encode()).hexdigest())
 
 
 def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:

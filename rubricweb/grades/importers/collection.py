@@ -170,8 +170,8 @@ class _Import:
             reset_queries()  # under DEBUG, Django keeps every statement with its texts
         if ignored:
             self.tally.note(
-                f"{path.name}: left out {ignored} grading entries that repeat llm, prompt class and purpose "
-                "of an earlier one on the same passage (the first counts)"
+                f"{path.name}: left out {ignored} grading entries that repeat llm, options, prompt class and "
+                "purpose of an earlier one on the same passage (the first counts)"
             )
 
     def _read_line(self, line: GradedTopic, *, at: Place) -> None:

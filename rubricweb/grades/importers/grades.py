@@ -1,4 +1,4 @@
-"""Grades from files: one config a (llm, prompt class, purpose), written topic by topic."""
+"""Grades from files: one config a (llm, prompt class, purpose, options), written topic by topic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grading.errors import BadFormat
-from grading.formats.workbench import GradedPassage, ImportedGrade
+from grading.formats.workbench import GradedPassage, ImportedGrade, OptionPairs
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers import Place, Tally, fitting_name
 from rubricweb.corpus.models import Topic
@@ -22,6 +22,8 @@ Cell = tuple[int, int]
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply), as a row has them."""
 Cells = dict[Cell, Value]
+Key = tuple[str, str, Purpose, OptionPairs]
+"""(llm, prompt class, purpose, options), one config's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class GradeImporter:
 
     def __init__(self, tally: Tally, *, is_replacing: bool) -> None:
         self._tally, self._is_replacing = tally, is_replacing
-        self._configs: dict[tuple[str, str, Purpose], GraderConfig] = {}
+        self._configs: dict[Key, GraderConfig] = {}
 
     def add(self, line: GradedCells) -> None:
         """Write the grades of one line of a graded file."""
@@ -54,22 +56,23 @@ class GradeImporter:
             self._write(config, cells, line)
 
     def _by_config(self, line: GradedCells) -> dict[GraderConfig, Cells]:
-        found: dict[tuple[str, str, Purpose], Cells] = {}
+        found: dict[Key, Cells] = {}
         for passage in line.passages:
             passage_id = line.passage_of[passage.doc_id]
             for grade in passage.grades:
-                cells = found.setdefault((grade.llm, grade.prompt_class, grade.purpose), {})
+                key = grade.llm, grade.prompt_class, grade.purpose, grade.options
+                cells = found.setdefault(key, {})
                 cell, value = (line.revision_of[grade.item_id], passage_id), value_of(grade)
                 if cells.setdefault(cell, value) != value:
                     raise _contradiction(line, cell, value, cells[cell])
         return {self._config(key, line.at): cells for key, cells in found.items()}
 
-    def _config(self, key: tuple[str, str, Purpose], at: Place) -> GraderConfig:
+    def _config(self, key: Key, at: Place) -> GraderConfig:
         if key not in self._configs:
-            llm, prompt_class, purpose = key
+            llm, prompt_class, purpose, options = key
             fitting_name(llm, what="the llm", at=at, limit=NAME_LIMIT)
             fitting_name(prompt_class, what="the prompt_class", at=at, limit=NAME_LIMIT)
-            self._configs[key] = configs.imported_config(llm, prompt_class, purpose)
+            self._configs[key] = configs.imported_config(llm, prompt_class, purpose, dict(options))
         return self._configs[key]
 
     def _write(self, config: GraderConfig, cells: Cells, line: GradedCells) -> None:

@@ -14,6 +14,13 @@ COLLECT = item_id("t1", "What do bees collect from flowers?")
 WATER = item_id("t1", "How is water removed from nectar?")
 NECTAR = item_id("t1", "Bees collect nectar")
 FANNING = item_id("t1", "Fanning dries the nectar")
+REPLY = {
+    "correctAnswered": [],
+    "wrongAnswered": [],
+    "answers": [["a", "4"]],
+    "llm": "m",
+    "prompt_info": {"prompt_class": "X", "is_self_rated": True},
+}
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +144,39 @@ def test_replies_without_ratings_are_rated_by_the_papers_rules_unless_they_faile
         ("b", 1, "bees", Outcome.DEFAULTED),
         ("c", None, "", Outcome.FAILED),
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, ()),
+        ({}, ()),
+        ({"attempt": 1}, ()),
+        ({"temperature": 0.7, "attempt": 2}, (("attempt", 2), ("temperature", 0.7))),
+        (
+            {"json_mode": True, "stop": ["."], "seed": None, "prompt": "x" * 61, "dtype": "a\tb"},
+            (("json_mode", True),),
+        ),
+        ("greedy", ()),
+    ],
+)
+def test_options_tell_graders_of_one_model_apart(said, expected, tmp_path):
+    entries = [REPLY | {"llm_options": {"attempt": 9}}, REPLY | {"llm_options": said}]
+    label = {"correctAnswered": False, "answer": "No", "llm": "m", "llm_options": said}
+    grades = read_one(tmp_path, exam_grades=entries, grades=[label])
+    assert [grade.options for grade in grades] == [(("attempt", 9),), expected, expected]
+
+
+def test_options_are_written(tmp_path):
+    tries = [REPLY | {"llm_options": options} for options in ({}, {"attempt": 2})]
+    label = {"correctAnswered": False, "answer": "No", "llm": "m", "llm_options": {"attempt": 3}}
+    path = tmp_path / "written.jsonl"
+    passage = {"paragraph_id": "d1", "text": "bees", "paragraph_data": {"judgments": [], "rankings": []}}
+    path.write_text(json.dumps(["t1", [passage | {"exam_grades": tries, "grades": [label]}]]))
+    write_graded(path, list(read_graded(path)))
+    (written,) = json.loads(path.read_text())[1]
+    assert [entry["llm_options"] for entry in written["exam_grades"]] == [{}, {"attempt": 2}]
+    assert [entry["llm_options"] for entry in written["grades"]] == [{"attempt": 3}]
 
 
 @pytest.mark.parametrize(

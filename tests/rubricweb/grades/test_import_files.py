@@ -3,12 +3,13 @@
 import pytest
 from django.core.management import CommandError
 
+from grading.formats.workbench import read_graded, write_graded
 from grading.prompts import get
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.configs import Reading, config_asking
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
-from tests.rubricweb.import_files import FALL, RED, Folder, database, extracted, passage, rated, uid
+from tests.rubricweb.import_files import FALL, RED, Folder, database, direct, extracted, passage, rated, uid
 
 pytestmark = pytest.mark.django_db
 
@@ -88,6 +89,25 @@ def test_other_graders_of_the_same_cell_stand_side_by_side(folder):
     folder.load("--graded", folder.graded(passage("d1", *entries), name="others.jsonl"))
     assert sorted(Grade.objects.filter(revision__uid=uid(RED)).values_list("rating", flat=True)) == [1, 3, 5]
     assert set(GraderConfig.objects.values_list("backend", flat=True)) == {"imported"}
+
+
+def test_two_attempts_of_a_model_stay_apart_when_written_and_read_again(folder):
+    tries = [rated({uid(RED): rating}) | {"llm_options": {"attempt": rating}} for rating in (2, 3)]
+    labels = [direct(is_relevant=True) | {"llm_options": {"attempt": 2}}]
+    path = folder.graded(passage("d2", *tries, labels=labels), name="tries.jsonl")
+    folder.load("--graded", path)
+    configs = {config.fingerprint: config.settings for config in GraderConfig.objects.all()}
+    assert sorted(map(str, configs.values())) == ["{'attempt': 2}", "{'attempt': 2}", "{'attempt': 3}", "{}"]
+    write_graded(path, list(read_graded(path)))
+    again = folder.load("--graded", path)["counts"]["grades"]
+    assert again == {"new": 0, "changed": 0, "unchanged": 3}
+    assert set(GraderConfig.objects.values_list("fingerprint", flat=True)) == set(configs)
+
+
+def test_an_option_of_a_file_is_never_taken_for_a_prompt_of_ours(folder):
+    entry = rated({uid(RED): 2}, llm="other") | {"llm_options": {"prompt": "Rate.", "answers_by": "them"}}
+    folder.load("--graded", folder.graded(passage("d2", entry), name="told.jsonl"))
+    assert GraderConfig.objects.get(llm="other").options == {}
 
 
 def test_collections_share_configs_and_nothing_else(folder):
