@@ -28,7 +28,10 @@ ATTEMPT_OPTION = Option(
 )
 
 _LONGEST_REPLY = "Longest reply, in tokens; the RAG'24 paper (6.2) let Llama 3 write 100."
-_UNPARSABLE = "A reply without a rating counts as 1, as in the papers (default), or is a failed grade (fail)."
+_UNPARSABLE = (
+    'What a reply without a rating becomes: "default" is rating 1, as in the papers; "fail" is a failed '
+    "grade."
+)
 _HIGHEST_TOKENS = 1_000_000
 
 

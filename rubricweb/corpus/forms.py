@@ -106,7 +106,7 @@ class SettingsForm(forms.Form):
     )
     assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
     assessors_grade_up_to = forms.DecimalField(
-        label="Up to so many dollars a click",
+        label="Assessors may start grading up to so many dollars a click",
         min_value=0,
         max_digits=8,
         decimal_places=2,

@@ -18,11 +18,10 @@ class OptionField(forms.CharField):
     """Reads what was typed as the option's value; nothing typed is the default."""
 
     def __init__(self, option: Option) -> None:
-        ranged = f"; {option.range_words}" if option.range_words else ""
         super().__init__(
             label=option.name,
             required=False,
-            help_text=f"{option.help} Default {option.default_words}{ranged}.",
+            help_text=f"{option.help} {_allowed(option)}",
             widget=_widget(option),
         )
         self.option = option
@@ -43,9 +42,20 @@ def is_chosen(bound: forms.BoundField) -> bool:
     return isinstance(field, OptionField) and bound.value() not in (None, "", field.option.default_words)
 
 
+def _allowed(option: Option) -> str:
+    """What can be typed or chosen, and what counts if nothing is: "From 1 to 4,096. If left empty: 64."."""
+    if _values(option):
+        return f"Unless you choose otherwise: {option.default_words}."
+    ranged = f"From {option.range_words}. " if option.range_words else ""
+    return f"{ranged}If left empty: {option.default_words}."
+
+
+def _values(option: Option) -> tuple[str, ...]:
+    return option.choices or (("true", "false") if isinstance(option.default, bool) else ())
+
+
 def _widget(option: Option) -> forms.Widget:
-    values = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
-    if values:
+    if values := _values(option):
         return forms.Select(choices=[(value, value) for value in values])
     numeric = {} if isinstance(option.default, str) else {"inputmode": "decimal"}
     return forms.TextInput(attrs={"placeholder": option.default_words, **numeric})

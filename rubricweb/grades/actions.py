@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -19,7 +18,7 @@ from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
 from rubricweb.grades.engine.again import can_ask
-from rubricweb.grades.engine.missing import Cell, Missing, failed_cells, gaps_of, left_to_start
+from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
 from rubricweb.grades.errors import CannotAskAgain
@@ -173,11 +172,7 @@ def _lock(collection: Collection) -> None:
 @transaction.atomic
 def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> list[GradingJob]:
     _lock(collection)
-    cells: dict[GraderConfig, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
-        cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
-    found = [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]
-    return _retry_what_is_left(collection, found, by)
+    return _retry_what_is_left(collection, cells_of(grades), by)
 
 
 def _retry_what_is_left(collection: Collection, found: list[Missing], by: User | None) -> list[GradingJob]:

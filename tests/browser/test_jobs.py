@@ -152,9 +152,9 @@ def test_failed_calls_are_read_asked_again_and_retried(people, places, failed, w
     first.get_by_text("Prompt", exact=True).click()
     expect(first.locator("details pre")).to_be_visible()
     page.evaluate("window.isTheSame = true")
-    first.get_by_role("button", name="Again").click()
+    first.get_by_role("button", name="Re-grade 1 cell").click()
     expect(calls).to_have_count(FAILED - 1, timeout=SOON)
-    page.get_by_role("button", name="Retry failed").click()
+    page.get_by_role("button", name=re.compile("Re-grade . failed cell")).click()
     expect(page.locator("#job")).to_contain_text("No call of this job is failed.", timeout=SOON)
     assert page.evaluate("window.isTheSame")
     assert not Grade.objects.filter(outcome="failed").exists()
@@ -167,10 +167,10 @@ def test_one_cell_is_asked_again_from_its_page(people, places, worker):
     page.goto(places.cell("d101"))
     cell = page.locator("#cell")
     page.evaluate("window.isTheSame = true")
-    cell.get_by_role("button", name="Again").click()
+    cell.get_by_role("button", name="Re-grade 1 cell").click()
     expect(cell).to_contain_text("2 attempts", timeout=SOON)
     assert page.evaluate("window.isTheSame")
-    expect(cell.get_by_role("button", name="Again")).to_be_visible()
+    expect(cell.get_by_role("button", name="Re-grade 1 cell")).to_be_visible()
 
 
 def test_everybody_can_use_the_pages(inspector_of, places, failed):

@@ -8,6 +8,7 @@ from grading.errors import GradingError
 from grading.graders import registry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import spec_of
+from rubricweb.grades.engine.price import Price
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 
 
@@ -21,6 +22,8 @@ class Again:
     """The page of the cell, which is fetched again when the new grade is there."""
     may_grade: bool
     can_ask: bool
+    price: Price | None
+    """Of asking once more, for those who may."""
     job: GradingJob | None
     """That which is at it now."""
 

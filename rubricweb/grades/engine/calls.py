@@ -13,6 +13,8 @@ from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine import breaker
 from rubricweb.grades.engine.answers import answers_for
+from rubricweb.grades.engine.price import Price, price_of_cell
+from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.visibility import visible_grades
@@ -26,6 +28,8 @@ class Call:
     grade: Grade
     item: Item | None
     """One that asks these words now, to link to its cell; None where no item does any more."""
+    price: Price
+    """Of asking once more."""
     prompt: str
     """Written again from the same parts; empty where its wording is not known any more."""
 
@@ -74,7 +78,11 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Ca
     page = Paginator(related, CALLS_A_PAGE).get_page(number)
     rows = list(page.object_list)
     items = _items(job, rows)
-    page.object_list = [Call(row, items.get(row.revision_id), _prompt(row, items)) for row in rows]
+    rate = measured_rate(job.config)
+    page.object_list = [
+        Call(row, items.get(row.revision_id), price_of_cell(row, rate=rate), _prompt(row, items))
+        for row in rows
+    ]
     return page
 
 

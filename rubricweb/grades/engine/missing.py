@@ -18,6 +18,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.visibility import seeing_everything
 
 Cell = tuple[int, int]
@@ -278,6 +279,14 @@ def _without(topic: TopicPool, wanted: list[Wanted], read: set[Cell]) -> Mask:
     revision_pks = tuple(one.revision_pk for one in wanted)
     mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
     return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(read).mask
+
+
+def cells_of(grades: GradeQuerySet) -> list[Missing]:
+    """The cells of these grades, by config."""
+    cells: dict[GraderConfig, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
+        cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
+    return [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]
 
 
 def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import redis
 
+from grading.types import Outcome
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import queue
@@ -15,11 +16,11 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.missing import Missing, failed_cells, left_to_start
+from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
 from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.engine.stages import stages
-from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.models import GraderConfig, GradingJob
 
 START_A_WORKER = "python manage.py worker"
 
@@ -79,6 +80,18 @@ class ConfigGap:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """What can be graded again because it failed, if no live job is at it already."""
+
+    by_config: tuple[ConfigGap, ...]
+    price: Price
+
+    @property
+    def cells(self) -> int:
+        return self.price.cells
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """What is missing in a scope and in no live job, and the live jobs."""
 
@@ -90,8 +103,8 @@ class Gap:
     nobody waits for theirs."""
     price: Price | None
     """Of the missing cells, if there are any."""
-    failed: int
-    """Cells with a failed grade that no live job retries."""
+    failed: Retry | None
+    """Cells with a failed grade, if there are any."""
     wordless: int
     later: int
     """Of the cells: those whose answer is extracted before they can be verified; at most so many."""
@@ -119,16 +132,16 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     """Of the collection's own graders."""
     configs = active_configs(collection)
     found = stages(collection, configs, topics=scope.topics, items=scope.items)
-    failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
+    failed = to_retry(collection, scope)
     each = _by_config(found.all)
     live = tuple(progress.live_rows(collection))
-    living = workers() if live or each else None
+    living = workers() if live or each or any(one.cells for one in failed) else None
     return Gap(
         cells=sum(one.cells for one in each),
         by_config=each,
         shown=_shown_instead(collection, configs),
         price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
-        failed=sum(one.cells for one in left_to_start(collection, failed)),
+        failed=_retry(collection, failed, living) if living else None,
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
         later=sum(one.cells for one in found.later),
         stuck=found.stuck,
@@ -153,6 +166,18 @@ def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
     configs = active_configs(collection)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
     return left_to_start(collection, failed)
+
+
+def retry_of(job: GradingJob) -> Retry | None:
+    """The failed grades that this job made."""
+    failed = job.grades.filter(outcome=Outcome.FAILED)
+    left = left_to_start(job.collection, cells_of(failed)) if job.has_ended else []
+    return _retry(job.collection, left, workers()) if left else None
+
+
+def _retry(collection: Collection, left: list[Missing], living: Workers) -> Retry | None:
+    found = price(collection, left, workers=len(living.rows))
+    return Retry(_by_config(left), found) if found.cells else None
 
 
 def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:

@@ -16,6 +16,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.missing import Missing, TopicGap
 from rubricweb.grades.engine.progress import UNSURE, Range, in_words, measured_rate
+from rubricweb.grades.models import Grade, GraderConfig
 
 CHARS_A_TOKEN = 4
 """Of English, in the usual tokenizers: an estimate."""
@@ -39,6 +40,12 @@ class Price:
     def seconds_words(self) -> str:
         return in_words(self.seconds) if self.seconds else ""
 
+    @property
+    def dollars_words(self) -> str:
+        """ "$1,204.50", or for what is more than nothing "less than $0.01"."""
+        dollars = self.dollars or 0
+        return "less than $0.01" if 0 < dollars < 0.01 else f"${dollars:,.2f}"
+
 
 def price(collection: Collection, missing: list[Missing], *, workers: int) -> Price:
     """`workers` share the work."""
@@ -54,6 +61,21 @@ def price(collection: Collection, missing: list[Missing], *, workers: int) -> Pr
         tokens=sum(tokens.values()) if tokens else None,
         seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if known and len(known) == len(asked) else None,
         dollars=sum(dollars) if dollars and len(dollars) == len(asked) else None,
+    )
+
+
+def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
+    """Of grading its cell once more; `rate` is the `measured_rate` of its config."""
+    one = Missing(grade.config, (), frozenset())
+    texts = grade.topic.text, grade.revision.text, grade.passage.text
+    chars = _template_chars(grade.config) + sum(map(len, texts))
+    tokens = round(chars / CHARS_A_TOKEN) if _has_model(one) else None
+    each = settings.PRICES.get(grade.config.llm)
+    return Price(
+        cells=1,
+        tokens=tokens,
+        seconds=(UNSURE[0] / rate, UNSURE[1] / rate) if rate else None,
+        dollars=None if each is None else (tokens or 0) / MILLION * float(each),
     )
 
 
@@ -75,10 +97,7 @@ def _has_model(missing: Missing) -> bool:
 
 def _tokens(collection: Collection, missing: Missing) -> int:
     """The characters of every prompt, by its parts, so that no prompt has to be written for it."""
-    try:
-        template = len(spec_of(missing.config).prompt.template)
-    except UnknownPrompt:
-        template = 0
+    template = _template_chars(missing.config)
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
     passages = _passage_chars(collection.pk, stamp)
     topics = [gap.topic_id for gap in missing.gaps]
@@ -90,6 +109,13 @@ def _tokens(collection: Collection, missing: Missing) -> int:
         _chars(gap, passages, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
     )
     return round(chars / CHARS_A_TOKEN)
+
+
+def _template_chars(config: GraderConfig) -> int:
+    try:
+        return len(spec_of(config).prompt.template)
+    except UnknownPrompt:
+        return 0
 
 
 def _chars(gap: TopicGap, passages: dict[int, int], items: dict[int, int]) -> int:

@@ -13,6 +13,8 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.again import Again, can_ask, job_at
+from rubricweb.grades.engine.price import price_of_cell
+from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import name_of
 
@@ -44,6 +46,13 @@ def again(context: Context, grade: Grade) -> dict[str, object]:
 def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> Again:
     role = roles.require(request.user, collection, roles.TO_VIEW)
     asks = can_ask(grade.config) and bool(grade.revision.text)
+    may_grade = role.includes(roles.TO_GRADE)
     return Again(
-        grade, collection, address, role.includes(roles.TO_GRADE), asks, job_at(grade) if asks else None
+        grade,
+        collection,
+        address,
+        may_grade,
+        asks,
+        price_of_cell(grade, rate=measured_rate(grade.config)) if asks and may_grade else None,
+        job_at(grade) if asks else None,
     )

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.grades import access, actions
-from rubricweb.grades.engine import calls, progress
+from rubricweb.grades.engine import calls, monitor, progress
 from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import GradingJob
@@ -127,6 +127,7 @@ def _context(request: HtmxRequest, job: GradingJob) -> Context:
         "collection": job.collection,
         "section": "jobs",
         "row": progress.job_progress(job),
+        "retry": monitor.retry_of(job) if may_grade(request, job.collection) else None,
         "show": show,
         "page": find(job, asked.get("page")),
         "may_grade": may_grade(request, job.collection),

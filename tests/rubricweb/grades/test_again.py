@@ -139,6 +139,7 @@ def url(grade: Grade) -> str:
 def test_the_panel_has_the_button_for_those_who_may(client_of, developer, assessor, grades, cell):
     page = client_of(developer).get(cell, headers=HTMX).content.decode()
     assert f'action="{url(grades[0])}"' in page
+    assert f'Re-grade 1 cell</button>\n    <span class="muted small">by {grades[0].config}. About ' in page
     assert url(grades[0]) not in client_of(assessor).get(cell, headers=HTMX).content.decode()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
+from django.utils.html import escape
 
 from rubricweb.grades import actions, jobs, store
 from rubricweb.grades.models import Grade, GradingJob
@@ -54,8 +57,7 @@ def test_the_page_shows_failed_calls_with_all_that_is_known(client_of, viewer, j
     item = collection.banks.get().items.get(revision=failed.revision)
     cell = reverse("review:cell", args=[item.bank_id, failed.topic_id, failed.passage_id, item.pk])
     assert f'href="{cell}?grader={job.config_id}"' in page
-    assert "Again" not in page
-    assert "Retry failed" not in page
+    assert "Re-grade" not in page
 
 
 def test_the_latest_calls_show_ratings_and_prompts(client_of, viewer, job):
@@ -78,7 +80,7 @@ def test_part_and_methods(client_of, developer, job):
     client = client_of(developer)
     text = client.get(url("job", job.pk), headers=HTMX).content.decode()
     assert text.lstrip().startswith('<div id="job"')
-    assert text.count("Again") == 5
+    assert text.count("Re-grade 1 cell") == 5
     assert client.post(url("job", job.pk)).status_code == 405
     for name in ("pause", "resume", "cancel", "retry"):
         assert client.get(url(name, job.pk)).status_code == 405
@@ -139,7 +141,7 @@ def test_without_javascript_buttons_lead_back(client_of, developer, live):
 
 def test_retry_of_a_job_of_a_cell_and_of_a_scope(client_of, developer, job, collection):
     client = client_of(developer)
-    assert "Retry failed" in client.get(url("jobs")).content.decode()
+    assert f'href="{url("job", job.pk)}">Failed calls' in client.get(url("jobs")).content.decode()
     grade = Grade.objects.filter(outcome="failed").first()
     text = client.post(url("again", grade.pk), {"part": "job"}, headers=HTMX).content.decode()
     assert "Grading the cell again." in text
@@ -149,6 +151,25 @@ def test_retry_of_a_job_of_a_cell_and_of_a_scope(client_of, developer, job, coll
     assert "Nothing to retry" in text
     assert list(GradingJob.objects.filter(is_retry=True).values_list("total", flat=True)) == [4, 1]
     assert Grade.objects.filter(outcome="failed").count() == 5
+
+
+def test_what_grades_again_names_grader_cells_time_and_money(
+    client_of, developer, job, monkeypatch, settings
+):
+    settings.PRICES = {"lexical": 2.0}
+    monkeypatch.setattr("rubricweb.grades.engine.price._has_model", lambda missing: True)
+    client, grader = client_of(developer), escape(str(job.config))
+    page = client.get(url("job", job.pk)).content.decode()
+    assert f"To grade again: 5 by {grader}. " in page
+    assert "Re-grade 5 failed cells" in page
+    assert page.count("Re-grade 1 cell") == page.count(f"by {grader}. ") - 1 == 5
+    missing = client.get(url("missing")).content.decode()
+    assert f"5 by {grader}. " in missing
+    assert "Re-grade 5 failed cells" in missing
+    prices = re.findall(r"About (\d+) input tokens \(estimated\), (.*?); takes about", page)
+    assert [words for _, words in prices] == ["less than $0.01"] * 6
+    (every, *single) = (int(tokens) for tokens, _ in prices)
+    assert every == pytest.approx(sum(single), abs=5), "each rounded by itself"
 
 
 def test_missing_tells_of_failed_grades_and_the_price(client_of, developer, viewer, job, collection):

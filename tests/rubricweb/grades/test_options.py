@@ -75,7 +75,8 @@ def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
         assert str(config).endswith(", attempt 2, max_new_tokens 100")
     page = client_of(owner).get(PAGE).content.decode()
     assert 'name="option_concurrency" value="32"' in page
-    assert "Default 64; 1 to 4,096." in page
+    assert "(6.2) let Llama 3 write 100. From 1 to 4,096. If left empty: 64." in page
+    assert "server enforce it. Unless you choose otherwise: false." in page
     assert '<details id="grader-options" open>' in page
 
 
