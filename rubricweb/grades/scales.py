@@ -33,6 +33,15 @@ def default_min_grade(config: GraderConfig) -> int:
     return PAPERS_MIN_GRADE if config.purpose == Purpose.RATE else MIN_RATING + 1
 
 
+def threshold_note(config: GraderConfig) -> str:
+    """A sentence to stand beside the default threshold of a prompt that is not known here; else nothing."""
+    if _prompt(config):
+        return ""
+    graded = "grades" if config.purpose == Purpose.RATE else "labels"
+    least = default_min_grade(config)
+    return f"The prompt {config.prompt_class} is not known here: its {graded} count from {least} by default."
+
+
 def within_scale(config: GraderConfig, min_grade: int | None) -> int:
     """A threshold that this grader can reach: of one that is beyond its scale, the highest rating."""
     if min_grade is None:

@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices, columns
@@ -103,6 +103,7 @@ class LabelForm(forms.Form):
         field = self.fields["min_grade"]
         field.validators.append(MaxValueValidator(highest))
         field.widget.attrs["max"] = highest
+        field.help_text = threshold_note(config) if config else ""
 
     def measure_chosen(self) -> Measure:
         picked = self.cleaned_data

@@ -14,7 +14,7 @@ from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_ids
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
 from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
 from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
@@ -108,6 +108,7 @@ class GraderForm(AddressForm):
             highest = max(scale_of(config)[1] for config in rater.configs)
             field.validators.append(MaxValueValidator(highest))
             field.widget.attrs["max"] = highest
+            field.help_text = threshold_note(rater.configs[0]) or field.help_text
             self.data["min_grade"] = self.said.get("min_grade") or str(self.default_min_grade)
 
 

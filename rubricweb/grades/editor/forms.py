@@ -16,7 +16,13 @@ from rubricweb.corpus.models import Topic
 from rubricweb.grades.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.grades.editor.impact import Draft
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, within_scale
+from rubricweb.grades.scales import (
+    PAPERS_MIN_GRADE,
+    default_min_grade,
+    scale_of,
+    threshold_note,
+    within_scale,
+)
 from rubricweb.grades.scoring import Measure
 
 
@@ -45,6 +51,7 @@ class FiguresForm(forms.Form):
         field = self.fields["min_grade"]
         field.validators.append(MaxValueValidator(highest))
         field.widget.attrs["max"] = highest
+        field.help_text = threshold_note(shown[0]) if shown else ""
         default = default_min_grade(shown[0]) if shown else PAPERS_MIN_GRADE
         self.data = {**self.data, "min_grade": said or default}
         self.threshold = self._chosen_min_grade() if said else None

@@ -11,7 +11,7 @@ from rubricweb.core.forms import RowsField, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, threshold_note
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.agreement.selectors import Labeller
 from rubricweb.leaderboards.meta.forms import GradersField
@@ -36,6 +36,7 @@ class AgreementForm(forms.Form):
         several = {"grader", "bank"}
         said = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
         super().__init__({**self._defaults(), **said})
+        self.fields["min_grade"].help_text = threshold_note(self.graders[0]) if self.graders else ""
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
         offer_rows(self, "bank", collection.banks.all())

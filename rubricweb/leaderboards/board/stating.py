@@ -15,6 +15,7 @@ from rubricweb import __version__
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Draw, GraderConfig
+from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
@@ -168,7 +169,7 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
         ("grader", _grader_words(config)),
         ("ratings", SOURCES[spec.source]),
         ("bank", bank),
-        ("threshold", f"grade {threshold(spec)}"),
+        ("threshold", ". ".join(filter(None, (f"grade {threshold(spec)}", threshold_note(config))))),
     ]
     if spec.topic:
         said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))

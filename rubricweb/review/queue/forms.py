@@ -102,7 +102,8 @@ class CampaignForm(forms.Form):
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered.",
+        help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered. "
+        "A prompt that is not known here, since its grades came in a file, counts from 4; labels from 1.",
     )
     cutoff = forms.IntegerField(label="Leaderboard's cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(

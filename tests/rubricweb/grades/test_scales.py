@@ -6,10 +6,20 @@ import pytest
 from django.urls import reverse
 
 from grading.types import Purpose
+from rubricweb.banks.models import DIRECT_UID
 from rubricweb.grades.configs import config_for, config_of, imported_config, spec_for
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import default_min_grade, name_of, scale_of, within_scale
-from tests.factories import STRICT, BankFactory, ItemFactory, PooledFactory, TopicFactory, grade
+from rubricweb.grades.store import GradeRow, save_grades
+from tests.factories import (
+    STRICT,
+    BankFactory,
+    ItemFactory,
+    ItemRevisionFactory,
+    PooledFactory,
+    TopicFactory,
+    grade,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +51,31 @@ def test_the_scale_of_an_own_prompt_and_of_an_unknown_one():
     assert (scale_of(own), default_min_grade(own)) == ((0, 3), 3)
     assert (scale_of(unknown), default_min_grade(unknown)) == ((0, 5), 4)
     assert [within_scale(own, value) for value in (None, 1, 3, 5)] == [3, 1, 3, 3]
+
+
+def test_the_threshold_of_a_prompt_that_is_not_known_here_is_said_to_be_ours(client_of, viewer, nugget):
+    """On the grid, the board and in its files; never of a prompt that states its own."""
+    collection = nugget.bank.collection
+    label = imported_config("gpt-9", "OracleLabel", Purpose.DIRECT)
+    rates = imported_config("gpt-9", "NuggetOracle", Purpose.RATE)
+    direct = ItemRevisionFactory(topic=nugget.topic, uid=DIRECT_UID, text="")
+    for pooled in nugget.topic.pool.all():
+        grade(rates, nugget, pooled.passage, 4)
+        save_grades(label, [GradeRow(nugget.topic_id, direct.pk, pooled.passage_id, 1, "numeric")])
+    client, board = client_of(viewer), f"/leaderboards/{collection.slug}/"
+    grid = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
+    labels = "The prompt OracleLabel is not known here: its labels count from 1 by default."
+    grades = "The prompt NuggetOracle is not known here: its grades count from 4 by default."
+    files = reverse("exports:leaderboard", args=[collection.slug])
+    for address, config, note in (
+        (board, label, labels),
+        (board, rates, grades),
+        (grid, rates, grades),
+        (files, label, f"grade >= 1. {labels}"),
+    ):
+        page = client.get(address, {"grader": config.pk})
+        assert note in b"".join(page).decode(), (address, config)
+        assert b"not known here" not in b"".join(client.get(address)), address
 
 
 def test_ratings_go_by_their_names():
