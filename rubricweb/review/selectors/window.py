@@ -164,6 +164,7 @@ class Window:
                 f"passage {doc_id}, {column.name}",
             )
             marked, said = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
+            marked = marked if column.text else (*marked, WORDLESS)
             if (column.revision_pk, passage) in self.blind:
                 cell, marked = _hidden(cell, f"passage {doc_id}, {column.name}"), ()
             if marked or said is not None:
@@ -183,7 +184,7 @@ class Window:
         mine = said.rating if said is not None and said.rating is not None else MISSING
         others = [rating for rating in (mine, people) if rating != MISSING and str(rating) != cell.text]
         is_wrong = said is not None and said.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
-        words = [MARKED[name] for name in marked]
+        words = [NO_TEXT if name == WORDLESS else MARKED[name] for name in marked]
         words += [f"people say {people}"] if people != MISSING else []
         words += [f"you say {mine}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
         return replace(
@@ -202,6 +203,8 @@ MARKED = {
     "stale": "older words are graded",
 }
 """Masks of a CheckedSheet that cells show, in words."""
+WORDLESS = "wordless"
+NO_TEXT = "the item has no text yet: supply it to rate it"
 
 
 def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:

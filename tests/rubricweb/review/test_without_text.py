@@ -43,6 +43,17 @@ def test_the_panel_offers_no_rating_and_says_why(client_of, assessor, item, pass
     assert 'id="own-5"' not in html
 
 
+def test_the_grid_greys_its_cells_and_says_why(client_of, assessor, item):
+    page = client_of(assessor).get(reverse("review:grid", args=[item.bank_id, item.topic_id]))
+    cells = [cell for row in page.context["grid"].rows for cell in row.cells]
+    why = "the item has no text yet: supply it to rate it"
+    assert [(cell.state, cell.marks) for cell in cells] == [("5", "wordless"), ("missing", "wordless")]
+    assert [cell.name.split(", ", 2)[2] for cell in cells] == [f"grade 5, {why}", f"not graded, {why}"]
+    html = page.content.decode()
+    assert html.count(f'{why}"') == html.count('data-marks="wordless">') == 2
+    assert f"{item.revision.uid} has no text yet: supply it to rate it" in html
+
+
 def test_a_rating_that_is_sent_nonetheless_is_refused(client_of, assessor, item, passage):
     sent = {"rating": 4, "seen": 0, "revision": item.revision_id, "uid": uuid.uuid4()}
     address = reverse("review:rate", args=where(item, passage))
