@@ -30,17 +30,16 @@ def collection_to_grade(user: User, slug: str) -> Collection:
     return collection
 
 
-def refuse_price(user: User, collection: Collection, missing: list[Missing]) -> None:
-    """PermissionDenied where an assessor may not spend what grading the missing cells costs by estimate."""
+def price_refusal(user: User, collection: Collection, missing: list[Missing]) -> str:
+    """Why an assessor may not spend what grading the missing cells costs by estimate; empty if they may."""
     if roles.role_of(user, collection) != Role.ASSESSOR:
-        return
+        return ""
     limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, missing)
     if dollars is None:
-        raise PermissionDenied("The price of this model is not known: a topic developer may start this.")
+        return "The price of this model is not known: a topic developer may start this."
     if dollars > limit:
-        raise PermissionDenied(
-            f"About ${dollars:,.2f}; assessors may start up to ${limit:,.2f}. A developer may start this."
-        )
+        return f"About ${dollars:,.2f}; assessors may start up to ${limit:,.2f}. A developer may start this."
+    return ""
 
 
 def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_VIEW) -> Grade:

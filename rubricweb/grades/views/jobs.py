@@ -43,13 +43,22 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade what is missing in the scope."""
     collection = access.collection_to_grade(request.user, slug)
     scope = _scope(collection, request.POST)
-    access.refuse_price(request.user, collection, monitor.to_start(collection, scope))
+    if refusal := access.price_refusal(request.user, collection, monitor.to_start(collection, scope)):
+        return _refused(request, collection, {"start_refusal": refusal})
     started = actions.start_grading(collection, by=request.user, topics=scope.topics, items=scope.items)
     if started:
         messages.success(request, _started_words(started))
     else:
         messages.info(request, "Nothing to start: no grade is missing that is not being made already.")
     return after(request, collection)
+
+
+def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> HttpResponse:
+    """The same part or page once more, with the refusal beside the button."""
+    context = {**_missing_context(request, collection, _scope(collection, request.POST)), **refusal}
+    response = page_or_part(request, MISSING, context, part="missing")
+    response.status_code = 422
+    return response
 
 
 def _started_words(started: list[GradingJob]) -> str:
@@ -70,7 +79,8 @@ def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade again what failed in the scope."""
     collection = access.collection_to_grade(request.user, slug)
     scope = _scope(collection, request.POST)
-    access.refuse_price(request.user, collection, monitor.to_retry(collection, scope))
+    if refusal := access.price_refusal(request.user, collection, monitor.to_retry(collection, scope)):
+        return _refused(request, collection, {"retry_refusal": refusal})
     started = actions.retry_failed(collection, by=request.user, topics=scope.topics, items=scope.items)
     say_retried(request, started)
     return after(request, collection)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
 from rubricweb.banks.models import Item
+from rubricweb.grades.configs import active_configs
 from rubricweb.grades.models import GradingJob
+from rubricweb.grades.store import GradeRow, save_grades
 from tests.factories import gradable
 from tests.rubricweb.worlds import blind_campaign
 
@@ -21,6 +25,23 @@ def bank(collection):
 def edit(client, item: Item):
     sent = {"text": "Which pigment is red?", "seen": item.version}
     return client.post(reverse("banks:item-edit", args=[item.bank_id, item.pk]), sent)
+
+
+def test_a_retry_that_costs_too_much_is_refused_beside_its_button(bank, assessor, owner, client_of, settings):
+    collection, topic = bank.collection, bank.collection.topics.get()
+    collection.grader_backend, collection.grader_llm = "openai_compatible", "a-model"
+    collection.save()
+    config = active_configs(collection)[0]
+    item, passage = bank.items.first(), topic.pool.first().passage
+    failed = GradeRow(topic.pk, item.revision_id, passage.pk, None, "failed", "", "no reply", "timeout")
+    save_grades(config, [failed])
+    settings.PRICES = {"a-model": 1_000_000}
+    address = reverse("grades:retry-failed", args=[collection.slug])
+    refused = client_of(assessor).post(address, {"part": "missing"}, headers={"HX-Request": "true"})
+    assert refused.status_code == 422
+    page = refused.content.decode()
+    assert page.index("Re-grade 1 failed cell") < page.index("Not started. About $")
+    assert not GradingJob.objects.exists()
 
 
 def start(client, collection):
@@ -57,6 +78,15 @@ def test_assessors_start_grading_up_to_a_price(bank, assessor, viewer, outsider,
     assert b"price of this model is not known" in start(client_of(assessor), collection).content
     settings.PRICES = {"a-model": 1_000_000}
     assert b"assessors may start up to $1.00" in start(client_of(assessor), collection).content
+    refused = client_of(assessor).post(
+        reverse("grades:start", args=[collection.slug]), {"part": "missing"}, headers={"HX-Request": "true"}
+    )
+    text = refused.content.decode()
+    assert refused.status_code == 422
+    assert text.lstrip().startswith('<div id="missing"')
+    assert re.search(
+        r'id="start-refusal" role="alert">Not started. About \$[\d,.]+; assessors may start', text
+    )
     assert not GradingJob.objects.exists()
     settings.PRICES = {"a-model": 0.01}
     assert start(client_of(assessor), collection).status_code == 302

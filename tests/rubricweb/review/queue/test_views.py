@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.urls import reverse
 
 from rubricweb.grades.models import Grade, HumanGrade
@@ -12,6 +14,7 @@ from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign, Turn
 
 pytestmark = pytest.mark.django_db
+migration = import_module("rubricweb.review.migrations.0009_reasons_without_runs")
 State, How = Turn.State, HumanGrade.How
 HTMX = {"HTTP_HX_REQUEST": "true"}
 ANSWER = "because carotenoids remain"
@@ -65,6 +68,20 @@ def test_viewers_rate_nothing(campaign, client_of, viewer, assessor):
     assert client.post(at("queue-cell", campaign, cell.pk), send(3)).status_code == 403
     assert client.post(at("queue-undo", campaign), {"uid": uuid4()}).status_code == 403
     assert not HumanGrade.objects.exists()
+
+
+def test_the_reason_of_an_old_cell_names_no_run(campaign, client_of, assessor):
+    """Campaigns once wrote the names of the two runs that a rating could swap."""
+    old = "Could swap ranks 3 and 4 of the leaderboard: bm25: tuned, dense."
+    campaign.cells.update(reason=old)
+    campaign.cells.filter(order=1).update(reason="Next in this campaign.")
+    migration.remove_names(apps, None)
+    new = "Could swap ranks 3 and 4 of the leaderboard."
+    assert list(campaign.cells.values_list("reason", flat=True))[:2] == ["Next in this campaign.", new]
+    campaign.cells.filter(order=1).delete()
+    page = client_of(assessor).get(at("queue", campaign)).content.decode()
+    assert new in page
+    assert "tuned" not in page
 
 
 def test_changes_are_posts(campaign, client_of, assessor):
