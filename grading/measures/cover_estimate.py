@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri
-from scipy.stats import norm
 
 LEVEL = 0.95
 METHOD = "credible interval of a two-stratum hierarchical model"
@@ -61,11 +60,13 @@ def _log_prior() -> Floats:
 _ALPHAS = np.arange(-14, 12.01, 0.25)
 _SIGMAS = np.array([0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0])
 _Z = np.linspace(-4, 4, 33)
-_Z_WEIGHTS = norm.pdf(_Z) / norm.pdf(_Z).sum()
-_RATES = np.clip(expit(_ALPHAS[:, None, None] + _SIGMAS[None, :, None] * _Z), 1e-9, 1 - 1e-9)
+_Z_WEIGHTS = np.exp(-0.5 * _Z**2)
+_Z_WEIGHTS /= _Z_WEIGHTS.sum()
+_LOG_ODDS = _ALPHAS[:, None, None] + _SIGMAS[None, :, None] * _Z
+_RATES = np.clip(1 / (1 + np.exp(-_LOG_ODDS)), 1e-9, 1 - 1e-9)
 _MARGINAL = (_RATES * _Z_WEIGHTS).sum(axis=2)
 _LOG_PRIOR = _log_prior()
-_NODES = ndtri((np.arange(16) + 0.5) / 16)
+_NODES = np.array([NormalDist().inv_cdf((n + 0.5) / 16) for n in range(16)])
 _NODES /= _NODES.std()
 
 

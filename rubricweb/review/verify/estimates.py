@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from grading.measures.agreement import ENOUGH_CELLS
 from grading.types import MAX_RATING, MISSING
@@ -41,6 +40,8 @@ class Share:
     def interval(self) -> tuple[float, float] | None:
         if not self.n:
             return None
+        from scipy.stats import binomtest  # a second and a half that no process needs to start
+
         found = binomtest(self.count, self.n).proportion_ci(LEVEL, method="wilson")
         return float(found.low), float(found.high)
 

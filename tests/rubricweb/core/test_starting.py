@@ -1,0 +1,14 @@
+"""What a process of the product loads when it starts."""
+
+import subprocess
+import sys
+
+
+def test_no_process_waits_for_a_library_that_it_may_never_need():
+    """scipy alone more than doubles the time until the web process answers."""
+    code = (
+        "import sys, django; django.setup(); import rubricweb.urls, rubricweb.asgi;"
+        "print({'scipy', 'torch', 'transformers', 'openai'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
