@@ -22,6 +22,8 @@ SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 PYTEST_ARGS ?= -n 2
 
+# Without compiled modules each process that the tests start takes twice as long to do so.
+unexport PYTHONDONTWRITEBYTECODE
 export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
