@@ -3,7 +3,7 @@
 import secrets
 
 from django.conf import settings
-from django.db import models
+from django.db import IntegrityError, models
 
 STAMP_BITS = 62
 
@@ -11,6 +11,14 @@ STAMP_BITS = 62
 def new_stamp() -> int:
     """A number that no other state of any database has, so that what is cached by it is of this state."""
     return secrets.randbits(STAMP_BITS)
+
+
+def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
+    """Whether a unique constraint of the model's table refused a row."""
+    refused = getattr(error.__cause__, "diag", None)  # PostgreSQL's
+    if refused is not None:
+        return bool(refused.sqlstate == "23505" and refused.table_name == model._meta.db_table)
+    return str(error).startswith(f"UNIQUE constraint failed: {model._meta.db_table}.")
 
 
 class AuditEntry(models.Model):

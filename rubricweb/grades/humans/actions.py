@@ -12,7 +12,7 @@ from django.db.models import Q
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
 from rubricweb.core import events
-from rubricweb.core.models import new_stamp
+from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
@@ -55,6 +55,8 @@ def said_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
         with transaction.atomic():
             yield
     except IntegrityError as error:
+        if not is_duplicate(error, HumanGrade):
+            raise
         raise SaidMeanwhile(said_by(by, cell), seen) from error
 
 

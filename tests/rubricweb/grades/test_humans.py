@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.db import IntegrityError
 
 from grading.types import MISSING
 from rubricweb.corpus.pools import collection_pool
@@ -20,6 +21,7 @@ from rubricweb.grades.humans import (
     rate_cell,
     ratings_by,
     said_by,
+    said_once,
     undo,
 )
 from rubricweb.grades.models import HumanGrade
@@ -80,6 +82,21 @@ def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
         rate_cell(cell, rating=5, by=assessor, seen=0)
     assert refused.value.now.rating == 2
     assert HumanGrade.objects.count() == 1
+
+
+def test_only_a_second_saying_is_said_meanwhile(cells, assessor):
+    cell = cells[0, 0]
+    said = rate_cell(cell, rating=2, by=assessor, seen=0)
+    with pytest.raises(SaidMeanwhile), said_once(cell, by=assessor, seen=0):
+        copied(said, rating=3)
+    off_the_scale = pytest.raises(IntegrityError, match="human_rating_within_scale")
+    with off_the_scale, said_once(cell, by=assessor, seen=1):
+        copied(said, number=2, rating=9)
+
+
+def copied(said: HumanGrade, **other: object) -> None:
+    names = ("topic_id", "revision_id", "passage_id", "by_id", "number", "how")
+    HumanGrade.objects.create(**{name: getattr(said, name) for name in names} | other)
 
 
 def test_what_is_sent_twice_is_saved_once(cells, assessor):
