@@ -124,8 +124,7 @@ def measure(campaign: Campaign) -> int:
     person = MembershipFactory(collection=campaign.collection, role="assessor").user
     client = Client()
     client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
-    queue = reverse("review:queue", args=[campaign.collection.slug, campaign.pk])
-    client.get(queue)
+    client.post(reverse("review:queue-next", args=[campaign.collection.slug, campaign.pk]))
     took, worked, queries = [], [], []
     for _ in range(SAVES):
         turn = (

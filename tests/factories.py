@@ -16,6 +16,8 @@ from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranki
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
+from rubricweb.review.queue.leases import HELD, top_up
+from rubricweb.review.queue.models import Campaign, Turn
 
 STRICT = from_template(
     "StrictPrompt",
@@ -223,3 +225,10 @@ def gradable(collection: Collection, *, topics: int = 2, passages: int = 5, item
         for number in range(items):
             ItemFactory(bank=bank, topic=topic, text=f"{QUESTIONS[number % len(QUESTIONS)]} ({number})")
     return bank
+
+
+def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
+    """What the person holds once they have asked for so many cells, the one to rate first."""
+    top_up(campaign, person, count=count)
+    held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
+    return list(held.order_by("taken_at", "pk"))

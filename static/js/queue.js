@@ -6,7 +6,8 @@ import { newUid, Outbox } from "./outbox.js";
 const byId = (id) => document.getElementById(id);
 const card = () => byId("queue-card").firstElementChild;
 const say = (words) => (byId("queue-said").textContent = words);
-const address = byId("queue").dataset.address;
+const { address, next: nextCells } = byId("queue").dataset;
+const isStart = () => card().matches("[data-starts]");
 
 function put(next, before = "") {
   byId("queue-card").replaceChildren(next);
@@ -48,8 +49,9 @@ async function settle(entry, answer) {
 }
 
 async function refill() {
-  const answer = await outbox.ask(address);
-  if (answer?.status === 200 && !answer.redirect) take(answer.html);
+  const answer = await outbox.ask(nextCells, { method: "POST" });
+  if (answer?.redirect) return goTo(answer.redirect);
+  if (answer?.status === 200) take(answer.html);
 }
 
 function changed(found) {
@@ -73,14 +75,17 @@ const outbox = new Outbox({
 });
 
 document.addEventListener("submit", async (event) => {
-  const form = event.target.closest("form[data-outbox]");
-  if (!form) return;
+  const form = event.target;
+  if (form.matches("[data-starts]")) return event.preventDefault(), refill();
+  if (form.matches("[data-stops]") && typedComment()) return event.preventDefault(), stop(form);
+  if (!form.matches("[data-outbox]")) return;
   event.preventDefault();
-  if (event.submitter?.value === "comment") return keepComment(form, event.submitter);
+  if (event.submitter?.value === "comment") return keepComment(form);
   const body = new FormData(form, event.submitter);
   const [uid, kind, place] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
   if (place && !body.has("rating") && !body.has("reason")) return say("Choose a rating from 0 to 5.");
   if (outbox.mine.some((entry) => entry.uid === uid)) return;
+  if (body.has("reason") && typedComment()) keepComment(typedComment());
   const what = body.has("rating") ? `${body.get("rating")} for ${form.dataset.what}` : form.dataset.what;
   const sent = outbox.add({ uid, kind, place, stack: "", what, url: form.action, body: String(new URLSearchParams(body)) });
   if (kind === "advance") advance(body.has("rating") ? `Rated ${body.get("rating")}. ` : "Skipped. ");
@@ -88,15 +93,29 @@ document.addEventListener("submit", async (event) => {
   if (kind === "reveal" && outbox.waiting && card().dataset.cell === place) advance("Kept on this device. ");
 });
 
-async function keepComment(form, button) {
+// The form of the card, where its comment is not saved yet.
+function typedComment() {
+  const field = card().querySelector("textarea[name=comment]");
+  return field && field.value !== field.defaultValue ? field.form : null;
+}
+
+async function keepComment(form) {
   const [field, said] = [form.elements.comment, form.querySelector("[data-comment-said]")];
   const { cell, what } = form.dataset;
+  const url = form.querySelector("button[value=comment]").formAction;
   leaveField(field);
   said.textContent = "Saving the comment…";
+  field.defaultValue = field.value;
   const body = String(new URLSearchParams({ comment: field.value }));
-  const sent = { uid: newUid(), kind: "comment", place: "", stack: cell, what: `comment on ${what}`, url: button.formAction, body };
+  const sent = { uid: newUid(), kind: "comment", place: "", stack: cell, what: `comment on ${what}`, url, body };
   await outbox.add(sent);
-  said.textContent = outbox.mine.some(({ uid }) => uid === sent.uid) ? "The comment is kept on this device." : "Comment saved.";
+  const isSaved = outbox.mine.every(({ uid }) => uid !== sent.uid);
+  said.textContent = isSaved ? "Comment saved." : "The comment is kept on this device.";
+  return isSaved;
+}
+
+async function stop(form) {
+  if (await keepComment(typedComment())) form.submit();
 }
 
 document.addEventListener("click", async (event) => {
@@ -104,9 +123,11 @@ document.addEventListener("click", async (event) => {
   event.preventDefault();
   advance("Kept. ");
   await outbox.flush();
+if (isStart()) refill();
   await refill();
 });
 
 const isRated = () => outbox.unsent.some((entry) => entry.kind === "advance" && entry.place === card().dataset.cell);
 while (isRated()) advance("Kept on this device. "); // the server does not know of it yet
 outbox.flush();
+if (isStart()) refill();

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -19,11 +20,16 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
 
+from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import load_demo
+from rubricweb.review.queue.actions import Plan, open_campaign
+from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.population import Choice
+from rubricweb.review.selectors.raters import raters
 from tests.browser import chromium
 from tests.browser.inspector import Inspector
 from tests.servers import url_of_test_database
@@ -275,3 +281,14 @@ def inspector_of(people: People) -> Iterator[Callable[[str | None], Inspector]]:
     yield inspector
     problems = [problem for one in inspectors for problem in one.problems]
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def campaign_of(places):
+    def made(mode: str = "assisted", *, size: int = 6, assessors: int = 1) -> Campaign:
+        kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
+        choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
+        plan = Plan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
+        return open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
+
+    return made

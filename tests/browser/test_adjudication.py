@@ -14,10 +14,10 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.review.adjudication.models import Decision
 from rubricweb.review.queue.actions import Plan, open_campaign, rate
-from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import raters
+from tests.factories import take
 
 
 @pytest.fixture

@@ -2,69 +2,22 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
-import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
-from grading.types import ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.queue.actions import Plan, open_campaign, saying_of
-from rubricweb.review.queue.models import Campaign, Turn
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import raters
+from rubricweb.review.queue.actions import saying_of
+from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
 
-SHOWN = "#queue-card > [data-cell]"
 OFFLINE = (
     "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
     "htmx:sendError",
     "[object Event]",  # htmx, of a stream that broke off
 )
-
-
-@pytest.fixture
-def campaign_of(places):
-    def made(mode: str = "assisted", *, size: int = 6, assessors: int = 1) -> Campaign:
-        kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-        choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
-        plan = Plan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
-        return open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
-
-    return made
-
-
-def open_queue(page: Page, campaign: Campaign) -> None:
-    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
-    expect(page.locator(SHOWN)).to_be_visible()
-
-
-def order_shown(page: Page, campaign: Campaign) -> int:
-    return campaign.cells.get(pk=page.locator(SHOWN).get_attribute("data-cell")).order
-
-
-def expect_cell(page: Page, campaign: Campaign, order: int) -> None:
-    cell = campaign.cells.get(order=order)
-    expect(page.locator(f'#queue-card > [data-cell="{cell.pk}"]')).to_be_visible()
-
-
-def rated(campaign: Campaign) -> list[tuple[int, int]]:
-    """(order, rating) of what was handed in."""
-    turns = campaign.turns.filter(state=Turn.State.SUBMITTED).select_related("cell")
-    return [
-        (
-            turn.order,
-            HumanGrade.objects.filter(revision=turn.cell.revision_id, passage=turn.cell.passage_id)
-            .order_by("pk")
-            .last()
-            .rating,
-        )
-        for turn in turns.order_by("order")
-    ]
 
 
 def held(page: Page, waiting: list[Route]) -> Route:
@@ -83,10 +36,6 @@ def cut(page: Page) -> None:
 def hold(route: Route, waiting: list[Route]) -> None:
     """Keep the answer to a request back."""
     waiting.append(route)
-
-
-def expect_saved(page: Page) -> None:
-    expect(page.locator("#outbox")).to_contain_text("Saved")
 
 
 def test_a_whole_campaign_by_keys(people, campaign_of):
@@ -350,46 +299,11 @@ def test_escape_leaves_the_comment_and_the_next_digit_rates(people, campaign_of)
     assert campaign.turns.get(order=1).comment == "see line 3"
 
 
-@pytest.mark.parametrize("status", [400, 403, 500])
-def test_a_refused_rating_is_shown_and_others_still_go(people, campaign_of, status):
-    campaign = campaign_of()
-    page = people.sign_in_routed("assessor")
-    open_queue(page, campaign)
-    page.route("**/cells/*/", lambda route: route.fulfill(status=status, body="refused"), times=1)
-    page.keyboard.press("1")
-    refused = page.locator("#refused")
-    expect(refused).to_contain_text("Not saved: 1 for cell 1.")
-    expect(refused).to_contain_text(f"({status})")
-    expect_cell(page, campaign, 2)
-    page.keyboard.press("2")
-    expect_saved(page)
-    assert rated(campaign) == [(2, 2)]
-    expect_cell(page, campaign, 3)
-    refused.get_by_role("button", name="Try again").click()
-    expect(refused).to_be_empty()
-    expect_saved(page)
-    assert rated(campaign) == [(1, 1), (2, 2)]
-    people.complaints[:] = [one for one in people.complaints if str(status) not in one]
-
-
-def test_a_discarded_rating_comes_up_again(people, campaign_of):
-    campaign = campaign_of(size=2)
-    page = people.sign_in_routed("assessor")
-    open_queue(page, campaign)
-    page.route("**/cells/*/", lambda route: route.fulfill(status=403, body="refused"), times=1)
-    page.keyboard.press("1")
-    page.locator("#refused").get_by_role("button", name="Discard").click()
-    page.keyboard.press("2")
-    expect_cell(page, campaign, 1)
-    page.keyboard.press("5")
-    expect(page.get_by_text("All 2 ratings are there.")).to_be_visible()
-    assert rated(campaign) == [(1, 5), (2, 2)]
-
-
 def test_without_javascript(people, campaign_of, client_of):
     campaign = campaign_of("blind", size=2)
     page = people.sign_in("assessor", java_script_enabled=False)
-    open_queue(page, campaign)
+    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    page.get_by_role("button", name="Start rating").click()
     page.get_by_role("button", name="3, in part").click()
     expect(page.locator(SHOWN)).to_contain_text("by the grader")
     page.get_by_role("link", name="Keep 3, and go on").click()

@@ -13,10 +13,10 @@ from rubricweb.accounts.models import User
 from rubricweb.review.adjudication.actions import decide
 from rubricweb.review.agreement.sayings import Place
 from rubricweb.review.queue.actions import Plan, open_campaign, rate
-from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import raters
+from tests.factories import take
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def test_pages(inspector_of, campaign):
     slug = campaign.collection.slug
     done = campaign.turns.filter(person__username="organizer", state="submitted").first().cell_id
     conflict = campaign.cells.get(order=1)
+    take(campaign, User.objects.get(username="organizer"))
     for name, more in {
         "campaigns": (),
         "campaign-new": (),

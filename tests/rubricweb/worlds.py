@@ -22,12 +22,11 @@ from rubricweb.review.agreement.sayings import Place
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.queue.actions import Plan, open_campaign
-from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import KINDS, raters
 from rubricweb.review.views_saved.models import SavedView
-from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked
+from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked, take
 
 HIDDEN = 8
 

@@ -20,7 +20,7 @@ from rubricweb.core import audit, events
 from rubricweb.grades import humans
 from rubricweb.grades.models import Draw, Grade, HumanGrade
 from rubricweb.review.queue.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.review.queue.leases import LEASE, free_turn, fresh
+from rubricweb.review.queue.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.review.queue.population import Choice, Chosen, ChosenCell, chosen
 from rubricweb.review.selectors.raters import KINDS, raters
@@ -212,8 +212,12 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     return [known[place] for place in wanted if place in known]
 
 
-def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "") -> Turn:
-    """Hand in a rating, where `seen` is the number of what `by` said last of the cell.
+@retried
+def rate(
+    cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
+) -> Turn:
+    """Hand in a rating, where `seen` is the number of what `by` said last of the cell, and lease the next
+    cells until `by` has `hold` of them.
 
     A rating that comes late, when the lease is over and the cell with somebody else, counts too: as a turn
     more. Sent twice it is saved once. Raises what `grades.humans.rate_cell` raises.
@@ -222,14 +226,15 @@ def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, com
     with humans.said_once(place, by=by, seen=seen):
         turn = _own_turn(cell, by)
         turn.said = humans.said_before(place, by=by, seen=seen, uid=uid)
-        if turn.said is not None:
-            return turn
-        if turn.state == State.SKIPPED:
-            _unskip(turn)
-        turn.said = _say(turn, cell, rating=rating, by=by, seen=seen, uid=uid)
-        turn.rating = rating if turn.rating is None else turn.rating
-        turn.comment = comment
-        return _hand_in(turn, State.SUBMITTED, uid)
+        if turn.said is None:
+            if turn.state == State.SKIPPED:
+                _unskip(turn)
+            turn.said = _say(turn, cell, rating=rating, by=by, seen=seen, uid=uid)
+            turn.rating = rating if turn.rating is None else turn.rating
+            turn.comment = comment
+            _hand_in(turn, State.SUBMITTED, uid)
+        take_missing(cell.campaign, by, count=hold)
+    return turn
 
 
 def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID) -> HumanGrade:

@@ -7,14 +7,17 @@ taking), then taken by a conditional UPDATE, so that of two who try only one suc
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
 from rubricweb.accounts.models import User
+from rubricweb.core.models import is_duplicate
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn
 
@@ -22,6 +25,10 @@ LEASE = timedelta(minutes=5)
 HELD = 2
 """The cell that is worked on, and the one that is fetched ahead."""
 TRIES = 8
+COMMENTED = "commented on, and not rated"
+"""Why somebody gave a cell up who stopped after a comment."""
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
@@ -31,18 +38,46 @@ LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
 """Somebody let it lapse."""
 
 
-def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
-    """The person's open turns, renewed, and new ones until there are `count` or none is to be had."""
-    top_up(campaign, person, count=count)
-    return list(campaign.turns.filter(person=person, state=State.LEASED).order_by("taken_at", "pk"))
+def retried(change: Callable[P, Result]) -> Callable[P, Result]:
+    """Make a transaction anew where another window of the same person took the same cell at the same time."""
+
+    @wraps(change)
+    def tried(*args: P.args, **kwargs: P.kwargs) -> Result:
+        for _ in range(TRIES - 1):
+            try:
+                return change(*args, **kwargs)
+            except IntegrityError as error:
+                if not is_duplicate(error, Turn):
+                    raise
+        return change(*args, **kwargs)
+
+    return tried
 
 
+@retried
+@transaction.atomic
 def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
     """Renew the person's open turns, and lease new ones until there are `count` or none is to be had."""
-    missing = count - renew(campaign, person)
-    for _ in range(missing if campaign.is_open else 0):
-        if not _take_one(campaign, person):
-            break
+    renew(campaign, person)
+    take_missing(campaign, person, count=count)
+
+
+def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None:
+    """Lease turns until the person holds `count`, or none is to be had; in a transaction that is `retried`.
+
+    That one may hold locks already, so this waits for nobody's.
+    """
+    holds = 0
+    while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
+        holds = turn.holds
+        if holds < count and _lease(turn, campaign, person):
+            holds += 1
+
+
+def may_take(campaign: Campaign, person: User) -> bool:
+    """Whether there is a turn that `top_up` could lease."""
+    theirs = campaign.turns.filter(_WAITING, person=person)
+    return campaign.is_open and (theirs.exists() or _takeable(campaign, person, NEW | LAPSED).exists())
 
 
 def renew(campaign: Campaign, person: User) -> int:
@@ -52,11 +87,15 @@ def renew(campaign: Campaign, person: User) -> int:
 
 
 def hand_back(campaign: Campaign, person: User) -> int:
-    """Give up what the person has and did not rate; what was assigned to them stays theirs."""
+    """Give up what the person has and did not rate. What was assigned to them stays theirs, and what they
+    commented on, until somebody else takes it.
+    """
     held = campaign.turns.filter(person=person, state=State.LEASED)
     free = {"state": State.PENDING, "lease_until": None, "taken_at": None}
     assigned = held.exclude(assigned_by=None).update(**free)
-    return assigned + held.filter(assigned_by=None).update(person=None, mode="", comment="", **free)
+    others = held.filter(assigned_by=None)
+    commented = others.exclude(comment="").update(lease_until=Now())
+    return assigned + commented + others.filter(comment="").update(person=None, mode="", **free)
 
 
 def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mode:
@@ -94,24 +133,12 @@ def fresh(
 
 
 def free_turn(cell: CampaignCell) -> Turn | None:
-    """A turn of the cell that nobody has, or that was let lapse."""
-    return cell.turns.select_for_update().filter(NEW | LAPSED).order_by("pk").first()
+    """A turn of the cell that nobody has, or that was let lapse without a comment."""
+    free = NEW | LAPSED & Q(comment="")
+    return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
 
-def _take_one(campaign: Campaign, person: User) -> bool:
-    """False where nothing is to be had."""
-    for _ in range(TRIES):
-        try:
-            with transaction.atomic():
-                turn = _candidate(campaign, person)
-                if turn is None or _lease(turn, campaign, person):
-                    return turn is not None
-        except IntegrityError:  # another window of the same person took the same cell
-            continue
-    return False
-
-
-def _candidate(campaign: Campaign, person: User) -> Turn | None:
+def _candidate(campaign: Campaign, person: User) -> Any:  # a turn with `was_rated` and `holds`
     """The next turn that the person could take: assigned to them, let lapse by others, or new.
 
     At the end come cells that they rated elsewhere, or nobody might finish the campaign.
@@ -123,7 +150,10 @@ def _candidate(campaign: Campaign, person: User) -> Turn | None:
     unrated = [turns.filter(_unrated_by(person)) for turns in others]
     turns = Turn.objects.filter(pk=Coalesce(*map(_first, (theirs, *unrated, *others))))
     said = _of_cell(_said(person).values_list(Value(True)))
-    return turns.select_related("cell").annotate(was_rated=Coalesce(said, Value(False))).first()
+    held = campaign.turns.filter(person=person, state=State.LEASED).order_by().values("campaign")
+    holds = Subquery(held.annotate(turns=Count("*")).values("turns"))
+    annotated = turns.annotate(was_rated=Coalesce(said, Value(False)), holds=Coalesce(holds, 0))
+    return annotated.select_related("cell").first()
 
 
 def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
@@ -160,4 +190,15 @@ def _lease(turn: Any, campaign: Campaign, person: User) -> bool:
     free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
     begun = fresh(campaign, turn.cell, person, was_rated=turn.was_rated)
-    return bool(free.update(state=State.LEASED, **begun, **times))
+    if not free.update(state=State.LEASED, **begun, **times):
+        return False
+    if turn.comment and turn.person_id not in {None, person.pk}:
+        _keep_comment(turn)
+    return True
+
+
+def _keep_comment(turn: Turn) -> None:
+    """As a cell given up by who had commented on it; they may still rate it."""
+    said = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
+    given_up = {"cell": turn.cell, "order": turn.order, "person_id": turn.person_id, "state": State.SKIPPED}
+    Turn.objects.create(campaign_id=turn.campaign_id, done_at=Now(), **given_up, **said)

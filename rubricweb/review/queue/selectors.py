@@ -20,7 +20,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import humans
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.queue.actions import saying_of
-from rubricweb.review.queue.leases import LAPSED, NEW, top_up
+from rubricweb.review.queue.leases import LAPSED, NEW, may_take
 from rubricweb.review.queue.meanings import Meanings, meanings_of
 from rubricweb.review.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.review.selectors.cell import Segment, highlighted
@@ -151,6 +151,8 @@ class Desk:
     next: int | None
     """Neighbours, by cell, among what the person did."""
     can_undo: bool
+    may_start: bool
+    """The person holds nothing, and may take something."""
     skipped: int | None
     """A cell that the person skipped and that still waits for somebody; only where nothing else is left."""
     uid: UUID
@@ -173,8 +175,7 @@ class Desk:
 
 
 def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) -> Desk:
-    """The person's next cells, leased now; `cell`, one of theirs, goes before them."""
-    top_up(campaign, person)
+    """The cells that the person holds; `cell`, one of theirs, goes before them."""
     turns = _turns(campaign, person, cell)
     looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
     cards = _cards(turns[:2], person)
@@ -191,6 +192,7 @@ def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) 
         previous=figures["before"],
         next=figures["after"],
         can_undo=figures["can_undo"],
+        may_start=not cards and may_take(campaign, person),
         skipped=None if cards else _skipped(campaign, person),
         uid=new_uid(),
     )

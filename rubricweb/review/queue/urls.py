@@ -9,6 +9,7 @@ urlpatterns = [
     path("review/<slug:slug>/queue/", views.campaigns, name="campaigns"),
     path("review/<slug:slug>/queue/new/", views.campaign_new, name="campaign-new"),
     path(QUEUE, views.queue, name="queue"),
+    path(f"{QUEUE}next/", views.queue_next, name="queue-next"),
     path(f"{QUEUE}progress/", views.campaign, name="campaign"),
     path(f"{QUEUE}state/", views.campaign_state, name="campaign-state"),
     path(f"{QUEUE}cells/<int:cell_id>/", views.queue_cell, name="queue-cell"),

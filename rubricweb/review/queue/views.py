@@ -87,9 +87,16 @@ def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRes
 
 @require_safe
 def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """The next cell to rate, leased to the user, and the one after it."""
+    """The cell that the user has to rate, and the one after it; without any, the way to the next ones."""
     found = access.campaign_for(request.user, slug, campaign_id)
     return _desk(request, found)
+
+
+@require_POST
+def queue_next(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Lease the next cell to the user, and the one after it."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    return _after(request, found)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -102,11 +109,11 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
-        turn = actions.rate(cell, by=request.user, **form.cleaned_data)
+        turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
     except SaidMeanwhile:
         return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
     is_first_look = turn.said is not None and turn.said.how == HumanGrade.How.BLIND
-    return _after(request, cell.campaign, cell if is_first_look else None)
+    return _show(request, cell.campaign, cell if is_first_look else None)
 
 
 @require_POST
@@ -177,8 +184,14 @@ def _rating_of(request: HtmxRequest) -> int | None:
 
 
 def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
+    leases.top_up(campaign, request.user)
+    return _show(request, campaign, cell)
+
+
+def _show(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
     if request.htmx:
         return _desk(request, campaign, cell)
+    leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("review:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
     return redirect(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))

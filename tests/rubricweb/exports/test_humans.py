@@ -13,7 +13,7 @@ from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.actions import decide
 from rubricweb.review.agreement.sayings import Place
 from rubricweb.review.queue.actions import rate, undo
-from rubricweb.review.queue.leases import take
+from tests.factories import take
 from tests.rubricweb.review.queue.conftest import bank, campaign_of
 
 pytestmark = pytest.mark.django_db

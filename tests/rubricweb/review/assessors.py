@@ -11,6 +11,7 @@ import httpx
 
 SHOWN = re.compile(r'id="queue-card">\s*<article[^>]*data-cell="(\d+)".*?</article>', re.DOTALL)
 FORM = re.compile(r'<form method="post" class="stack" action="([^"]+)".*?</form>', re.DOTALL)
+START = re.compile(r'<form class="empty" method="post" action="([^"]+)".*?</form>', re.DOTALL)
 FIELD = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 
 
@@ -28,7 +29,8 @@ class Assessor:
     def work(self, *, wanted: Callable[[int], bool], resend_every: int = 5, pause: float = 0.0) -> None:
         """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
         with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
-            html = browser.get(self.queue).raise_for_status().text
+            start = START.search(browser.get(self.queue).raise_for_status().text)
+            html = self._send(browser, start[1], dict(FIELD.findall(start[0]))) if start else ""
             while wanted(len(self.sent)) and (found := SHOWN.search(html)):
                 cell, rating = int(found[1]), len(self.sent) % 6
                 form = FORM.search(found[0])
@@ -41,6 +43,9 @@ class Assessor:
 
     def _save(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
         started = time.perf_counter()
-        answer = browser.post(address, data=body, headers={"HX-Request": "true"}).raise_for_status()
+        html = self._send(browser, address, body)
         self.seconds.append(time.perf_counter() - started)
-        return answer.text
+        return html
+
+    def _send(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
+        return browser.post(address, data=body, headers={"HX-Request": "true"}).raise_for_status().text

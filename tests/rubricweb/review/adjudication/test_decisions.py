@@ -16,7 +16,7 @@ from rubricweb.review.adjudication.models import Decision
 from rubricweb.review.adjudication.selectors import Query, inbox, overruled
 from rubricweb.review.agreement.sayings import Place
 from rubricweb.review.queue.actions import rate
-from rubricweb.review.queue.leases import take
+from tests.factories import take
 
 pytestmark = pytest.mark.django_db
 RATED = {1: (5, 1), 2: (4, 3), 3: (3, 2), 4: (2, 2)}

@@ -16,9 +16,8 @@ from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.agreement.sayings import Event, Place, Which, ratings, settled
 from rubricweb.review.agreement.selectors import agreement, anchoring
 from rubricweb.review.queue.actions import rate
-from rubricweb.review.queue.leases import take
 from rubricweb.review.selectors.raters import raters
-from tests.factories import CollectionFactory
+from tests.factories import CollectionFactory, take
 
 How = HumanGrade.How
 FIRST = (0, 1, 2, 3, 4, 5, 5, 0, 2, 3, 4, 1)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.grades.models import GraderConfig
 from rubricweb.review.queue.actions import Plan, open_campaign, rate
-from rubricweb.review.queue.leases import take
-from rubricweb.review.queue.models import Campaign
+from rubricweb.review.queue.models import Campaign, Turn
 from rubricweb.review.queue.population import Choice
 from rubricweb.review.selectors.raters import raters
-from tests.factories import MembershipFactory, UserFactory, gradable, grade, lexical_config
+from tests.factories import MembershipFactory, UserFactory, gradable, grade, lexical_config, take
 
 KINDS = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 
@@ -60,3 +61,7 @@ def rate_next(campaign: Campaign, person, rating: int = 3):
     """The person's next turn, rated."""
     turn = take(campaign, person, count=1)[0]
     return rate(turn.cell, rating=rating, by=person, seen=0, uid=uuid4())
+
+
+def expire(campaign: Campaign) -> None:
+    campaign.turns.filter(state=Turn.State.LEASED).update(lease_until=timezone.now() - timedelta(seconds=1))

@@ -10,8 +10,8 @@ from django.apps import apps
 from django.urls import reverse
 
 from rubricweb.grades.models import Grade, HumanGrade
-from rubricweb.review.queue.leases import take
 from rubricweb.review.queue.models import Campaign, Turn
+from tests.factories import take
 
 pytestmark = pytest.mark.django_db
 migration = import_module("rubricweb.review.migrations.0009_reasons_without_runs")
@@ -37,6 +37,11 @@ def at(name: str, campaign: Campaign, *more: object) -> str:
 
 def held(campaign: Campaign, person) -> Turn:
     return take(campaign, person, count=1)[0]
+
+
+def start(campaign: Campaign, client) -> str:
+    """The page after the button that takes the first cells."""
+    return client.post(at("queue-next", campaign), follow=True).content.decode()
 
 
 def send(rating: int, **said: object) -> dict[str, object]:
@@ -67,6 +72,7 @@ def test_viewers_rate_nothing(campaign, client_of, viewer, assessor):
     client = client_of(viewer)
     assert client.post(at("queue-cell", campaign, cell.pk), send(3)).status_code == 403
     assert client.post(at("queue-undo", campaign), {"uid": uuid4()}).status_code == 403
+    assert client.post(at("queue-next", campaign)).status_code == 403
     assert not HumanGrade.objects.exists()
 
 
@@ -86,7 +92,7 @@ def test_the_reason_of_an_old_cell_names_no_run(campaign, client_of, assessor):
 
 def test_changes_are_posts(campaign, client_of, assessor):
     client = client_of(assessor)
-    for name in ("queue-undo", "queue-beat", "queue-stop"):
+    for name in ("queue-next", "queue-undo", "queue-beat", "queue-stop"):
         assert client.get(at(name, campaign)).status_code == 405
 
 
@@ -166,24 +172,42 @@ def test_what_is_wrong_with_a_campaign_is_said(bank, client_of, owner, said, wor
     assert not Campaign.objects.exists()
 
 
-def test_the_page_leases_a_cell_and_the_next(campaign, client_of, assessor, django_assert_max_num_queries):
+def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, django_assert_max_num_queries):
     client = client_of(assessor)
-    html = client.get(at("queue", campaign)).content.decode()
+    assert "Start rating" in client.get(at("queue", campaign)).content.decode()
+    assert not campaign.turns.exclude(state=State.PENDING).exists()
+    html = start(campaign, client)
+    assert "Start rating" not in html
     assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
     first, second = campaign.cells.all()[:2]
     assert html.index(f'data-cell="{first.pk}"') < html.index(f'data-cell="{second.pk}"')
     assert f"Cell 1 of {campaign.cells.count()}" in html
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(10):
         client.get(at("queue", campaign))
+
+
+def test_scripts_start_with_a_part(campaign, client_of, assessor):
+    html = client_of(assessor).post(at("queue-next", campaign), **HTMX).content.decode()
+    assert html.lstrip().startswith('<div id="queue"')
+    assert f'data-cell="{campaign.cells.first().pk}"' in html
+
+
+def test_no_start_where_others_have_all(campaign_of, client_of, assessor, second):
+    campaign = campaign_of(size=2)
+    start(campaign, client_of(second))
+    html = client_of(assessor).get(at("queue", campaign)).content.decode()
+    assert "Nothing is left for you here" in html
+    assert "Start rating" not in html
+    assert "Nothing is left for you here" in start(campaign, client_of(assessor))
 
 
 @pytest.mark.parametrize("mode", ["blind", "assisted"])
 def test_a_save_takes_few_queries(mode, campaign_of, client_of, assessor, django_assert_max_num_queries):
     campaign, client = campaign_of(mode=mode, assessors=2), client_of(assessor)
-    client.get(at("queue", campaign))
+    start(campaign, client)
     first, second = campaign.cells.all()[:2]
     client.post(at("queue-cell", campaign, first.pk), send(3), **HTMX)
-    with django_assert_max_num_queries(23):  # two of them for the first rating of a topic
+    with django_assert_max_num_queries(20):  # two of them for the first rating of a topic
         html = client.post(at("queue-cell", campaign, second.pk), send(4), **HTMX).content.decode()
     assert "2 of 24" in html
     assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
@@ -217,7 +241,7 @@ def test_a_bad_rating_is_refused(campaign, client_of, assessor, wrong):
 
 def test_blind_cells_give_nothing_away_until_rated(blind, client_of, assessor):
     client = client_of(assessor)
-    html = client.get(at("queue", blind)).content.decode()
+    html = start(blind, client)
     assert "<mark>" not in html
     assert ANSWER not in html.replace("Birches turn yellow because carotenoids remain.", "")
     assert "by the grader" not in html
@@ -307,13 +331,15 @@ def test_closing_and_opening(campaign, client_of, owner, assessor):
     client = client_of(owner)
     client.post(at("campaign-state", campaign))
     assert "This campaign is closed" in client_of(assessor).get(at("queue", campaign)).content.decode()
+    assert "This campaign is closed" in start(campaign, client_of(assessor))
     client.post(at("campaign-state", campaign))
-    assert 'data-outbox="advance"' in client_of(assessor).get(at("queue", campaign)).content.decode()
+    assert 'data-outbox="advance"' in start(campaign, client_of(assessor))
 
 
 def test_passages_are_escaped(bank, campaign_of, client_of, assessor):
     bank.collection.passages.update(text="<script>alert(1)</script>")
-    html = client_of(assessor).get(at("queue", campaign_of())).content.decode()
+    html = start(campaign_of(), client_of(assessor))
+    assert 'data-outbox="advance"' in html
     assert "<script>alert" not in html
 
 
