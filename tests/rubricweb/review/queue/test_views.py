@@ -85,7 +85,7 @@ def test_the_reason_of_an_old_cell_names_no_run(campaign, client_of, assessor):
     new = "Could swap ranks 3 and 4 of the leaderboard."
     assert list(campaign.cells.values_list("reason", flat=True))[:2] == ["Next in this campaign.", new]
     campaign.cells.filter(order=1).delete()
-    page = client_of(assessor).get(at("queue", campaign)).content.decode()
+    page = start(campaign, client_of(assessor))
     assert new in page
     assert "tuned" not in page
 
