@@ -100,7 +100,7 @@ class CausalGrader(GeneratingGrader):
             return []
         loaded = self._loaded
         ids, mask = self._on_device([one.tokens for one in asked])
-        plain = GenerationConfig(  # type: ignore[no-untyped-call]
+        plain = GenerationConfig(
             max_new_tokens=self._max_new_tokens,
             do_sample=False,
             num_beams=1,

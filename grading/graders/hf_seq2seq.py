@@ -102,7 +102,7 @@ class _Decoder:
 
     @property
     def rows(self) -> int:
-        return self._mask.shape[0]
+        return int(self._mask.shape[0])
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
         """A longer prefix is read together with its own beginnings."""
