@@ -145,9 +145,11 @@ def _sample(board: Board) -> Json | None:
     return {
         "estimand": stating.estimand(board.spec),
         "level": LEVEL,
+        "is_level_at_least": sample.size.has_few_misses,
         "method": METHOD,
         "cells": sample.size.cells,
         "cells_below_threshold": sample.size.below,
+        "cells_missed_by_grader": sample.size.misses,
         "cells_of_other_draws": sample.elsewhere,
         "items_not_sampled": sample.unsampled,
         "reason_for_none": stating.estimate_lacks(board) or None,

@@ -83,7 +83,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
     found, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
     elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
-    reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no cells were drawn for it"
+    reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no campaign drew cells for it"
     sample = Sample(size, elsewhere, len(left_out), len(items), reason)
     if found is None or sample.reason:
         return (None,) * len(adds), sample
@@ -174,11 +174,15 @@ def _reason(size: SampleSize, unsampled: int, items: int) -> str:
         return f"{unsampled:,} of its {items:,} items could not be drawn: they had no text then, or are newer"
     if size.items < size.needed_items:
         return (
-            f"{size.items} items have {CELLS_AN_ITEM} or more sampled cells below the threshold; it takes "
-            f"{size.needed_items} to see whether the grader's misses cluster"
+            f"too few ratings: {size.items} items have {CELLS_AN_ITEM} or more rated cells of the sample "
+            f"that the grader rates below the threshold, and {size.needed_items} are needed to see whether "
+            "what it misses falls on few items"
         )
     if size.above < size.needed_above:
-        return f"the sample has {size.above} cells at or above the threshold, and needs {size.needed_above}"
+        return (
+            f"too few ratings: {size.above} rated cells of the sample are at or above the threshold by the "
+            f"grader, and {size.needed_above} are needed"
+        )
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES
-from grading.measures.cover_estimate import COVER_CELLS, FEW_MISSES, METHOD
+from grading.measures.cover_estimate import COVER_CELLS, METHOD
 from grading.measures.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.measures.nuggets import NuggetScore
 from grading.measures.paired_tests import ALPHA, PairedTest, smallest_p
@@ -14,7 +14,7 @@ from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
-from rubricweb.grades.models import Draw, GraderConfig
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
 from rubricweb.leaderboards.board.columns import score_label
@@ -178,6 +178,11 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
     return [*said, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
 
+COVER_CHOICE = "a sample that estimates every run's Rubric-Cover"
+"""What a campaign calls it."""
+ASSUMES = "The model takes people to disagree with the grader as often on one run's passages as on another's."
+
+
 def estimand(spec: BoardSpec) -> str:
     """What the estimates beside the scores are of, in words."""
     measure = spec.measure
@@ -187,8 +192,10 @@ def estimand(spec: BoardSpec) -> str:
     )
 
 
-def estimate_method() -> str:
-    return f"{100 * ESTIMATE_LEVEL:g} % {METHOD}"
+def estimate_method(sample: Sample) -> str:
+    """The level of the intervals, a lower bound where the sample has few misses, and how they are found."""
+    at_least = "at least " if sample.size.has_few_misses else ""
+    return f"{at_least}{100 * ESTIMATE_LEVEL:g} % {METHOD}"
 
 
 def estimate_stated(board: Board) -> list[tuple[str, str]]:
@@ -198,26 +205,33 @@ def estimate_stated(board: Board) -> list[tuple[str, str]]:
         return []
     if sample.reason:
         return [("estimate", f"none of {estimand(board.spec)}. {estimate_lacks(board)}")]
-    return [("estimate", f"{estimand(board.spec)}; {estimate_method()}; {estimate_basis(sample)}")]
+    return [("estimate", f"{estimand(board.spec)}; {estimate_method(sample)}. {estimate_basis(sample)}")]
 
 
 def estimate_basis(sample: Sample) -> str:
-    """The sample that the estimates stand on, and what more of it would bring."""
+    """In sentences: the sample that the estimates stand on, and what more of it would bring."""
     size = sample.size
-    said = (
-        f"from {size.cells:,} cells drawn at random ({size.below:,} below the threshold, {size.above:,} not)"
+    drawn = (
+        f"From {size.cells:,} rated cells that were drawn at random, {size.below:,} that the grader rates "
+        f"below the threshold and {size.above:,} at or above it."
     )
+    said = [drawn, ASSUMES]
     if sample.unsampled:
-        said += f"; {sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals"
-    if size.misses < FEW_MISSES:
-        said += (
-            f"; people reach the threshold on {size.misses} of those below: the intervals are wider than 95 %"
+        said.append(
+            f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
+        )
+    if size.has_few_misses:
+        said.append(
+            f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
+            "the intervals are wider than they need to be."
         )
     if sample.narrower:
-        said += f"; {size.cells:,} more cells would narrow the intervals by about {sample.narrower:.0%}"
-    if sample.to_halve:
-        said += f", and about {_rounded(sample.to_halve):,} more would halve them"
-    return said
+        halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
+        said.append(
+            f"About {size.cells:,} more cells would make the intervals {100 * sample.narrower:.0f} % narrower"
+            f"{halved}."
+        )
+    return " ".join(said)
 
 
 def estimate_lacks(board: Board) -> str:
@@ -227,12 +241,12 @@ def estimate_lacks(board: Board) -> str:
         return ""
     has = f"The board cannot tell: {sample.reason}."
     needs = (
-        "It needs cells that a campaign drew at random: \u201c"
-        f"{Draw.Design.COVER.label}\u201d for this grader, threshold and cutoff; about {COVER_CELLS} do."
+        f"It needs rated cells of a campaign over \u201c{COVER_CHOICE}\u201d, for this grader, threshold and "
+        f"cutoff; about {COVER_CELLS} are usually enough."
     )
     other = (
-        f" {sample.elsewhere:,} rated cells of other draws do not count: they were drawn for another grader, "
-        "threshold or cutoff, or from other items."
+        f" {sample.elsewhere:,} rated cells of other draws do not count, because they were drawn for another "
+        "grader, threshold or cutoff, or from other items."
     )
     return f"{has} {needs}{other if sample.elsewhere else ''}"
 

@@ -94,8 +94,9 @@ class CampaignForm(forms.Form):
     cells = forms.ChoiceField(
         label="Cells",
         choices=Campaign.Cells.choices,
-        help_text="A sample that estimates Rubric-Cover is drawn for this grader, threshold and cutoff, and "
-        f"keeps its random order; without a size it has {COVER_CELLS} cells.",
+        help_text="The sample that estimates Rubric-Cover serves leaderboards of this grader, threshold and "
+        f"cutoff. Its order is random. Without a number it has {COVER_CELLS} cells, which usually estimate "
+        "to within 0.05 to 0.1.",
     )
     min_grade = forms.IntegerField(
         label="Threshold",
@@ -107,7 +108,10 @@ class CampaignForm(forms.Form):
     )
     cutoff = forms.IntegerField(label="Leaderboard's cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label="At most so many cells", min_value=1, required=False, help_text="Empty for all of them."
+        label="At most so many cells",
+        min_value=1,
+        required=False,
+        help_text="Empty for all of them, or for a sample of the usual size.",
     )
     order = forms.ChoiceField(label="Order", choices=Campaign.Order.choices)
     random_percent = forms.IntegerField(
@@ -115,7 +119,8 @@ class CampaignForm(forms.Form):
         min_value=0,
         max_value=100,
         initial=20,
-        help_text="Estimates may stand on these cells only.",
+        help_text="Where the cells are \u201call\u201d, estimates stand on these only. In random order all "
+        "are.",
     )
     assessors = forms.IntegerField(
         label="Independent assessors a cell", min_value=1, max_value=MOST_ASSESSORS, initial=1

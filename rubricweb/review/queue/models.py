@@ -87,6 +87,24 @@ class Campaign(models.Model):
     def is_open(self) -> bool:
         return self.closed_at is None
 
+    @property
+    def counts_for(self) -> str:
+        """Which estimates stand on its ratings, in words."""
+        if self.draw_id is None:
+            return (
+                "No estimate stands on these cells, because they were not drawn at random from all of them."
+            )
+        if self.cells_taken == self.Cells.COVER:
+            return (
+                "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards of this "
+                f"grader, threshold {self.min_grade} and cutoff {self.cutoff}. They do not count in Verify "
+                "grading."
+            )
+        return (
+            "The rated cells that were drawn at random count in the shares of Verify grading, and for "
+            "\u201cBy people, estimated\u201d on leaderboards of the same items."
+        )
+
 
 class CampaignCell(models.Model):
     """One wording and one passage to rate, frozen when the campaign was made."""

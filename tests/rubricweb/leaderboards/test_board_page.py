@@ -153,7 +153,7 @@ def test_verified_cells_have_a_column(made, viewer, assessor, client_of):
     response = client_of(viewer).get(BOARD)
 
     assert "People have rated or checked 1 of 8 cells." in text_of(response)
-    assert "The board cannot tell: no cells were drawn for it." in text_of(response)
+    assert "The board cannot tell: no campaign drew cells for it." in text_of(response)
     assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "100 %", "20 %", "2"]
     humans = client_of(viewer).get(BOARD, {"source": "humans"})
     assert "ratings people only" in text_of(humans)

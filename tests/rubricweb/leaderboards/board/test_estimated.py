@@ -12,6 +12,7 @@ from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
+from rubricweb.review.queue.models import Campaign
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -149,6 +150,19 @@ def test_items_that_are_newer_than_the_draw_are_not_sampled(spec, bank, draw_of,
     assert "2 of its 26 items could not be drawn" in two.sample.reason
 
 
+@pytest.mark.parametrize(("agrees", "level"), [(True, "at least 95 %"), (False, "95 %")])
+def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees, level):
+    rate(draw_of(), agrees=agrees)
+    board = selectors.board(spec)
+    said = dict(documents.stating.statements(board))["estimate"]
+    assert f"passages, had they rated every cell; {level} credible interval" in said
+    assert documents.document(board)["estimate"]["is_level_at_least"] is agrees
+
+
+def test_a_board_names_the_sample_as_campaigns_do():
+    assert Campaign.Cells.COVER.label == documents.stating.COVER_CHOICE
+
+
 def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):
     rate(draw_of())
     for topic in spec.collection.topics.all():
@@ -162,7 +176,7 @@ def test_too_few_cells_of_an_item_cannot_tell(spec, draw_of, rate):
     rate(draw_of(), passages=5)
     board = selectors.board(spec)
     assert rows(board) == {"good": None, "poor": None}
-    assert "0 items have 5 or more sampled cells below the threshold; it takes 10" in board.sample.reason
+    assert "too few ratings: 0 items have 5 or more rated cells" in board.sample.reason
 
 
 @pytest.mark.parametrize("missing", list(Missing))

@@ -1,6 +1,9 @@
 """Campaigns over the cells that decide a board, and which ratings estimates may stand on."""
 
+import html
+
 import pytest
+from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.grades.models import Draw, HumanGrade
@@ -59,6 +62,20 @@ def test_a_sample_for_rubric_cover_says_for_which_board(bank, campaign_of, ranke
     assert all(cell.is_random and 0 < cell.draw_probability <= 1 for cell in cells)
     assert (campaign.order, campaign.random_share) == (Order.RANDOM, 1.0)
     assert campaign.population == 12  # 2 topics x 3 passages among the first 5 x 2 items
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (Cells.COVER, "leaderboards of this grader, threshold 4 and cutoff 20. They do not count in Verify"),
+        (Cells.ALL, "count in the shares of Verify grading, and for “By people, estimated”"),
+        (Cells.HIGH, "No estimate stands on these cells"),
+    ],
+)
+def test_a_campaign_says_which_estimates_stand_on_it(campaign_of, owner, client_of, ranked, cells, said):
+    campaign = campaign_of(order=Order.RANDOM, cells=cells)
+    page = client_of(owner).get(reverse("review:campaign", args=[campaign.collection.slug, campaign.pk]))
+    assert said in " ".join(html.unescape(page.content.decode()).split())
 
 
 def test_a_draw_holds_the_wordings_that_it_could_draw(bank, campaign_of, ranked, owner):
