@@ -26,6 +26,7 @@ MOST_ROUNDS = 50
 """Of blocks an item, where more cells are asked for than there are."""
 
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +55,10 @@ class _Item:
     column: int
     cells: Mask
 
-    def chance(self, row: int, block: int) -> float:
-        """With which one block of the item holds this cell."""
+    def chances(self, block: int) -> Floats:
+        """Shape (passages,): with which one block of the item holds the cell."""
         sizes = np.maximum(self.cells.sum(axis=1), 1)
-        return float((self.cells[:, row] * np.minimum(1, block / sizes)).mean())
+        return np.asarray(np.minimum(1, block / sizes) @ self.cells / len(self.cells))
 
 
 @dataclass(eq=False)
@@ -69,6 +70,8 @@ class _Side:
     random: np.random.Generator
     cells: set[tuple[int, int]] = field(default_factory=set)
     """(place of the item, row)."""
+    chances: dict[int, Floats] = field(default_factory=dict)
+    """By place of the item."""
     waiting: list[int] = field(default_factory=list)
     blocks: int = 0
 
@@ -91,7 +94,9 @@ class _Side:
     def sampled(self, place: int, row: int) -> Sampled:
         item = self.items[place]
         rounds, rest = divmod(self.blocks, len(self.items))
-        chance = item.chance(row, self.block)
+        if place not in self.chances:
+            self.chances[place] = item.chances(self.block)
+        chance = float(self.chances[place][row])
         left_out = (1 - chance) ** rounds * (1 - chance * rest / len(self.items))
         return Sampled(item.topic, row, item.column, 1 - left_out)
 
@@ -121,15 +126,15 @@ def _items(topics: Sequence[Ranked], *, above: bool) -> list[_Item]:
     """Those that some run covers, or with not `above` leaves uncovered, with the cells of these runs."""
     found = []
     for number, topic in enumerate(topics):
-        passages, items = topic.reached.shape
+        passages = len(topic.reached)
         top = np.zeros((len(topic.ranked), passages + 1), dtype=np.bool_)
         np.put_along_axis(
             top, np.where(topic.ranked < 0, passages, topic.ranked).astype(np.intp), True, axis=1
         )
-        for column in range(items):
-            reached = top[:, :-1] & topic.reached[:, column]
-            cells = reached if above else top[:, :-1]
-            runs = reached.any(axis=1) if above else ~reached.any(axis=1) & cells.any(axis=1)
-            if runs.any():
-                found.append(_Item(number, column, cells[runs]))
+        cells = top[:, :-1]
+        covers = cells.astype(np.float32) @ topic.reached.astype(np.float32) > 0
+        chosen = covers if above else ~covers & cells.any(axis=1, keepdims=True)
+        for column in np.flatnonzero(chosen.any(axis=0)).tolist():
+            those = cells[chosen[:, column]]
+            found.append(_Item(number, column, those & topic.reached[:, column] if above else those))
     return found
