@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from grading.measures.undefined import none_if_nan
 
 Json = dict[str, object]
 
@@ -42,7 +43,7 @@ def leaderboard_figure(
     >>> figure["data"][0]["x"], whiskers["arrayminus"], whiskers["array"]
     ([0.5], [0.25], [0.125])
     """
-    scored = [row for row in rows if _defined(row.score) is not None]
+    scored = [row for row in rows if none_if_nan(row.score) is not None]
     ordered = sorted(scored, key=lambda row: -(row.score or 0.0))
     colours = theme or {}
     return {
@@ -97,7 +98,7 @@ def _layout(rows: Sequence[Point], title: str, score_label: str, colours: Mappin
 
 
 def _hover(row: Point, score_label: str) -> str:
-    low, high = _defined(row.low), _defined(row.high)
+    low, high = none_if_nan(row.low), none_if_nan(row.high)
     spread = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
     topics = "topic" if row.n_topics == 1 else "topics"
     run_tag, label = _escaped(row.run_tag), _escaped(score_label)
@@ -106,12 +107,8 @@ def _hover(row: Point, score_label: str) -> str:
 
 def _beyond(high: float | None, low: float | None) -> float:
     """The length of a whisker; 0 where there is none."""
-    ends = _defined(high), _defined(low)
+    ends = none_if_nan(high), none_if_nan(low)
     return 0.0 if ends[0] is None or ends[1] is None else max(0.0, ends[0] - ends[1])
-
-
-def _defined(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value
 
 
 def _escaped(text: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from grading.measures.bootstrap import LEVEL, RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
 from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.undefined import divide
 
 ENOUGH_CELLS, ENOUGH_TOPICS = 10, 5
 """Below these a coefficient, or its interval over topics, says nothing: "too few" is said instead."""
@@ -97,7 +98,7 @@ def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = 
     total = table.sum(axis=(-2, -1))
     seen = (table * weights).sum(axis=(-2, -1)) * total
     expected = np.einsum("...i,ij,...j->...", table.sum(axis=-1), weights, table.sum(axis=-2))
-    return 1.0 - _divided(seen, expected)
+    return 1.0 - divide(seen, expected)
 
 
 def cell_kappas(counts: NDArray[np.int64]) -> Floats:
@@ -146,7 +147,7 @@ def ordinal_alpha(pairs: Floats) -> Floats:
     distances = _ordinal_distances(marginals)
     seen = (pairs * distances).sum(axis=(-2, -1)) * (total - 1)
     expected = np.einsum("...i,...ij,...j->...", marginals, distances, marginals)
-    return 1.0 - _divided(seen, expected)
+    return 1.0 - divide(seen, expected)
 
 
 def bootstrapped(
@@ -175,10 +176,3 @@ def _ordinal_distances(marginals: Floats) -> Floats:
     """Squared: how many ratings lie from one category to the other, half of both ends."""
     middles = np.cumsum(marginals, axis=-1) - marginals / 2
     return np.asarray((middles[..., :, np.newaxis] - middles[..., np.newaxis, :]) ** 2)
-
-
-def _divided(numbers: Floats, by: Floats) -> Floats:
-    """NaN where `by` is 0."""
-    out: Floats = np.full(np.shape(numbers), np.nan)
-    np.divide(numbers, by, out=out, where=np.asarray(by) != 0)
-    return out

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.undefined import divide
+
 RESAMPLES = 10_000
 SEED = 20240717
 LEVEL = 0.95
@@ -61,9 +63,7 @@ def resampled_means(
     sums = weights @ np.where(counted, values, 0.0).T
     if counted.all():
         return np.asarray(sums / max(1, values.shape[1]))
-    sizes = weights @ counted.T.astype(np.float32)
-    unknown: NDArray[np.float64] = np.full(sums.shape, np.nan)
-    return np.divide(sums, sizes, out=unknown, where=sizes > 0)
+    return divide(sums, weights @ counted.T.astype(np.float32))
 
 
 def intervals(

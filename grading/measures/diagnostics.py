@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from grading.measures.bootstrap import RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
 from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.undefined import divide
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ def difficulty(answers: Floats) -> Floats:
     [0.67, 0.0]
     """
     known = ~np.isnan(answers)
-    return _divided(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
+    return divide(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
 
 
 def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
@@ -37,7 +38,7 @@ def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
     >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
     [0.5, nan]
     """
-    return _divided((ratings >= min_grade).sum(axis=0), (ratings >= MIN_RATING).sum(axis=0))
+    return divide((ratings >= min_grade).sum(axis=0), (ratings >= MIN_RATING).sum(axis=0))
 
 
 def discrimination(answers: Floats, rests: Floats) -> Floats:
@@ -55,7 +56,7 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
     known = ~(np.isnan(answers) | np.isnan(rests))
     n = known.sum(axis=0)
     x, y = (_deviations(values, known) for values in (answers, rests))
-    found = _divided((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
+    found = divide((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
     found[n < MIN_CASES] = np.nan
     return found
 
@@ -69,7 +70,7 @@ def rest_means(answers: Floats) -> Floats:
     known = ~np.isnan(answers)
     values = np.where(known, answers, 0.0)
     others = values.sum(axis=1, keepdims=True) - values
-    return _divided(others, known.sum(axis=1, keepdims=True) - known.astype(np.int64))
+    return divide(others, known.sum(axis=1, keepdims=True) - known.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def redundant_pairs(
     both = reached.T @ reached
     alone = np.diag(both)
     either = alone[:, np.newaxis] + alone[np.newaxis, :] - both
-    overlap = _divided(both.astype(np.float64), either)
+    overlap = divide(both, either)
     is_found = np.triu((overlap >= min_overlap) & (either >= min_passages), k=1)
     pairs = [
         ItemPair(
@@ -176,15 +177,8 @@ def as_answers(ratings: Ratings, min_grade: int) -> Floats:
 def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
     """From the mean of the column; 0 where unknown."""
     kept = np.where(known, values, 0.0)
-    means = _divided(kept.sum(axis=0), known.sum(axis=0))
+    means = divide(kept.sum(axis=0), known.sum(axis=0))
     return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
-
-
-def _divided(numbers: Floats | NDArray[np.int64], by: NDArray[np.int64] | Floats) -> Floats:
-    """NaN where `by` is 0, or so near to it that only rounding is left."""
-    out: Floats = np.full(np.broadcast_shapes(numbers.shape, by.shape), np.nan)
-    np.divide(numbers, by, out=out, where=np.asarray(by) > 1e-15)
-    return out
 
 
 @dataclass(frozen=True, slots=True)

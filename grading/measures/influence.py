@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures.rank_correlation import kendall
+from grading.measures.undefined import divide
 
 Scores = NDArray[np.float64]
 """Shape (runs,); higher is better, NaN = undefined, behind all others."""
@@ -90,9 +91,7 @@ def means_without(table: Scores, topic: int, without: Scores) -> Scores:
     is_left = ~np.isnan(without)
     totals = others + np.where(is_left, without, 0.0)
     n_topics = n_others + is_left
-    found: Scores = np.full(totals.shape, np.nan)
-    np.divide(totals, n_topics, out=found, where=n_topics > 0)
-    return found
+    return divide(totals, n_topics)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.undefined import divide
+
 Board = Mapping[str, float] | Sequence[float] | NDArray[np.float64]
 """Run tag -> score, or scores in an order that both boards share; higher is better. NaN = no score."""
 
@@ -210,10 +212,7 @@ def _spearmans(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.flo
 
 def _cosines(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.float64]:
     both, ours, theirs = (np.einsum("ij,ij->i", *pair, dtype=np.float64) for pair in ((x, y), (x, x), (y, y)))
-    found: NDArray[np.float64] = np.full(len(x), np.nan)
-    scale = np.sqrt(ours * theirs)
-    np.divide(both, scale, out=found, where=scale > 0)
-    return found
+    return divide(both, np.sqrt(ours * theirs))
 
 
 def _tau_ap(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

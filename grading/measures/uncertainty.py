@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.undefined import divide
+
 
 class Summary(NamedTuple):
     """One value a run; `mean` is NaN without topics, `stderr` with fewer than two."""
@@ -28,10 +30,10 @@ def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
     """
     counted = ~np.isnan(scores)
     n_topics = counted.sum(axis=1)
-    mean = _divide(np.where(counted, scores, 0.0).sum(axis=1), n_topics)
+    mean = divide(np.where(counted, scores, 0.0).sum(axis=1), n_topics)
     deviations = np.where(counted, scores - mean[:, np.newaxis], 0.0)
-    variance = _divide((deviations**2).sum(axis=1), n_topics - 1)
-    return Summary(mean, np.sqrt(_divide(variance, n_topics)), n_topics)
+    variance = divide((deviations**2).sum(axis=1), n_topics - 1)
+    return Summary(mean, np.sqrt(divide(variance, n_topics)), n_topics)
 
 
 class Marks(NamedTuple):
@@ -57,10 +59,3 @@ def marks(means: NDArray[np.float64]) -> Marks:
         return Marks(*[float("nan")] * 5)
     found = np.percentile(known, (0, 50, 100, 75, 85)).round(12)
     return Marks(*found.tolist())
-
-
-def _divide(numbers: NDArray[np.float64], by: NDArray[np.int64]) -> NDArray[np.float64]:
-    """NaN where `by` is not above 0."""
-    out: NDArray[np.float64] = np.full(numbers.shape, np.nan)
-    np.divide(numbers, by, out=out, where=by > 0)
-    return out

@@ -14,6 +14,7 @@ from grading.measures.rubric_qrels import LabelMode
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.forms import offer_rows
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source
@@ -52,8 +53,6 @@ LABEL_DEFINITIONS = DEFINITIONS[:2]
 MISSING = (("", "counts 0"), (Missing.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
-MAX_DIGITS = 18
-"""Of a primary key; databases refuse to look for larger numbers."""
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
@@ -195,12 +194,12 @@ class BoardForm(LabelForm):
 
 def _with_grades(said: dict[str, object], collection: Collection) -> dict[str, object]:
     """What the address says, with a grader that has grades of the bank that it names, where any has."""
-    number = _number(said.get("bank"))
+    number = parse_id(said.get("bank"))
     bank = collection.banks.filter(pk=number).first() if number else None
     if bank is None:
         return said
     bank.collection = collection
-    named = GraderConfig.objects.filter(pk=_number(said.get("grader"))).first()
+    named = GraderConfig.objects.filter(pk=parse_id(said.get("grader"))).first()
     if named and (named.purpose != Purpose.RATE or bank in banks_graded_by(named, collection)):
         return said
     there = [] if "grader" in said and named is None else graders_of(bank)
@@ -208,12 +207,6 @@ def _with_grades(said: dict[str, object], collection: Collection) -> dict[str, o
         return said
     fitting = {name: value for name, value in said.items() if named is None or name != "min_grade"}
     return fitting | {"grader": str(there[0].pk)}
-
-
-def _number(said: object) -> int:
-    """0, which no row has, for what is no number."""
-    text = str(said or "")
-    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else 0
 
 
 def _defaults(

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.undefined import divide
 from grading.types import MISSING
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -23,8 +24,7 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
             missing, cells = missing_counts(base.grades[topic.topic_id], asked.uids, k)
             totals += (missing if topic.topic_id in waiting else 0 * missing, cells)
     missing, cells = totals
-    unknown: NDArray[np.float64] = np.full(len(cells), np.nan)
-    return np.divide(cells - missing, cells, out=unknown, where=missing > 0)
+    return np.where(missing > 0, divide(cells - missing, cells), np.nan)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

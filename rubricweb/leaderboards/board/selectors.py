@@ -12,6 +12,7 @@ from grading.measures.influence import TIED_DECIMALS, ranks
 from grading.measures.rank_correlation import kendall, spearman
 from grading.measures.trec_eval import takes_gains
 from grading.measures.uncertainty import marks, mean_and_stderr
+from grading.measures.undefined import divide, none_if_nan
 from grading.types import Importance
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
@@ -123,16 +124,18 @@ class _Beside:
         sure = self.sure
         known: dict[str, object] = {}
         if sure:
-            low, high = _defined(sure.intervals.low[run]), _defined(sure.intervals.high[run])
+            low, high = none_if_nan(sure.intervals.low[run]), none_if_nan(sure.intervals.high[run])
             first, last = sure.possible(run)
             known = {"first": first, "last": last, "low": low, "high": high}
         return known | {
-            "judged": _defined(self.judged[run]),
-            "verified": _defined(self.people.shares[run]),
+            "judged": none_if_nan(self.judged[run]),
+            "verified": none_if_nan(self.people.shares[run]),
             "estimate": self.people.estimates[run],
-            "current": _defined(self.current[run]),
+            "current": none_if_nan(self.current[run]),
             "others": tuple(
-                ColumnScore(_defined(found.mean[run]), _defined(found.stderr[run]), int(found.n_topics[run]))
+                ColumnScore(
+                    none_if_nan(found.mean[run]), none_if_nan(found.stderr[run]), int(found.n_topics[run])
+                )
                 for found in self.others
             ),
         }
@@ -160,8 +163,8 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ..
             run_tag=tag,
             rank=int(places[run]),
             is_tied=bool(shared[places[run]] > 1),
-            score=_defined(means[run]),
-            stderr=_defined(stderrs[run]),
+            score=none_if_nan(means[run]),
+            stderr=none_if_nan(stderrs[run]),
             n_topics=int(n_topics[run]),
             n_answered=int(n_answered[run]),
             **beside.of(run),  # type: ignore[arg-type]  # the names and types of BoardRow
@@ -178,8 +181,7 @@ def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
         if uids := base.items.get(topic.topic_id):
             totals += judged_counts(base.grades[topic.topic_id], uids, k)
     graded, ranked = totals
-    shares: NDArray[np.float64] = np.full(len(ranked), np.nan)
-    return np.divide(graded, ranked, out=shares, where=ranked > 0)
+    return divide(graded, ranked)
 
 
 def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> tuple[BoardCorrelation, ...]:
@@ -201,7 +203,3 @@ def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
     return BoardCorrelation(against, measure, spearman(ours, theirs), kendall(ours, theirs))
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

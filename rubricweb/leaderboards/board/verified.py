@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.undefined import divide
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
@@ -37,8 +38,7 @@ def verified(base: Basis, k: int) -> Verified:
     cells = sum(int(checked[topic.topic_id].checked_in(asked.uids).sum()) for topic, asked in units)
     of = sum(len(topic.doc_ids) * len(asked.uids) for topic, asked in units)
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
-    unknown: NDArray[np.float64] = np.full(len(all_cells), np.nan)
-    shares = np.divide(seen, all_cells, out=unknown, where=all_cells > 0)
+    shares = divide(seen, all_cells)
     if not base.spec.measure.is_cover or base.spec.measure.is_workbench:
         return Verified(cells, of, shares, (None,) * runs)
     return Verified(cells, of, shares, *estimated(base, checked))

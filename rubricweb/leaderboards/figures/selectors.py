@@ -14,6 +14,7 @@ from grading.figures.grades import grade_histogram
 from grading.figures.topics import heat_map, strip
 from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import Cell, Sheet, number
+from grading.measures.undefined import none_if_nan
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import choices, stating
 from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
@@ -74,7 +75,7 @@ def topics_and_runs(made: Scored) -> Drawn:
     places, columns = _best_first(made), _counted(made)
     names = [made.base.pool.topics[column].query_id for column in columns]
     tags = [made.run_tags[run] for run in places]
-    scores = [[_defined(made.table.scores[run, column]) for column in columns] for run in places]
+    scores = [[none_if_nan(made.table.scores[run, column]) for column in columns] for run in places]
     grids = [_grid(made, made.base.pool.topics[column].topic_id) for column in columns]
     label = stating.measure_name(made.spec)
     figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
@@ -96,9 +97,9 @@ def one_run(made: Scored, run_tag: str) -> Drawn:
     run = made.run_tags.index(run_tag)
     columns = sorted(_counted(made), key=lambda column: -made.table.scores[run, column])
     topics = [made.base.pool.topics[column] for column in columns]
-    own = [_defined(made.table.scores[run, column]) for column in columns]
+    own = [none_if_nan(made.table.scores[run, column]) for column in columns]
     rest = [place for place in range(len(made.run_tags)) if place != run]
-    others = [[_defined(made.table.scores[place, column]) for column in columns] for place in rest]
+    others = [[none_if_nan(made.table.scores[place, column]) for column in columns] for place in rest]
     label, names = stating.measure_name(made.spec), [topic.query_id for topic in topics]
     grids = [_grid(made, topic.topic_id) for topic in topics]
     figure = strip(run_tag, names, own, others, label=label, links=grids)
@@ -146,7 +147,7 @@ def _by_topic(made: Scored, run: int, columns: Sequence[int]) -> DataTable:
     lines: list[dict[str, Value]] = [
         {
             "topic": made.base.pool.topics[column].query_id,
-            "score": _defined(scores[run, column]),
+            "score": none_if_nan(scores[run, column]),
             "mean": float(np.nanmean(scores[:, column])),
             "worst": float(np.nanmin(scores[:, column])),
             "best": float(np.nanmax(scores[:, column])),
@@ -192,7 +193,3 @@ def _counted(made: Scored) -> list[int]:
 def _grid(made: Scored, topic_id: int) -> str:
     bank = made.spec.bank
     return reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -24,6 +24,7 @@ from grading.measures.influence import (
     ranks,
 )
 from grading.measures.rubric_cover import covered_items
+from grading.measures.undefined import none_if_nan
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
@@ -162,10 +163,10 @@ def _rows(made: Scored, topic: TopicPool, asked: Asked, without: Floats) -> list
             topic_id=topic.topic_id,
             query_id=topic.query_id,
             uid=uid,
-            by_runs=_defined(easy_runs[item]),
-            by_passages=_defined(easy_passages[item]),
-            tells_runs=_defined(tells_runs[item]),
-            tells_passages=_defined(tells_passages[item]),
+            by_runs=none_if_nan(easy_runs[item]),
+            by_passages=none_if_nan(easy_passages[item]),
+            tells_runs=none_if_nan(tells_runs[item]),
+            tells_passages=none_if_nan(tells_passages[item]),
             influence=effects[item],
             n_beyond=int(beyond[item]),
         )
@@ -192,7 +193,3 @@ def item_texts(made: Scored) -> dict[tuple[int, str], str]:
     topics = [topic.topic_id for topic, asked in made.base.units() if asked != NOTHING]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

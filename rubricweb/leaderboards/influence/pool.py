@@ -13,6 +13,7 @@ from grading.measures.influence import ranks
 from grading.measures.paired_tests import ALPHA, p_of_differences
 from grading.measures.rank_moves import relative_gains
 from grading.measures.ties import adjusted
+from grading.measures.undefined import none_if_nan
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
@@ -90,8 +91,8 @@ def holes(made: Scored) -> list[HolesRow]:
             tag,
             int(places[run]),
             made.ranks.possible(run) if made.ranks else None,
-            _defined(means[run]),
-            tuple(_defined(s[run]) for s in shares),
+            none_if_nan(means[run]),
+            tuple(none_if_nan(s[run]) for s in shares),
             outside[run],
         )
         for run, tag in enumerate(made.run_tags)
@@ -225,7 +226,3 @@ def _outside(made: Scored, k: int) -> list[int]:
         if made.base.items.get(topic.topic_id):
             counts += [sum(doc_id not in topic.row_of for doc_id in (ids or ())[:k]) for ids in topic.ranked]
     return [int(count) for count in counts]
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

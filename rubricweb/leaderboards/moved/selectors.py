@@ -13,6 +13,7 @@ from grading.measures.paired_tests import ALPHA, p_of_differences, smallest_p
 from grading.measures.rank_moves import relative_gains
 from grading.measures.ties import adjusted
 from grading.measures.uncertainty import mean_and_stderr
+from grading.measures.undefined import none_if_nan
 from grading.types import MIN_RATING, MISSING, GradeMatrix
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
@@ -94,11 +95,11 @@ def moved_rows(before: Scored, after: Scored) -> list[MovedRow]:
             tag,
             int(was[run]),
             int(now[run]),
-            _defined(ours[run]),
-            _defined(theirs[run]),
+            none_if_nan(ours[run]),
+            none_if_nan(theirs[run]),
             before.ranks.possible(run) if before.ranks else None,
             after.ranks.possible(run) if after.ranks else None,
-            _defined(p[run]),
+            none_if_nan(p[run]),
             float(gains[run]),
         )
         for run, tag in enumerate(after.run_tags)
@@ -300,7 +301,3 @@ def _texts(made: Scored) -> dict[tuple[int, str], str]:
     topics = [topic.topic_id for topic in made.base.pool.topics]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

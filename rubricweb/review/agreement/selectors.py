@@ -21,6 +21,7 @@ from grading.measures.agreement import (
     weighted_kappa,
 )
 from grading.measures.resampling import UNDEFINED, Interval
+from grading.measures.undefined import divide
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
@@ -303,9 +304,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
     """Shape (..., 2, 2) to (...): the share that agrees when assisted, less that when blind."""
-    counts = tables.sum(axis=-1)
-    shares = np.full(counts.shape, np.nan)
-    np.divide(tables[..., 0], counts, out=shares, where=counts != 0)
+    shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
 
 

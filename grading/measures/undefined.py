@@ -1,0 +1,32 @@
+"""Numbers that may be undefined: NaN in arrays, None where people and files read them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SMALLEST = 1e-15
+"""A divisor below is 0 but for rounding."""
+
+
+def divide(numbers: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+    """Return `numbers / by`, broadcast, with NaN where `by` is not above 0.
+
+    >>> divide([1.0, 2.0, 0.0], [2, 0, 0]).tolist()
+    [0.5, nan, nan]
+    """
+    numbers, by = np.broadcast_arrays(np.asarray(numbers, dtype=np.float64), np.asarray(by))
+    ratios: NDArray[np.float64] = np.full(numbers.shape, np.nan)
+    np.divide(numbers, by, out=ratios, where=by > SMALLEST)
+    return ratios
+
+
+def none_if_nan(value: float | None) -> float | None:
+    """Return the value as a plain float, or None where it is undefined.
+
+    >>> none_if_nan(0.5), none_if_nan(float("nan"))
+    (0.5, None)
+    """
+    return None if value is None or math.isnan(value) else float(value)
