@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, GradeMatrix, Outcome
 from rubricweb.banks.models import ItemRevision
@@ -20,8 +21,8 @@ CACHED_MATRICES = 4_000
 
 Key = tuple[int, int, int, int]
 """(config, topic, stamp of its grades, stamp of the collection)."""
-Cell = tuple[int, int, int | None, str]
-"""(revision, passage, rating, outcome)."""
+Cells = NDArray[np.int64]
+"""Shape (cells, 3): revision, passage, rating."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,25 +81,32 @@ def _keys(config: GraderConfig, pool: CollectionPool) -> dict[int, Key]:
 
 
 def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool, GradeMatrix]]:
-    """Read the ratings of these topics in one query; extracted answers have none and are not read."""
+    """Read the ratings of these topics in one query; extracted answers have none and are not read.
+
+    A grade without a rating is FAILED.
+    """
     if not topics:
         return []
-    cells: dict[int, list[Cell]] = {topic.topic_id: [] for topic in topics}
-    rows = Grade.objects.by(config).for_topics(cells).exclude(outcome=Outcome.EXTRACTED)
-    fields = rows.values_list("topic_id", "revision_id", "passage_id", "rating", "outcome")
-    for topic_id, revision, passage, rating, outcome in fields.iterator(chunk_size=10_000):
-        cells[topic_id].append((revision, passage, rating, outcome))
-    uids = dict(ItemRevision.objects.filter(topic__in=list(cells)).values_list("pk", "uid"))
-    return [(topic, _fill(topic, cells[topic.topic_id], uids)) for topic in topics]
+    ids = sorted(topic.topic_id for topic in topics)
+    rows = Grade.objects.by(config).for_topics(ids).exclude(outcome=Outcome.EXTRACTED)
+    fields = rows.values_list("topic_id", "revision_id", "passage_id", "rating").iterator(chunk_size=10_000)
+    values = (FAILED if value is None else value for value in chain.from_iterable(fields))
+    cells = np.fromiter(values, dtype=np.int64).reshape(-1, 4)
+    cells = cells[np.argsort(cells[:, 0], kind="stable")]
+    parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], ids[1:]))
+    of_topic = dict(zip(ids, parts, strict=True))
+    uids = dict(ItemRevision.objects.filter(topic__in=ids).values_list("pk", "uid"))
+    return [(topic, _filled(topic, of_topic[topic.topic_id], uids)) for topic in topics]
 
 
-def _fill(topic: TopicPool, cells: Iterable[Cell], uids: dict[int, str]) -> GradeMatrix:
+def _filled(topic: TopicPool, cells: Cells, uids: dict[int, str]) -> GradeMatrix:
+    """The items in the order in which `cells` has them first; passages outside the pool are left out."""
     row_of = {pk: row for row, pk in enumerate(topic.passage_pks)}
-    pooled = [cell for cell in cells if cell[1] in row_of]
-    revisions = list(dict.fromkeys(cell[0] for cell in pooled))
+    rows = np.array([row_of.get(pk, -1) for pk in cells[:, 1].tolist()], dtype=np.intp)
+    rows, cells = rows[rows >= 0], cells[rows >= 0]
+    revisions = list(dict.fromkeys(cells[:, 0].tolist()))
     column_of = {pk: column for column, pk in enumerate(revisions)}
+    columns = np.array([column_of[pk] for pk in cells[:, 0].tolist()], dtype=np.intp)
     ratings = np.full((len(topic.doc_ids), len(revisions)), MISSING, dtype=np.int8)
-    for revision, passage, rating, outcome in pooled:
-        kept = FAILED if rating is None or outcome == Outcome.FAILED else rating
-        ratings[row_of[passage], column_of[revision]] = kept
+    ratings[rows, columns] = cells[:, 2]
     return GradeMatrix(topic.query_id, topic.doc_ids, tuple(uids[pk] for pk in revisions), ratings)
