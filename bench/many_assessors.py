@@ -3,8 +3,9 @@
     python bench/many_assessors.py [--assessors N] [--seconds S] [--pause P]
 
 A uvicorn of its own over a database of its own (DATABASE_URL chooses another one, which must be empty). Each
-assessor pauses P seconds between two ratings (1 unless told otherwise) and sends every fifth rating twice; at
-the end, what each believes to have rated is compared with what is kept.
+assessor pauses P seconds between two ratings (1 unless told otherwise) and sends every fifth rating twice;
+they begin one after the other within P seconds. At the end, what each believes to have rated is compared with
+what is kept.
 """
 
 from __future__ import annotations
@@ -118,12 +119,13 @@ def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor
 
 def work(people: dict[int, Assessor], *, seconds: float, pause: float) -> None:
     until = time.monotonic() + seconds
+
+    def take_part(number: int, one: Assessor) -> None:
+        time.sleep(pause * number / len(people))
+        one.work(wanted=lambda _: time.monotonic() < until, pause=pause)
+
     with ThreadPoolExecutor(len(people)) as threads:
-        list(
-            threads.map(
-                lambda one: one.work(wanted=lambda _: time.monotonic() < until, pause=pause), people.values()
-            )
-        )
+        list(threads.map(take_part, range(len(people)), people.values()))
 
 
 def report(campaign: Campaign, people: dict[int, Assessor]) -> int:

@@ -30,9 +30,9 @@ def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = role
 
 def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:
     """A cell of a campaign that the user may work on."""
-    rows = CampaignCell.objects.select_related(
-        "campaign__collection", "campaign__bank", "topic", "item__revision", "revision", "passage", "config"
-    ).filter(campaign__collection__slug=slug, campaign=campaign_id, pk=cell_id)
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").filter(
+        campaign__collection__slug=slug, campaign=campaign_id, pk=cell_id
+    )
     cell = _with_access(rows, user, campaign="campaign", collection="campaign__collection").first()
     if cell is None:
         campaign_for(user, slug, campaign_id)

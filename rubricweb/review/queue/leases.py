@@ -7,7 +7,7 @@ taking), then taken by a conditional UPDATE, so that of two who try only one suc
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -138,22 +138,33 @@ def free_turn(cell: CampaignCell) -> Turn | None:
     return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
 
-def _candidate(campaign: Campaign, person: User) -> Any:  # a turn with `was_rated` and `holds`
+def _candidate(campaign: Campaign, person: User) -> Any:  # a turn, as `_first_of` finds it
     """The next turn that the person could take: assigned to them, let lapse by others, or new.
 
     At the end come cells that they rated elsewhere, or nobody might finish the campaign.
-
-    One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
     """
     theirs = campaign.turns.filter(_WAITING, person=person)
     others = [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
+    turn = _first_of((theirs, *others), campaign, person)
+    if turn is None or not turn.was_rated:
+        return turn
     unrated = [turns.filter(_unrated_by(person)) for turns in others]
-    turns = Turn.objects.filter(pk=Coalesce(*map(_first, (theirs, *unrated, *others))))
-    said = _of_cell(_said(person).values_list(Value(True)))
+    return _first_of((theirs, *unrated, *others), campaign, person)
+
+
+def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: Campaign, person: User) -> Any:
+    """A turn of the first of these kinds that has one, with `was_rated`, whether the person ever rated its
+    cell, and `holds`, how many turns they have.
+
+    One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
+    """
+    cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     held = campaign.turns.filter(person=person, state=State.LEASED).order_by().values("campaign")
-    holds = Subquery(held.annotate(turns=Count("*")).values("turns"))
-    annotated = turns.annotate(was_rated=Coalesce(said, Value(False)), holds=Coalesce(holds, 0))
-    return annotated.select_related("cell").first()
+    turns = Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).annotate(
+        was_rated=Exists(HumanGrade.objects.filter(by=person, **cell)),
+        holds=Coalesce(Subquery(held.annotate(turns=Count("*")).values("turns")), 0),
+    )
+    return turns.select_related("cell").first()
 
 
 def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
@@ -163,21 +174,14 @@ def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
 
 
 def _unrated_by(person: User) -> Coalesce:
-    """Of a turn: the person said nothing of its cell anywhere, or took it back."""
-    said = _said(person).order_by("-number").values_list("is_withdrawn")
-    return Coalesce(_of_cell(said), Value(True))
+    """Of a turn: the person said nothing of its cell anywhere, or took it back.
 
-
-def _said(person: User) -> QuerySet[HumanGrade]:
-    """What the person said of the cell of the query around it."""
-    cell = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
-    return HumanGrade.objects.filter(by=person, **cell)
-
-
-def _of_cell(said: QuerySet[HumanGrade, Any]) -> Subquery:
-    """The first value of `said` of a turn's cell; without a join, so that only turns are locked."""
+    The cell is not joined, so that only turns are locked.
+    """
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("is_withdrawn")
     cell = CampaignCell.objects.filter(pk=OuterRef("cell")).order_by()
-    return Subquery(cell.values_list(Subquery(said[:1])))
+    return Coalesce(Subquery(cell.values_list(Subquery(said[:1]))), Value(True))
 
 
 def _first(turns: QuerySet[Turn]) -> Subquery:
