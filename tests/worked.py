@@ -56,6 +56,9 @@ class Worked:
 
 
 def worked(collection: Collection) -> Worked:
+    """Everybody reads the names of its runs."""
+    collection.shows_run_tags = True
+    collection.save(update_fields=["shows_run_tags"])
     bank = factories.BankFactory(collection=collection)
     made = Worked(collection, bank, factories.lexical_config(), {}, {}, {})
     for position, (query_id, doc_ids) in enumerate(POOLS.items()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -21,9 +20,9 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.forms import MoveForm, NewItemForm, new_item_form, supply_form, weigh_form, wording_form
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Topic
 
-NUMBER = re.compile(r"[0-9]{1,9}")
 KEPT = ("grader", "min_grade")
 """Settings of the page's figures that stay in the address through a change."""
 
@@ -96,9 +95,7 @@ def _earlier_words(request: HtmxRequest, item: Item) -> str:
     wanted = request.GET.get("wording", "")
     if not wanted:
         return ""
-    return get_object_or_404(
-        item.changes, number=int(wanted) if NUMBER.fullmatch(wanted) else 0
-    ).revision.text
+    return get_object_or_404(item.changes, number=parse_id(wanted)).revision.text
 
 
 def _editing(item: Item, form: object) -> dict[str, object]:

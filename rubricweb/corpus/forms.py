@@ -95,7 +95,7 @@ class SettingsForm(forms.Form):
         help_text="Assessors can read public boards too, and compare.",
     )
     shows_run_tags = forms.BooleanField(
-        label="Assessors see the names of runs",
+        label="Assessors and viewers see the names of runs",
         required=False,
         help_text="Otherwise each run has a pseudonym that stays.",
     )

@@ -51,7 +51,7 @@ class Collection(models.Model):
     public_counts_blind = models.BooleanField(default=False)
     """Public boards count also what assessors are to rate blind, who may read them as everybody does."""
     shows_run_tags = models.BooleanField(default=False)
-    """Assessors see the names of runs, not pseudonyms."""
+    """Assessors and viewers see the names of runs, not pseudonyms."""
     assessors_edit = models.BooleanField(default=True)
     """Assessors may edit the banks."""
     assessors_grade = models.BooleanField(default=True)

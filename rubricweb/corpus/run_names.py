@@ -1,11 +1,11 @@
-"""What assessors read in place of the names of runs, which could tell them whose passage they rate."""
+"""What assessors and viewers read in place of the names of runs, which could tell whose passage is rated."""
 
 from __future__ import annotations
 
 from django.utils.crypto import salted_hmac
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.roles import Role
+from rubricweb.accounts.models import User
 from rubricweb.core.reading import reader
 from rubricweb.corpus.models import Collection
 
@@ -13,17 +13,30 @@ NAME_DIGITS = 6
 
 
 def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """The runs' names for whoever reads now: pseudonyms for assessors, unless organizers show tags."""
+    """The runs' names for whoever reads now: pseudonyms for viewers and assessors, unless tags are shown."""
     now = reader()
-    if now is None or now.user is None or roles.role_in(now.user, collection_id) != Role.ASSESSOR:
+    if now is None or now.user is None:
         return run_tags
-    collection = Collection.objects.only("shows_run_tags", "name_salt").get(pk=collection_id)
-    if collection.shows_run_tags:
-        return run_tags
-    return tuple(run_pseudonym(collection, tag) for tag in run_tags)
+    if collection_id not in now.salts:
+        now.salts[collection_id] = _salt(now.user, collection_id)
+    salt = now.salts[collection_id]
+    return tuple(_pseudonym(salt, tag) for tag in run_tags) if salt else run_tags
 
 
 def run_pseudonym(collection: Collection, run_tag: str) -> str:
     """The same for a run on every page and in every file, and not to be found out from its tag."""
-    digest = salted_hmac("rubricweb.runs", run_tag, secret=collection.name_salt, algorithm="sha256")
+    return _pseudonym(collection.name_salt, run_tag)
+
+
+def _salt(user: User, collection_id: int) -> str:
+    """Empty for whoever reads names."""
+    role = roles.role_in(user, collection_id)
+    if role is None or role.includes(roles.TO_SEE_RUNS):
+        return ""
+    collection = Collection.objects.only("shows_run_tags", "name_salt").get(pk=collection_id)
+    return "" if collection.shows_run_tags else collection.name_salt
+
+
+def _pseudonym(salt: str, run_tag: str) -> str:
+    digest = salted_hmac("rubricweb.runs", run_tag, secret=salt, algorithm="sha256")
     return f"run {digest.hexdigest()[:NAME_DIGITS]}"

@@ -171,6 +171,7 @@ def test_history_names_words_people_and_times_and_offers_old_words(client_of, de
     assert f"{WORDS}</textarea>" in again
     assert client_of(developer).get(url_of("item-edit", item) + "?wording=7").status_code == 404
     assert client_of(developer).get(url_of("item-edit", item) + "?wording=x").status_code == 404
+    assert client_of(developer).get(url_of("item-edit", item) + f"?wording={'9' * 40}").status_code == 400
 
 
 def test_history_of_outsiders(client_of, outsider, item):

@@ -31,6 +31,13 @@ def test_assessors_read_pseudonyms_that_stay(collection, owner, assessor):
     assert names_for(assessor, collection) == ("alpha", "beta")
 
 
+def test_viewers_read_no_more_than_assessors(collection, viewer, assessor, developer):
+    gradable(collection, topics=1)
+    ranked(collection.topics.get(), {"alpha": ["d1"], "beta": ["d1"]})
+    assert names_for(viewer, collection) == names_for(assessor, collection)
+    assert names_for(developer, collection) == ("alpha", "beta")
+
+
 def test_another_collection_has_other_pseudonyms(collection, assessor):
     from rubricweb.corpus.run_names import run_pseudonym
 

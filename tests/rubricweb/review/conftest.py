@@ -76,6 +76,9 @@ class Autumn:
 
 @pytest.fixture
 def autumn(collection: Collection, owner: User) -> Autumn:
+    """Everybody reads the names of its runs."""
+    collection.shows_run_tags = True
+    collection.save(update_fields=["shows_run_tags"])
     topic = TopicFactory(collection=collection, query_id="t1", text="why do leaves turn red")
     bank = BankFactory(collection=collection, name="main")
     items = [ItemFactory(bank=bank, topic=topic, kind=kind, text=text) for kind, text in ITEMS]

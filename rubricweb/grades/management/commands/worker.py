@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         settings.DEBUG = False  # Django would keep the text of every statement, for a page that no worker has
+        os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
         duties = Duties(
             name=leases.worker_name(),
             beat=working.now.beat,

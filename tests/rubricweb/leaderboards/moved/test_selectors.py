@@ -102,9 +102,9 @@ def test_moves_that_the_topics_support_are_told_from_noise(noisy):
     assert {row.possible_before for row in others} == {(1, 5)}
 
 
-def test_the_page_says_which_moves_are_more_than_noise(noisy, viewer, client_of):
+def test_the_page_says_which_moves_are_more_than_noise(noisy, developer, client_of):
     asked = {"grader": noisy.other.pk, "was_grader": noisy.config.pk}
-    page = client_of(viewer).get("/leaderboards/autumn/moved/", asked)
+    page = client_of(developer).get("/leaderboards/autumn/moved/", asked)
     said = page.content.decode()
 
     assert "by more than the noise of the 20 topics" in said
