@@ -20,6 +20,7 @@ MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
+DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
 PYTEST_ARGS ?= -n 2
 
 # Without compiled modules each process that the tests start takes twice as long to do so.
@@ -48,6 +49,7 @@ check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(if $(TEMPLATES),$(BIN)/djade --check --target-version 5.2 $(TEMPLATES))
+	$(DENO_FMT) --check static/css static/js
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MANAGE) makemigrations --check --dry-run
@@ -58,10 +60,11 @@ check: check-fast ## check-fast, then every test on SQLite
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or embedded)"
 
-format: setup-test ## format the code and the templates
+format: setup-test ## format the code, the templates, the scripts and the styles
 	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 	$(if $(TEMPLATES),$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true)
+	$(DENO_FMT) static/css static/js
 
 test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments
 	$(BIN)/python .ci/pythons
