@@ -4,7 +4,9 @@ import "./keys.js";
 import "./live.js";
 import "./toasts.js";
 
-for (const tab of document.querySelectorAll("nav [aria-current=page]")) tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
+for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
+  tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
+}
 // Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
 // thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
 let trail = []; // ids of the focused element and of what is around it
@@ -36,7 +38,9 @@ document.addEventListener("input", ({ target }) => {
 });
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (detail.requestConfig.verb === "get" || detail.xhr.status >= 400) return;
-  for (const field of detail.requestConfig.elt.querySelectorAll("[data-draft]")) sessionStorage.removeItem(kept(field));
+  for (const field of detail.requestConfig.elt.querySelectorAll("[data-draft]")) {
+    sessionStorage.removeItem(kept(field));
+  }
 });
 document.addEventListener("htmx:afterSwap", restore);
 restore();
@@ -69,7 +73,10 @@ function forward({ target, detail }) {
   Object.assign(detail, { isLate: true, shouldSwap: detail.shouldSwap && detail.target !== document.body });
   detail.target.dispatchEvent(new CustomEvent("htmx:beforeSwap", { bubbles: true, detail }));
 }
-document.addEventListener("htmx:beforeRequest", ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward));
+document.addEventListener(
+  "htmx:beforeRequest",
+  ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward),
+);
 
 // A live answer is thrown away and asked for again when it is out of date: when its part was replaced, changed by the
 // answer to what a person did, or has other open forms by now, whose text would be gone. It waits while something is

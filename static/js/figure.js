@@ -61,7 +61,13 @@ document.addEventListener("click", (event) => {
   const node = button && document.getElementById(button.dataset.draws);
   if (!node) return;
   const { offsetWidth: width, offsetHeight: height } = node;
-  Plotly.downloadImage(node, { format: button.dataset.format, filename: button.dataset.name, width, height, scale: 2 });
+  Plotly.downloadImage(node, {
+    format: button.dataset.format,
+    filename: button.dataset.name,
+    width,
+    height,
+    scale: 2,
+  });
 });
 
 drawChanged();

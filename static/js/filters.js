@@ -7,7 +7,9 @@ const changed = new WeakSet(); // and have not taken effect yet
 
 function apply(field, focused) {
   changed.delete(field);
-  if (!field.form?.matches("[hx-get]")) sessionStorage.setItem(KEY, JSON.stringify([location.pathname, focused?.id ?? ""]));
+  if (!field.form?.matches("[hx-get]")) {
+    sessionStorage.setItem(KEY, JSON.stringify([location.pathname, focused?.id ?? ""]));
+  }
   field.form?.requestSubmit();
 }
 
@@ -32,5 +34,7 @@ document.addEventListener("focusout", ({ target, relatedTarget }) => {
 addEventListener("load", () => {
   const [page, id] = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
   sessionStorage.removeItem(KEY);
-  if (page === location.pathname && id && document.activeElement === document.body) document.getElementById(id)?.focus();
+  if (page === location.pathname && id && document.activeElement === document.body) {
+    document.getElementById(id)?.focus();
+  }
 });

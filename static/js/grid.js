@@ -7,7 +7,8 @@ const byId = (id) => document.getElementById(id);
 const gridOf = (node) => node?.closest?.("#grid");
 const cellOf = (node) => (gridOf(node) ? node.closest("td, th") : null);
 const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
-const stateOf = ({ textContent, dataset: { grade, marks, seen, flags } }) => JSON.stringify([textContent, grade, marks, seen, flags]);
+const stateOf = ({ textContent, dataset: { grade, marks, seen, flags } }) =>
+  JSON.stringify([textContent, grade, marks, seen, flags]);
 const panel = new Panel();
 const state = {
   place: [1, 1], // row and column of the one cell in the tab order; row 0 holds the heads
@@ -116,7 +117,9 @@ function settle({ place }, answer) {
     if (hadFocus) now.focus({ preventScroll: true });
     outbox.unsent.filter((entry) => entry.place === place).forEach(paint);
   }
-  for (const time of saving.querySelectorAll("time:empty")) time.textContent = new Date().toTimeString().slice(0, 8);
+  for (const time of saving.querySelectorAll("time:empty")) {
+    time.textContent = new Date().toTimeString().slice(0, 8);
+  }
   byId("saved").replaceChildren(...saving.childNodes);
   if (panel.shown !== place || !now) return;
   panel.mark();
@@ -142,9 +145,14 @@ function say(link, action) {
 }
 
 // Not there for those who may not rate.
-const outbox =
-  byId("unsaved") &&
-  new Outbox({ person: byId("unsaved").dataset.person, page: location.pathname, settles: [200, 409, 422], settle, changed });
+const outbox = byId("unsaved") &&
+  new Outbox({
+    person: byId("unsaved").dataset.person,
+    page: location.pathname,
+    settles: [200, 409, 422],
+    settle,
+    changed,
+  });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
@@ -183,7 +191,9 @@ document.addEventListener("key-action", async (event) => {
   if (/^(rate|undo)/.test(action)) return say(target.closest("td a"), action);
   const cell = target.closest("td, th");
   const head = action === "uncovered" ? cell.parentElement.cells[0] : cell;
-  const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${head.id.slice(1)}`;
+  const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${
+    head.id.slice(1)
+  }`;
   const address = head.id ? ofHead : target.href;
   if (!address) return; // the corner
   if (!panel.hasLoaded(target, address)) {

@@ -10,7 +10,8 @@
 //   cancelable event `leave-field`. A summary with an action opens, and hands on to its choice with data-first.
 // - <dialog id="keys"> lists the actions that the page has; an input with data-captures-key takes a key as value.
 const bindings = JSON.parse(document.getElementById("key-bindings")?.dataset.bindings ?? "{}");
-const TYPING = "input:not([type=radio], [type=checkbox], [type=submit], [type=range]), textarea, select, [contenteditable]";
+const TYPING =
+  "input:not([type=radio], [type=checkbox], [type=submit], [type=range]), textarea, select, [contenteditable]";
 
 function chord(event) {
   if (event.altKey || event.isComposing) return "";
@@ -59,8 +60,12 @@ window.addEventListener("keydown", (event) => {
   if (target.matches("[data-captures-key]")) return capture(event, target);
   const key = chord(event);
   const isTyping = target.closest(TYPING);
-  if (key === "Escape" && isTyping && !target.matches("select") && !document.querySelector("dialog[open]")) return leave(target);
-  if (key === "Mod+Enter" && isTyping) return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
+  if (key === "Escape" && isTyping && !target.matches("select") && !document.querySelector("dialog[open]")) {
+    return leave(target);
+  }
+  if (key === "Mod+Enter" && isTyping) {
+    return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
+  }
   const action = bindings[key];
   if (!action || isTyping || document.querySelector("dialog[open]")) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter

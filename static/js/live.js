@@ -17,7 +17,11 @@ class RestingSource {
   }
 
   get readyState() {
-    return this.#isClosed ? EventSource.CLOSED : this.source ? this.source.readyState : EventSource.CONNECTING;
+    return this.#isClosed
+      ? EventSource.CLOSED
+      : this.source
+      ? this.source.readyState
+      : EventSource.CONNECTING;
   }
 
   addEventListener(name, listener) {

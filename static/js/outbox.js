@@ -11,8 +11,10 @@ const LONGEST_WAIT_MS = 8_000;
 const ANSWER_WITHIN_MS = 15_000;
 const BUSY = [429, 502, 503, 504]; // a proxy, or a server that starts again: the same as no connection
 const WHAT_TO_DO = {
-  400: "The server could not read it. Load this page again; if it is refused again, discard it and rate anew.",
-  403: "You may not rate here now, or have signed in anew. Load this page again; if that does not help, ask an organizer.",
+  400:
+    "The server could not read it. Load this page again; if it is refused again, discard it and rate anew.",
+  403:
+    "You may not rate here now, or have signed in anew. Load this page again; if that does not help, ask an organizer.",
   404: "The cell is there no more. Discard it.",
   409: "You rated the cell in another window since. Discard it, or rate the cell again on its page.",
 };
@@ -37,7 +39,10 @@ export class Outbox {
     this.screen = screen;
     addEventListener("online", () => this.flush());
     addEventListener("offline", () => this.#wait("offline"));
-    addEventListener("beforeunload", (event) => this.unsent.length && !this.isLeaving && event.preventDefault());
+    addEventListener(
+      "beforeunload",
+      (event) => this.unsent.length && !this.isLeaving && event.preventDefault(),
+    );
     document.getElementById("refused").addEventListener("click", (event) => this.#decide(event.target));
     this.#write(read().map(({ refusal, ...entry }) => entry)); // a page that is loaded anew tries again
   }
@@ -61,7 +66,8 @@ export class Outbox {
   // What is rated anew takes the place of what was refused.
   add(entry) {
     const { person, page } = this.screen;
-    const isReplaced = (one) => one.refusal && one.person === person && one.page === page && one.place === entry.place;
+    const isReplaced = (one) =>
+      one.refusal && one.person === person && one.page === page && one.place === entry.place;
     this.#write([...read().filter((one) => !isReplaced(one)), { ...entry, person, page }]);
     return this.flush();
   }
@@ -75,9 +81,17 @@ export class Outbox {
   async ask(url, options = {}) {
     const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
     try {
-      const response = await fetch(url, { ...options, headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+      const response = await fetch(url, {
+        ...options,
+        headers,
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      });
       if (BUSY.includes(response.status)) return this.#wait(`status ${response.status}`);
-      const answer = { status: response.status, redirect: response.headers.get("HX-Redirect"), html: await response.text() };
+      const answer = {
+        status: response.status,
+        redirect: response.headers.get("HX-Redirect"),
+        html: await response.text(),
+      };
       [this.waiting, this.#failures] = ["", 0];
       return answer;
     } catch {
@@ -87,7 +101,7 @@ export class Outbox {
 
   // One at a time, oldest first.
   async #drain() {
-    for (let entry; (entry = this.unsent[0]); ) {
+    for (let entry; (entry = this.unsent[0]);) {
       const answer = await this.ask(entry.url, { method: "POST", body: new URLSearchParams(entry.body) });
       if (!answer) return;
       if (answer.redirect) {
@@ -97,8 +111,9 @@ export class Outbox {
       const isOurs = entry.page === this.screen.page;
       const isSaved = [200, 204].includes(answer.status);
       if (isSaved) this.savedAt = new Date().toLocaleTimeString("en-GB");
-      if (!isSaved && !(isOurs && this.screen.settles.includes(answer.status))) this.#refuse(entry, answer.status);
-      else this.#drop(entry.uid);
+      if (!isSaved && !(isOurs && this.screen.settles.includes(answer.status))) {
+        this.#refuse(entry, answer.status);
+      } else this.#drop(entry.uid);
       if (isOurs) await this.screen.settle(entry, answer);
     }
   }

@@ -46,7 +46,9 @@ export class Panel {
   }
 
   mark() {
-    for (const marked of document.querySelectorAll("#grid [aria-current]")) marked.removeAttribute("aria-current");
+    for (const marked of document.querySelectorAll("#grid [aria-current]")) {
+      marked.removeAttribute("aria-current");
+    }
     document.getElementById(this.shown)?.setAttribute("aria-current", "true");
   }
 

@@ -19,7 +19,11 @@ function put(next, before = "") {
 
 function advance(before) {
   history.replaceState(null, "", address); // it may have been that of one cell, which is behind now
-  put(byId("queue-ahead").content.firstElementChild ?? byId("queue-waiting").content.firstElementChild.cloneNode(true), before);
+  put(
+    byId("queue-ahead").content.firstElementChild ??
+      byId("queue-waiting").content.firstElementChild.cloneNode(true),
+    before,
+  );
 }
 
 // Of an answer: its head, and those cards that are neither shown nor on their way; `isWhole` shows its card anyway.
@@ -30,7 +34,9 @@ function take(html, isWhole) {
   htmx.process(byId("queue-head"));
   if (isWhole) put(first.firstElementChild);
   const known = [card().dataset.cell, ...outbox.mine.map((entry) => entry.place)].filter(Boolean);
-  const fresh = [first, second].map((from) => from.firstElementChild).filter((one) => one && !known.includes(one.dataset.cell));
+  const fresh = [first, second].map((from) => from.firstElementChild).filter((one) =>
+    one && !known.includes(one.dataset.cell)
+  );
   if (!card().dataset.cell && fresh.length && !isWhole) put(fresh.shift());
   byId("queue-ahead").content.replaceChildren(...fresh.filter((one) => one.dataset.cell).slice(0, 1));
 }
@@ -42,7 +48,9 @@ function goTo(url) {
 
 async function settle(entry, answer) {
   if (entry.kind === "comment") return;
-  if (answer?.status === 409) return goTo(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
+  if (answer?.status === 409) {
+    return goTo(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
+  }
   const isWhole = entry.kind === "undo" || (entry.kind === "reveal" && card().dataset.cell === entry.place);
   if (answer?.status === 200) return take(answer.html, isWhole);
   if (!card().dataset.cell) await refill();
@@ -87,7 +95,15 @@ document.addEventListener("submit", async (event) => {
   if (outbox.mine.some((entry) => entry.uid === uid)) return;
   if (body.has("reason") && typedComment()) keepComment(typedComment());
   const what = body.has("rating") ? `${body.get("rating")} for ${form.dataset.what}` : form.dataset.what;
-  const sent = outbox.add({ uid, kind, place, stack: "", what, url: form.action, body: String(new URLSearchParams(body)) });
+  const sent = outbox.add({
+    uid,
+    kind,
+    place,
+    stack: "",
+    what,
+    url: form.action,
+    body: String(new URLSearchParams(body)),
+  });
   if (kind === "advance") advance(body.has("rating") ? `Rated ${body.get("rating")}. ` : "Skipped. ");
   await sent;
   if (kind === "reveal" && outbox.waiting && card().dataset.cell === place) advance("Kept on this device. ");
@@ -107,7 +123,15 @@ async function keepComment(form) {
   said.textContent = "Saving the comment…";
   field.defaultValue = field.value;
   const body = String(new URLSearchParams({ comment: field.value }));
-  const sent = { uid: newUid(), kind: "comment", place: "", stack: cell, what: `comment on ${what}`, url, body };
+  const sent = {
+    uid: newUid(),
+    kind: "comment",
+    place: "",
+    stack: cell,
+    what: `comment on ${what}`,
+    url,
+    body,
+  };
   await outbox.add(sent);
   const isSaved = outbox.mine.every(({ uid }) => uid !== sent.uid);
   said.textContent = isSaved ? "Comment saved." : "The comment is kept on this device.";
@@ -123,11 +147,12 @@ document.addEventListener("click", async (event) => {
   event.preventDefault();
   advance("Kept. ");
   await outbox.flush();
-if (isStart()) refill();
+  if (isStart()) refill();
   await refill();
 });
 
-const isRated = () => outbox.unsent.some((entry) => entry.kind === "advance" && entry.place === card().dataset.cell);
+const isRated = () =>
+  outbox.unsent.some((entry) => entry.kind === "advance" && entry.place === card().dataset.cell);
 while (isRated()) advance("Kept on this device. "); // the server does not know of it yet
 outbox.flush();
 if (isStart()) refill();

@@ -1,7 +1,9 @@
 // From a passage to a field: what is marked becomes a line of the field, by a button or by Enter in the passage.
 function quote(passage) {
   const field = document.getElementById(passage.dataset.quotesTo);
-  const words = passage.value.slice(passage.selectionStart, passage.selectionEnd).trim().split(/\s+/).join(" ");
+  const words = passage.value.slice(passage.selectionStart, passage.selectionEnd).trim().split(/\s+/).join(
+    " ",
+  );
   const lines = field.value.split("\n").filter((line) => line.trim());
   if (!words || lines.includes(words)) return;
   field.value = [...lines, words].join("\n");

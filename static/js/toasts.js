@@ -16,7 +16,9 @@ function covered() {
   let count = 0;
   for (let x = left; x <= left + width; x += 20) {
     for (let y = top; y <= top + height; y += 12) {
-      count += document.elementsFromPoint(x, y).some((node) => !toasts.contains(node) && node.closest(PRESSED));
+      count += document.elementsFromPoint(x, y).some((node) =>
+        !toasts.contains(node) && node.closest(PRESSED)
+      );
     }
   }
   return count;
@@ -32,7 +34,11 @@ function place() {
 }
 
 new MutationObserver((changes) => {
-  for (const toast of changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) => node.matches?.(".toast"))) begin(toast);
+  for (
+    const toast of changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) =>
+      node.matches?.(".toast")
+    )
+  ) begin(toast);
   place();
 }).observe(toasts, { childList: true });
 
@@ -40,6 +46,9 @@ function begin(toast) {
   setTimeout(leave, STAYS_MS[toast.dataset.level] ?? USUALLY_MS, toast);
 }
 
-document.addEventListener("click", ({ target }) => target.closest("[data-dismiss]")?.closest(".toast")?.remove());
+document.addEventListener(
+  "click",
+  ({ target }) => target.closest("[data-dismiss]")?.closest(".toast")?.remove(),
+);
 for (const toast of toasts.querySelectorAll(".toast")) begin(toast);
 place();
