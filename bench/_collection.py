@@ -99,7 +99,7 @@ def _rank(topic: Any, passages: Any, runs: Any, worth: Any, *, random: Any) -> N
 def spec(measure: str) -> Any:
     """A board of the collection; its other options as the commands have them by default."""
     from rubricweb.corpus.models import Collection
-    from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
+    from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 
     parser = ArgumentParser()
     add_label_arguments(parser)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from grading.measures import ties  # noqa: E402
+from grading.measures import rank_intervals  # noqa: E402
 from grading.measures.paired_tests import ALPHA, PairedTest, p_values  # noqa: E402
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ def compare(name: str, scores: Floats) -> None:
 
 def ends(scores: Floats, p: Floats) -> NDArray[np.int64]:
     """Shape (2, runs): the first and last rank that the tests leave open."""
-    found = ties.order(np.round(scores.mean(axis=1), 12), ties.holm(p))
+    found = rank_intervals.order(np.round(scores.mean(axis=1), 12), rank_intervals.holm(p))
     return np.stack([found.first_possible, found.last_possible])
 
 
@@ -142,7 +142,7 @@ def nothing_differs() -> None:
             random, wrong = np.random.default_rng(topics), 0
             for _ in range(NULL_BOARDS):
                 scores = random.beta(2, 3, topics) + random.gamma(1, 0.1, (8, topics))
-                found = ties.order(scores.mean(axis=1), ties.holm(p_values(scores, test)))
+                found = rank_intervals.order(scores.mean(axis=1), rank_intervals.holm(p_values(scores, test)))
                 wrong += bool(found.better.any())
             said = f"8 equal runs x {topics} topics, {test}: wrong on {100 * wrong / NULL_BOARDS:.1f} %"
             print(f"{said} of boards, at most {100 * ALPHA:g} %")

@@ -17,9 +17,9 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
-from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
 from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk

@@ -11,12 +11,12 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader
-from rubricweb.core import able as workers
-from rubricweb.core import working
+from rubricweb.core import capabilities as workers
+from rubricweb.core import worker_state
 from rubricweb.core.worker import close_dead_connections
 from rubricweb.grades import convert
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import able, chunks, dispatch, endings, leases, loaded
+from rubricweb.grades.engine import capabilities, chunks, dispatch, endings, leases, loaded
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.engine.leases import Lease, LeaseLost
@@ -50,14 +50,14 @@ def grade_chunk(chunk_id: int) -> None:
         logger.info("chunk %s was not to be had", chunk_id)
         return
     try:
-        with working.now.on(lease):
+        with worker_state.now.on(lease):
             _grade(lease)
     except LeaseLost:
         logger.info("lost chunk %s of job %s", lease.chunk_id, lease.job_id)
     except Stopping:
         endings.give_back(lease)
     except CANNOT_RUN as error:
-        able.refuse(lease, GraderConfig.objects.get(jobs=lease.job_id), str(error))
+        capabilities.refuse(lease, GraderConfig.objects.get(jobs=lease.job_id), str(error))
     except Exception as error:
         logger.warning("chunk %s of job %s failed", lease.chunk_id, lease.job_id, exc_info=True)
         close_dead_connections()
@@ -86,21 +86,21 @@ def _grade(lease: Lease) -> None:
 def _grader(job: GradingJob) -> Grader:
     """Raises GraderUnavailable at once where this worker failed lately and another may do better."""
     config = job.config
-    why_not = working.now.why_not(able.need_of(config).queue)
+    why_not = worker_state.now.why_not(capabilities.need_of(config).queue)
     if why_not and _others_can(config):
         raise GraderUnavailable(why_not)
-    working.now.loading = str(config)
+    worker_state.now.loading = str(config)
     try:
         grader = loaded.grader(running_spec(job))
     finally:
-        working.now.loading = ""
-    working.now.device, working.now.model = grader.device, str(config)
+        worker_state.now.loading = ""
+    worker_state.now.device, worker_state.now.model = grader.device, str(config)
     return grader
 
 
 def _others_can(config: GraderConfig) -> bool:
     try:
-        return workers.others_can(able.need_of(config).queue)
+        return workers.others_can(capabilities.need_of(config).queue)
     except redis.RedisError:
         return False
 
@@ -133,7 +133,7 @@ def _save(lease: Lease, work: Work, batch: list[Result], seconds: float) -> None
 
 def _shall_stop(lease: Lease) -> bool:
     wanted = GradingJob.objects.filter(pk=lease.job_id, state__in=GradingJob.WORKED_ON)
-    return working.now.is_stopping or not wanted.exists()
+    return worker_state.now.is_stopping or not wanted.exists()
 
 
 def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import ties
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.paired_tests import ALPHA, MAX_RUNS, MAX_TOPICS, PairedTest, p_values, smallest_p
+from grading.measures.rank_intervals import Order, holm, order
 from grading.measures.uncertainty import mean_and_stderr
 
 KEPT = 64
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class RankIntervals:
     """By row of the table: what is known of the order of runs."""
 
-    order: ties.Order
+    order: Order
     test: PairedTest
     topics: int
 
@@ -71,7 +71,7 @@ def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
 
 
 @lru_cache(maxsize=KEPT)
-def _order(content: bytes, shape: tuple[int, int], test: PairedTest) -> ties.Order:
+def _order(content: bytes, shape: tuple[int, int], test: PairedTest) -> Order:
     scores = np.frombuffer(content).reshape(shape)
     means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
-    return ties.order(means, ties.holm(p_values(scores, test)))
+    return order(means, holm(p_values(scores, test)))

@@ -12,7 +12,7 @@ from grading.measures.cover_estimate import LEVEL, METHOD
 from grading.measures.rank_correlation import Correlation
 from grading.measures.trec_eval import takes_gains
 from rubricweb import __version__
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import (
     Board,
     BoardCorrelation,
@@ -31,17 +31,17 @@ FORMATS = ("json", "tsv", "tex")
 
 def document(board: Board) -> Json:
     """The board as one JSON document; what is undefined is null."""
-    said = dict(stating.statements(board))
+    said = dict(provenance.statements(board))
     return {
         **_spec(board.spec),
         "items": board.n_items,
         "items_stamp": board.items_stamp,
-        "denominator": stating.denominator(board),
+        "denominator": provenance.denominator(board),
         "topics": board.n_topics,
         "topics_left_out": board.n_left_out,
         "topics_undefined": board.n_undefined,
         "judged_at": board.judged_at,
-        "uncertainty": stating.uncertainty(board),
+        "uncertainty": provenance.uncertainty(board),
         "test": str(board.test),
         "monte_carlo_error": {"ranks": 0, "interval_ends": board.monte_carlo} if board.top else None,
         "top": _top(board.top),
@@ -52,7 +52,7 @@ def document(board: Board) -> Json:
         "version": __version__,
         "made": said["made"],
         "columns": [_column(board, place) for place in range(len(board.spec.columns))],
-        "importance": stating.importance(board) or None,
+        "importance": provenance.importance(board) or None,
         "rows": [_row(row, board.spec.columns) for row in board.rows],
         "brackets": [[board.rows[n].run_tag for n in range(a, b + 1)] for a, b in board.brackets],
         "correlations": [_correlation(found) for found in board.correlations],
@@ -65,7 +65,7 @@ def json_lines(board: Board) -> list[str]:
 
 def tsv_lines(board: Board) -> list[str]:
     """Comment lines that state everything, a header, one run a line; numbers with all their digits."""
-    said = stating.statements(board)
+    said = provenance.statements(board)
     said += [
         (f"{name} with {found.against} ({found.measure})", f"{_value(value)} over {value.n} runs")
         for found in board.correlations
@@ -106,7 +106,7 @@ def _values(row: BoardRow, columns: tuple[Column, ...], *, has_estimates: bool) 
 
 def tex_lines(board: Board) -> list[str]:
     """A table for a paper, with what it stands on in comments."""
-    columns = ["Rank", "Possible ranks", "Run", stating.measure_name(board.spec), STDERR]
+    columns = ["Rank", "Possible ranks", "Run", provenance.measure_name(board.spec), STDERR]
     has_estimates = any(row.estimate for row in board.rows)
     if has_estimates:
         columns += ["By people, estimated", "low", "high"]
@@ -127,7 +127,7 @@ def tex_lines(board: Board) -> list[str]:
             columns=tuple(columns),
             rows=rows,
             n_labels=3,
-            comments=tuple(f"{name}: {value}" for name, value in stating.statements(board)),
+            comments=tuple(f"{name}: {value}" for name, value in provenance.statements(board)),
         )
     )
 
@@ -143,7 +143,7 @@ def _sample(board: Board) -> Json | None:
     if sample is None:
         return None
     return {
-        "estimand": stating.estimand(board.spec),
+        "estimand": provenance.estimand(board.spec),
         "level": LEVEL,
         "is_level_at_least": sample.size.has_few_misses,
         "method": METHOD,
@@ -152,7 +152,7 @@ def _sample(board: Board) -> Json | None:
         "cells_missed_by_grader": sample.size.misses,
         "cells_of_other_draws": sample.elsewhere,
         "items_not_sampled": sample.unsampled,
-        "reason_for_none": stating.estimate_lacks(board) or None,
+        "reason_for_none": provenance.estimate_lacks(board) or None,
         "more_cells_to_halve": sample.to_halve,
     }
 
@@ -161,18 +161,18 @@ def _spec(spec: BoardSpec) -> Json:
     measure = spec.measure
     mode: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers}
     level = None if takes_gains(measure.name) else measure.level
-    by_labels: Json = {**mode, "labels": stating.labels(spec), "level": level}
+    by_labels: Json = {**mode, "labels": provenance.labels(spec), "level": level}
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
         "definition": str(measure.definition),
-        "grader": stating.grader(spec),
+        "grader": provenance.grader(spec),
         "ratings": str(spec.source),
         "bank": spec.bank.name if spec.bank else None,
         "bank_version": spec.version.number if spec.version else None,
         "kinds": sorted(spec.kinds),
         "min_grade": measure.min_grade,
-        "threshold": stating.threshold(spec),
+        "threshold": provenance.threshold(spec),
         "topic": spec.topic or None,
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
@@ -193,8 +193,8 @@ def _column(board: Board, place: int) -> Json:
         "level": measure.level if measure.is_trec and not takes_gains(measure.name) else None,
         "topics": counted.n_topics,
         "topics_left_out": counted.n_left_out,
-        "denominator": stating.column_denominator(board, place),
-        "stated": stating.column_stated(board, place),
+        "denominator": provenance.column_denominator(board, place),
+        "stated": provenance.column_stated(board, place),
     }
 
 

@@ -13,13 +13,13 @@ from grading.measures.bootstrap import LEVEL
 from grading.measures.influence import TIED_DECIMALS
 from grading.measures.paired_tests import PairedTest
 from grading.types import ItemKind
-from rubricweb.leaderboards import moves, whiskers
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards import moves, score_axis
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.columns import NUGGET_SET, RAG24
 from rubricweb.leaderboards.board.types import Board, BoardRow, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
-from rubricweb.leaderboards.heads import changed, heads, in_order, is_ranked, score_head
-from rubricweb.leaderboards.whiskers import Whisker
+from rubricweb.leaderboards.score_axis import Whisker
+from rubricweb.leaderboards.sorting import changed, heads, in_order, is_ranked, score_head
 
 REFINEMENTS = ("source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test")
 """Controls that stay out of sight until they are used."""
@@ -65,8 +65,8 @@ def query_of(form: LabelForm) -> str:
 def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str, object]:
     """Context of the board: its rows with their moves, the figure, and what it states."""
     sort = sent.get("sort", "")
-    rendering, label = moves.rendering(board, sent), stating.measure_name(board.spec)
-    axis = whiskers.axis(board)
+    rendering, label = moves.rendering(board, sent), provenance.measure_name(board.spec)
+    axis = score_axis.axis(board)
     return {
         "board": board,
         "rendering": rendering,
@@ -75,10 +75,10 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "score_head": score_head(board, label, query, sort),
         "heads": heads(board, query, sort),
         "has_estimates": any(row.estimate for row in board.rows),
-        "estimate_lacks": stating.estimate_lacks(board),
-        "estimand": stating.estimand(board.spec) if board.sample else "",
-        "estimate_method": stating.estimate_method(board.sample) if board.sample else "",
-        "estimate_basis": stating.estimate_basis(board.sample) if board.sample else "",
+        "estimate_lacks": provenance.estimate_lacks(board),
+        "estimand": provenance.estimand(board.spec) if board.sample else "",
+        "estimate_method": provenance.estimate_method(board.sample) if board.sample else "",
+        "estimate_basis": provenance.estimate_basis(board.sample) if board.sample else "",
         "sets": measure_sets(board, query),
         "refined": any(name in dict(parse_qsl(query)) for name in REFINEMENTS),
         "paused": bool(sent.get("paused")),
@@ -86,10 +86,10 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
         "figure": _figure(board, query),
         "measure_name": label,
         "whiskers": WHISKERS,
-        "importance": stating.importance(board),
-        "without_power": stating.without_power(board) if board.top and board.top.topics_needed else "",
+        "importance": provenance.importance(board),
+        "without_power": provenance.without_power(board) if board.top and board.top.topics_needed else "",
         "by_t": changed(query, test=str(PairedTest.T)),
-        "statements": stating.statements(board),
+        "statements": provenance.statements(board),
     }
 
 
@@ -105,9 +105,9 @@ def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
     return sets
 
 
-def _lines(board: Board, rendering: moves.Rendering, axis: whiskers.Axis | None, sort: str) -> list[Line]:
+def _lines(board: Board, rendering: moves.Rendering, axis: score_axis.Axis | None, sort: str) -> list[Line]:
     rose = {line.row.run_id: line.rose for line in rendering.lines}
-    shown = whiskers.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
+    shown = score_axis.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
     return [
         Line(row, rose[row.run_id], axis.whisker(row) if axis else None, parts, _mark(board, row))
         for row, parts in zip(in_order(board, sort), shown, strict=True)
@@ -155,7 +155,7 @@ def _figure(board: Board, query: str) -> dict[str, object]:
         Point(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.low, row.high, row.n_topics)
         for row in rows
     ]
-    label = f"{stating.measure_name(board.spec)} with {WHISKERS}"
+    label = f"{provenance.measure_name(board.spec)} with {WHISKERS}"
     figure = leaderboard_figure(points, title="", score_label=label)
     slug = board.spec.collection.slug
     addresses = [f"{reverse('leaderboards:run', args=[slug, row.run_id])}?{query}" for row in rows]

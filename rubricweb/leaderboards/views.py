@@ -10,7 +10,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.run_names import shown_names
 from rubricweb.leaderboards import moves, screens
-from rubricweb.leaderboards.board import choices, selectors, stating
+from rubricweb.leaderboards.board import choices, provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm
 
 
@@ -51,7 +51,7 @@ def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     sort = request.GET.get("sort", "topic")
     rows = screens.sorted_topics(selectors.run_topics(form.spec, found), sort)
     context |= {"spec": form.spec, "rows": rows, "columns": screens.topic_columns(found.run_tag, sort)}
-    context |= {"query": screens.query_of(form), "measure_name": stating.measure_name(form.spec)}
+    context |= {"query": screens.query_of(form), "measure_name": provenance.measure_name(form.spec)}
     return page_or_part(request, "leaderboards/run.html", context, part="topics")
 
 

@@ -8,7 +8,7 @@ class ReviewConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.banks import access
         from rubricweb.grades import visibility
-        from rubricweb.review.queue.veil import blind_cells, why_not_edit
+        from rubricweb.review.queue.blinding import blind_cells, why_not_edit
 
         visibility.register(blind_cells)
         access.register_guard(why_not_edit)

@@ -19,7 +19,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.visibility import Hidden
-from rubricweb.review.queue.veil import veiled_in
+from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
 

@@ -15,7 +15,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_ids
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
-from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
+from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 from rubricweb.review.selectors.raters import KINDS, Rater
 from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.agreement.latest_ratings import Place
 from rubricweb.review.queue.actions import Plan, open_campaign, rate
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice

@@ -18,7 +18,7 @@ from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, J
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.agreement.latest_ratings import Place
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.queue.actions import Plan, open_campaign

@@ -9,11 +9,11 @@ from functools import partial
 from grading import generation
 from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
 from grading.generation.models import text_model
-from rubricweb.banks.drafting import able, actions, importance, leases
+from rubricweb.banks.drafting import actions, capabilities, importance, leases
 from rubricweb.banks.drafting.asking import request_of
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import model_server, working
+from rubricweb.core import model_server, worker_state
 from rubricweb.corpus import convert as corpus
 
 logger = logging.getLogger(__name__)
@@ -40,19 +40,19 @@ def draft_items(request_id: int) -> None:
     if lease is None:
         logger.info("draft request %s was not to be had", request_id)
         return
-    with working.now.on(lease):
+    with worker_state.now.on(lease):
         _draft(lease)
 
 
 def _model(request: DraftRequest) -> generation.TextModel:
     """Raises GraderUnavailable at once where this worker failed lately and another may do better."""
-    if reason := able.refused_lately(request):
+    if reason := capabilities.refused_lately(request):
         raise GraderUnavailable(reason)
-    working.now.loading = request.llm
+    worker_state.now.loading = request.llm
     try:
         return text_model(request.backend, request.llm, model_server.connection())
     finally:
-        working.now.loading = ""
+        worker_state.now.loading = ""
 
 
 def _draft(lease: DraftLease) -> None:
@@ -66,7 +66,7 @@ def _draft(lease: DraftLease) -> None:
         logger.warning("draft request %s failed: %s", request.pk, type(error).__name__, exc_info=not is_known)
         said = str(error) if is_known else f"{type(error).__name__}: {error}"
         if llm is None and isinstance(error, CANNOT_RUN):
-            able.refuse(lease, said)
+            capabilities.refuse(lease, said)
         else:
             actions.fail_request(lease, error=said, reply=llm.last if llm else "")
     else:

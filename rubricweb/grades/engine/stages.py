@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.answers import source_of
 from rubricweb.grades.engine.missing import (
     Cell,
@@ -23,6 +22,7 @@ from rubricweb.grades.engine.missing import (
     left_to_start,
     missing_cells,
 )
+from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)

@@ -11,8 +11,8 @@ from rubricweb.grades.humans.actions import (
     undo,
 )
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.latest_ratings import Cell, Shown, last_said, latest, said_by
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
-from rubricweb.grades.humans.sayings import Cell, Shown, last_said, latest, said_by
 
 __all__ = [
     "Cell",

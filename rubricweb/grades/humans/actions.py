@@ -16,7 +16,7 @@ from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
-from rubricweb.grades.humans.sayings import Cell, Shown, said_by
+from rubricweb.grades.humans.latest_ratings import Cell, Shown, said_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
 
 How = HumanGrade.How

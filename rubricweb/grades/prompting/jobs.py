@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from grading.errors import GradingError
-from rubricweb.core import working
+from rubricweb.core import worker_state
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.prompting import leases, trials
 from rubricweb.grades.prompting.leases import TrialLease
@@ -20,7 +20,7 @@ def try_prompt(trial_id: int) -> None:
     if lease is None:
         logger.info("dry run %s was not to be had", trial_id)
         return
-    with working.now.on(lease):
+    with worker_state.now.on(lease):
         _try(lease)
 
 

@@ -12,9 +12,9 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.engine.again import Again, can_ask, job_at
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine.regrade import Again, can_ask, job_at
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import name_of
 

@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import calls, monitor, progress
-from rubricweb.grades.engine.again import can_ask
+from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.templatetags.grades import again_of

@@ -17,7 +17,7 @@ from rubricweb.leaderboards.agreement.selectors import (
     defined,
     lowest,
 )
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.choices import grader_name
 
 Json = dict[str, object]
@@ -184,5 +184,5 @@ def _stated(labellers: Sequence[Labeller], *, min_relevant: int | None = None) -
         *(("first relevant judgment", str(level)) for level in relevant),
         ("banks", "as of now"),
         ("intervals", f"95 %, {RESAMPLES:,} resamples of topics"),
-        *stating.when(),
+        *provenance.when(),
     ]

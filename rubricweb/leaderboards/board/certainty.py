@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import bootstrap, ties
+from grading.measures import bootstrap
 from grading.measures.paired_tests import PairedTest, topics_needed
+from grading.measures.rank_intervals import brackets, more_topics
 from rubricweb.grades.rank_intervals import KEPT, RankIntervals, rank_intervals
 from rubricweb.leaderboards.board.types import Top
 
@@ -31,7 +32,7 @@ class Certainty(RankIntervals):
     def brackets(self, places: Places) -> tuple[tuple[int, int], ...]:
         if not self.can_tell:
             return ()
-        return tuple(ties.brackets(self.order.better[np.ix_(places, places)]))
+        return tuple(brackets(self.order.better[np.ix_(places, places)]))
 
 
 def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None:
@@ -57,5 +58,5 @@ def top(scores: NDArray[np.float64], found: Certainty | None, places: Places) ->
     if found.order.better[first, second]:
         more: int | None = 0
     else:
-        more = ties.more_topics(scores[first] - scores[second])
+        more = more_topics(scores[first] - scores[second])
     return Top(len(found.order.top_group), more)

@@ -19,7 +19,7 @@ from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import Measure, ScoreTable, judged_counts, judgment_table
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
-from rubricweb.leaderboards.board.currency import current_shares
+from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.tables import Basis, answered, basis, score_column, score_units
 from rubricweb.leaderboards.board.types import (

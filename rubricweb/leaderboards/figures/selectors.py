@@ -16,7 +16,7 @@ from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import Cell, Sheet, number
 from grading.measures.undefined import none_if_nan
 from grading.types import MAX_RATING
-from rubricweb.leaderboards.board import choices, stating
+from rubricweb.leaderboards.board import choices, provenance
 from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.types import BoardSpec
@@ -77,7 +77,7 @@ def topics_and_runs(made: Scored) -> Drawn:
     tags = [made.run_tags[run] for run in places]
     scores = [[none_if_nan(made.table.scores[run, column]) for column in columns] for run in places]
     grids = [_grid(made, made.base.pool.topics[column].topic_id) for column in columns]
-    label = stating.measure_name(made.spec)
+    label = provenance.measure_name(made.spec)
     figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
     lines = [(Cell(tag), *(Cell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)]
     data = _data(
@@ -100,7 +100,7 @@ def one_run(made: Scored, run_tag: str) -> Drawn:
     own = [none_if_nan(made.table.scores[run, column]) for column in columns]
     rest = [place for place in range(len(made.run_tags)) if place != run]
     others = [[none_if_nan(made.table.scores[place, column]) for column in columns] for place in rest]
-    label, names = stating.measure_name(made.spec), [topic.query_id for topic in topics]
+    label, names = provenance.measure_name(made.spec), [topic.query_id for topic in topics]
     grids = [_grid(made, topic.topic_id) for topic in topics]
     figure = strip(run_tag, names, own, others, label=label, links=grids)
     scores = made.table.scores[:, columns]
@@ -154,11 +154,11 @@ def _by_topic(made: Scored, run: int, columns: Sequence[int]) -> DataTable:
         }
         for column in columns
     ]
-    return from_mappings(lines, [*stating.scored_statements(made), ("run", made.run_tags[run])])
+    return from_mappings(lines, [*provenance.scored_statements(made), ("run", made.run_tags[run])])
 
 
 def _data(made: Scored, lines: Sequence[Mapping[str, Value]]) -> DataTable:
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def _under(spec: BoardSpec, name: str) -> Scored:

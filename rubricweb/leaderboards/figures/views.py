@@ -11,7 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards.board import choices, stating
+from rubricweb.leaderboards.board import choices, provenance
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.errors import BoardError
@@ -63,7 +63,7 @@ def figure_page(request: HtmxRequest, slug: str) -> HttpResponse:
         drawn = _drawn(form, view)
     except BoardError:
         return redirect(back)
-    stated = stating.statements(board(form.spec))
+    stated = provenance.statements(board(form.spec))
     context = {"drawn": drawn, "title": VIEWS[view], "plotly": get_plotlyjs(), "stated": stated}
     response = HttpResponse(render_to_string("leaderboards/figure_file.html", context))
     response["Content-Disposition"] = f'attachment; filename="{slug}-{view}.html"'

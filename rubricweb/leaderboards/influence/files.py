@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grading.formats.data_table import DataTable, Value, from_mappings
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
@@ -33,7 +33,7 @@ def items(made: Scored, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
         }
         for row in rows
     ]
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def runs(made: Scored, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
@@ -50,7 +50,7 @@ def runs(made: Scored, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def pairs(made: Scored, rows: Sequence[PairRow], texts: Texts) -> DataTable:
@@ -67,7 +67,7 @@ def pairs(made: Scored, rows: Sequence[PairRow], texts: Texts) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def holes(made: Scored, rows: Sequence[HolesRow]) -> DataTable:
@@ -82,7 +82,7 @@ def holes(made: Scored, rows: Sequence[HolesRow]) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
@@ -102,7 +102,7 @@ def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
         }
         for one in rows
     ]
-    stated = [*stating.scored_statements(made), ("pool depth", str(depth)), ("p", LOSS)]
+    stated = [*provenance.scored_statements(made), ("pool depth", str(depth)), ("p", LOSS)]
     return from_mappings(lines, stated)
 
 
@@ -120,7 +120,7 @@ def origins(made: Scored, rows: Sequence[OriginRow]) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, stating.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(made))
 
 
 def _possible(ranks: tuple[int, int] | None) -> Line:

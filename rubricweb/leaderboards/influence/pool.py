@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from grading.measures.diagnostics import Advantage, advantage, contributed_alone
 from grading.measures.influence import ranks
 from grading.measures.paired_tests import ALPHA, p_of_differences
+from grading.measures.rank_intervals import adjusted
 from grading.measures.rank_moves import relative_gains
-from grading.measures.ties import adjusted
 from grading.measures.undefined import none_if_nan
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange

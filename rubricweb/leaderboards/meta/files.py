@@ -8,7 +8,7 @@ from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.measures.rank_correlation import VOID_NAMES
 from grading.measures.resampling import Interval
 from rubricweb import __version__
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta.selectors import (
     NAMED_COSTS,
@@ -48,7 +48,7 @@ def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         ("intervals", f"95 %, {RESAMPLES:,} resamples of topics, the same for all rows"),
         *(("as good", text) for text in dict.fromkeys(as_good(one) for one in wanted)),
         ("wins", WINS),
-        *stating.when(),
+        *provenance.when(),
     ]
 
 

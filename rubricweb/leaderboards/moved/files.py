@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grading.formats.data_table import DataTable, Value, from_mappings
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
 from rubricweb.leaderboards.moved.sheets import GAIN
@@ -53,7 +53,7 @@ def reasons(before: Scored, after: Scored, rows: Sequence[Explained], run_tag: s
 
 def stated(before: Scored, after: Scored) -> list[tuple[str, str]]:
     """What the board after stands on, and what was different before."""
-    ours, theirs = stating.scored_statements(after), dict(stating.scored_statements(before))
+    ours, theirs = provenance.scored_statements(after), dict(provenance.scored_statements(before))
     was = [(f"before: {name}", theirs[name]) for name, value in ours if theirs.get(name, value) != value]
     return [*ours, *was]
 

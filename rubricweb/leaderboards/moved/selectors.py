@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from grading.measures.explanation import Cause, ItemChange, Side, item_changes
 from grading.measures.influence import ranks
 from grading.measures.paired_tests import ALPHA, p_of_differences, smallest_p
+from grading.measures.rank_intervals import adjusted
 from grading.measures.rank_moves import relative_gains
-from grading.measures.ties import adjusted
 from grading.measures.uncertainty import mean_and_stderr
 from grading.measures.undefined import none_if_nan
 from grading.types import MIN_RATING, MISSING, GradeMatrix

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved import files, selectors, sheets
@@ -50,7 +50,7 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
         "is_tested": any(row.p is not None for row in rows),
         "can_tell": selectors.can_tell_moves(after),
         "n_topics": after.ranks.topics if after.ranks else 0,
-        "test_name": stating.TESTS[after.ranks.test if after.ranks else after.spec.test],
+        "test_name": provenance.TESTS[after.ranks.test if after.ranks else after.spec.test],
         "differences": _differences(form.before, form.spec),
         "is_exact": selectors.is_exact(before, after),
         **_reasons(request, before, after, rows),
@@ -77,11 +77,11 @@ def _differences(before: BoardSpec, after: BoardSpec) -> list[tuple[str, str, st
         ("version", str(before.version or "as of now"), str(after.version or "as of now")),
         ("ratings by", before.source.value, after.source.value),
         ("definition", _definition(before), _definition(after)),
-        ("measure", stating.measure_name(before), stating.measure_name(after)),
+        ("measure", provenance.measure_name(before), provenance.measure_name(after)),
         ("grade at least", str(before.measure.min_grade), str(after.measure.min_grade)),
     ]
     return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def _definition(spec: BoardSpec) -> str:
-    return stating.DEFINITIONS[spec.measure.definition]
+    return provenance.DEFINITIONS[spec.measure.definition]

@@ -10,7 +10,7 @@ from django.utils.crypto import salted_hmac
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.leaderboards.board import selectors, stating
+from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.public.models import PublicBoard
@@ -36,7 +36,7 @@ def published(public: PublicBoard) -> Published | None:
         return None
     with _reading(public.collection):
         board = selectors.board(form.spec)
-        statements = stating.statements(board)
+        statements = provenance.statements(board)
     if public.is_anonymous:
         rows = tuple(replace(row, run_tag=made_up_name(public, row.run_tag)) for row in board.rows)
         board = replace(board, rows=tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag))))

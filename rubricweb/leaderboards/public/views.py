@@ -15,11 +15,11 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus import access
 from rubricweb.leaderboards import moves
-from rubricweb.leaderboards.board import stating
-from rubricweb.leaderboards.heads import further_heads
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.forms import ChosenForm, PublishForm
 from rubricweb.leaderboards.screens import query_of
+from rubricweb.leaderboards.sorting import further_heads
 
 PAGE = "leaderboards/publish.html"
 CACHED_SECONDS = 60
@@ -37,7 +37,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     response = get_conditional_response(request, etag=etag)
     if response is None:
         context = {"public": found, "board": shown.board, "statements": shown.statements}
-        context["measure_name"] = stating.measure_name(shown.board.spec)
+        context["measure_name"] = provenance.measure_name(shown.board.spec)
         context["heads"] = further_heads(shown.board)
         # Without the request: nothing of the page depends on who reads it.
         response = HttpResponse(render_to_string("leaderboards/public.html", context))

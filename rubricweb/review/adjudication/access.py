@@ -11,8 +11,8 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Pooled
 from rubricweb.review.adjudication.models import Decision
-from rubricweb.review.agreement.sayings import Place
-from rubricweb.review.queue.veil import veiled_cell
+from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.queue.blinding import veiled_cell
 
 TO_ADJUDICATE = roles.TO_EDIT_BANK
 

@@ -16,7 +16,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.models import DecidedRating, Decision
-from rubricweb.review.agreement.sayings import Event, Place, Which, ratings, settled
+from rubricweb.review.agreement.latest_ratings import Event, Place, Which, ratings, settled
 from rubricweb.review.queue.models import Campaign
 
 MOST_AT_ONCE = 500

@@ -15,10 +15,10 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.adjudication.actions import alike, decisions_of, said_of, standing
 from rubricweb.review.adjudication.models import DecidedRating, Decision
+from rubricweb.review.agreement.latest_ratings import Place, Ratings, ratings
 from rubricweb.review.agreement.people import pseudonym
-from rubricweb.review.agreement.sayings import Place, Ratings, ratings
+from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.queue.models import Campaign, Turn, new_uid
-from rubricweb.review.queue.veil import veiled_in
 from rubricweb.review.selectors.cell import Segment, highlighted
 
 FEED = 100

@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.review.adjudication import access, actions, selectors
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.forms import ConflictsForm, DecideForm
-from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.agreement.latest_ratings import Place
 
 PAGE_ROWS = 50
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from rubricweb.review.agreement.sayings import Which
+from rubricweb.review.agreement.latest_ratings import Which
 from rubricweb.review.forms import GraderForm
 from rubricweb.review.queue.filters import CampaignFilter
 

@@ -30,8 +30,8 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade
+from rubricweb.review.agreement.latest_ratings import Place, Which, ratings
 from rubricweb.review.agreement.people import pseudonym
-from rubricweb.review.agreement.sayings import Place, Which, ratings
 from rubricweb.review.queue.models import Campaign, Turn
 from rubricweb.review.selectors.raters import Rater
 

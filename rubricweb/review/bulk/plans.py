@@ -10,13 +10,13 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.again import can_ask
 from rubricweb.grades.engine.missing import Missing, gaps_of, left_to_start
 from rubricweb.grades.engine.price import Price, price
+from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.humans import Cell, Shown
 from rubricweb.grades.models import GraderConfig
-from rubricweb.review.selectors.choices import GridQuery
 from rubricweb.review.selectors.grid import Board, board
+from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import Column
 

@@ -21,12 +21,12 @@ from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, Unfit
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.forms import RatingForm, SayingForm
-from rubricweb.review.cells.sayings import NoText, Reworded, Saving, sayings, shown
+from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GraderForm, GridForm, address_kept
 from rubricweb.review.queue.actions import undo_in_grid
-from rubricweb.review.queue.veil import veiled_cell
+from rubricweb.review.queue.blinding import veiled_cell
 
 Place = tuple[Item, Passage]
 STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}

@@ -19,9 +19,9 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.queue.veil import veiled
+from rubricweb.review.queue.blinding import veiled
 from rubricweb.review.selectors import layers
-from rubricweb.review.selectors.choices import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
+from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, count_cells, judged, ratings_of

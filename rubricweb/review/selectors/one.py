@@ -16,9 +16,9 @@ from rubricweb.grades.humans.matrices import decided
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import open_counts
-from rubricweb.review.queue.veil import veiled_cell
-from rubricweb.review.selectors.choices import GridQuery
+from rubricweb.review.queue.blinding import veiled_cell
 from rubricweb.review.selectors.grid import Board, columns_of, graded_by_kind
+from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Said, confidences_of
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import Cell, Column

@@ -17,7 +17,7 @@ from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.review.evidence import evidence
-from rubricweb.review.looking import LookForm
+from rubricweb.review.evidence_form import LookForm
 from rubricweb.review.selectors import raters
 from rubricweb.review.uncovered import access, selectors
 from rubricweb.review.uncovered.access import Desk

@@ -18,7 +18,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.review.queue.veil import veiled_in
+from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of

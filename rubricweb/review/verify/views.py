@@ -20,7 +20,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
 from rubricweb.review import access, selectors
-from rubricweb.review.cells.sayings import NoText, Reworded, Saving, sayings, shown
+from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import bank_cells

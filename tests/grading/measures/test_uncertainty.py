@@ -11,7 +11,7 @@ from scipy import stats
 
 from grading.measures.bootstrap import intervals, resampled_means, resamples
 from grading.measures.paired_tests import PairedTest, p_of_differences, p_values, smallest_p, topics_needed
-from grading.measures.ties import adjusted, brackets, holm, more_topics, order
+from grading.measures.rank_intervals import adjusted, brackets, holm, more_topics, order
 from grading.measures.uncertainty import marks
 
 RANDOM = np.random.default_rng(11)

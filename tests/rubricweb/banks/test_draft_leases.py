@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
-from rubricweb.banks.drafting import able, actions, jobs, leases, reaper
+from rubricweb.banks.drafting import actions, capabilities, jobs, leases, reaper
 from rubricweb.banks.drafting.asking import Wanted
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.core import able as workers
-from rubricweb.core import queue, working
+from rubricweb.core import capabilities as workers
+from rubricweb.core import queue, worker_state
 from rubricweb.core.leases import MAX_ATTEMPTS, worker_name
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades.engine import reaper as grades_reaper
@@ -32,9 +32,9 @@ def asked(collection, developer, redis_server):
     request = actions.request_drafts(bank, topic, QUESTIONS, by=developer)
     DraftRequest.objects.update(asked_at=timezone.now() - timedelta(minutes=1))
     queue.get_queue("high").empty()
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
     yield request
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_a_lease_is_renewed_and_said_while_a_worker_is_at_it(asked):
     assert (now(asked).state, asked.worker, asked.tries) == ("running", worker_name(), 1)
     assert leases.claim(asked.pk) is None
     expire()
-    with working.now.on(lease):
-        assert working.now.doing() == "drafts for topic q1"
-        working.now.renew()
+    with worker_state.now.on(lease):
+        assert worker_state.now.doing() == "drafts for topic q1"
+        worker_state.now.renew()
     assert reaper.reap() == 0
     assert now(asked).lease_until > timezone.now()
 
@@ -125,14 +125,14 @@ def test_a_worker_that_cannot_hands_the_request_over(asked, refusing, django_cap
     elsewhere()
     with django_capture_on_commit_callbacks(execute=True):
         jobs.draft_items(asked.pk)
-    handed_over = able.need_of(asked).queue
+    handed_over = capabilities.need_of(asked).queue
     assert (now(asked).state, asked.tries) == ("queued", 0)
     assert queue.get_queue(handed_over).job_ids == [f"drafts-{asked.pk}-1"]
     assert handed_over not in workers.more_queues()
     assert reaper.reap() == 0, "what was handed over is not lost"
     own = next(beat for beat in queue.living_workers() if beat.name == worker_name())
     assert own.cannot == {handed_over: "tiny as a writer of drafts"}
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
     assert workers.more_queues() == [handed_over]
 
 
@@ -145,7 +145,7 @@ def test_a_worker_that_failed_lately_does_not_load_again(asked, refusing, monkey
 
 
 def test_it_fails_where_no_living_worker_can(asked, refusing):
-    elsewhere({able.need_of(asked).queue: "tiny as a writer of drafts"})
+    elsewhere({capabilities.need_of(asked).queue: "tiny as a writer of drafts"})
     jobs.draft_items(asked.pk)
     assert (now(asked).state, asked.error) == ("failed", "install rubricweb[models]")
 
@@ -153,10 +153,10 @@ def test_it_fails_where_no_living_worker_can(asked, refusing):
 def test_it_fails_when_the_one_that_could_is_gone(asked, refusing):
     elsewhere()
     jobs.draft_items(asked.pk)
-    able.fail_what_nobody_can_run()
+    capabilities.fail_what_nobody_can_run()
     assert now(asked).state == "queued"
-    elsewhere({able.need_of(asked).queue: "tiny as a writer of drafts"})
-    able.fail_what_nobody_can_run()
+    elsewhere({capabilities.need_of(asked).queue: "tiny as a writer of drafts"})
+    capabilities.fail_what_nobody_can_run()
     assert now(asked).state == "failed"
     assert asked.error == ("No living worker can run tiny as a writer of drafts. install rubricweb[models]")
 

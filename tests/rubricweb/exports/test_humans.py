@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.agreement.latest_ratings import Place
 from rubricweb.review.queue.actions import rate, undo
 from tests.factories import take
 from tests.rubricweb.review.queue.conftest import bank, campaign_of

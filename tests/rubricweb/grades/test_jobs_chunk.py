@@ -8,7 +8,7 @@ from django.db.models import Sum
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec, registry
 from grading.types import GradeFailure, Outcome
-from rubricweb.core import working
+from rubricweb.core import worker_state
 from rubricweb.grades import actions, jobs, store
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import dispatch, leases, loaded
@@ -87,8 +87,8 @@ def test_the_grader_is_built_once(job, run, script):
     script(always)
     run()
     assert len(scripted.BUILT) == 1
-    assert working.now.device == "paper"
-    assert working.now.doing() == "idle"
+    assert worker_state.now.device == "paper"
+    assert worker_state.now.doing() == "idle"
 
 
 def test_the_grader_that_was_unused_for_longest_is_closed(script):
@@ -232,11 +232,11 @@ def test_a_cancel_in_the_middle_stops_after_the_batch(job, script, monkeypatch):
 
 def test_a_stopping_worker_gives_its_chunk_back(job, script, monkeypatch):
     monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
-    script(lambda number, pair: working.now.stop() or always(number, pair))
+    script(lambda number, pair: worker_state.now.stop() or always(number, pair))
     try:
         jobs.grade_chunk(job.chunks.first().pk)
     finally:
-        working.now.is_stopping = False
+        worker_state.now.is_stopping = False
     chunk = job.chunks.first()
     assert (chunk.state, chunk.attempts, chunk.worker, chunk.done) == (ChunkState.QUEUED, 0, "", 1)
 

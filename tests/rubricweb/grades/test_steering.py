@@ -14,13 +14,13 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure
-from rubricweb.core import able as workers
-from rubricweb.core import queue, working
+from rubricweb.core import capabilities as workers
+from rubricweb.core import queue, worker_state
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import able, chunks, endings, leases, loaded, progress, reaper
+from rubricweb.grades.engine import capabilities, chunks, endings, leases, loaded, progress, reaper
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
@@ -39,11 +39,11 @@ def script(monkeypatch):
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
     loaded.close_until(0)
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
     scripted.BUILT.clear()
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
     loaded.close_until(0)
 
 
@@ -258,7 +258,7 @@ def refusing(monkeypatch):
 
 
 def elsewhere(*cannot: GraderConfig) -> None:
-    refused = dict(map(able.need_of, cannot))
+    refused = dict(map(capabilities.need_of, cannot))
     queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=refused))
 
 
@@ -270,7 +270,7 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
     assert (job.state, job.error) == (JobState.RUNNING, "")
     assert states(job) == [ChunkState.QUEUED] * 3
     assert job.chunks.first().attempts == 0
-    handed_over = able.need_of(config).queue
+    handed_over = capabilities.need_of(config).queue
     assert queue.get_queue(handed_over).job_ids == [f"chunk-{job.chunks.first().pk}-1"]
     assert handed_over not in workers.more_queues()
     own = next(beat for beat in queue.living_workers() if beat.name == leases.worker_name())
@@ -278,7 +278,7 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
     job.chunks.exclude(pk=job.chunks.first().pk).update(state=ChunkState.DONE)
     GradingJob.objects.update(created_at=timezone.now() - timedelta(minutes=1))
     assert reaper.reap() == 0, "what was handed over is not lost"
-    working.now.refused.clear()
+    worker_state.now.refused.clear()
     assert workers.more_queues() == [handed_over]
 
 
@@ -299,10 +299,10 @@ def test_a_job_fails_where_no_living_worker_can(job, run, refusing, config):
 def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
     elsewhere()
     jobs.grade_chunk(job.chunks.first().pk)
-    able.fail_what_nobody_can_run()
+    capabilities.fail_what_nobody_can_run()
     assert GradingJob.objects.get().state == JobState.RUNNING
     elsewhere(config)
-    able.fail_what_nobody_can_run()
+    capabilities.fail_what_nobody_can_run()
     job.refresh_from_db()
     assert job.state == JobState.FAILED
     assert (

@@ -9,7 +9,7 @@ import pytest
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.leaderboards import heads, whiskers
+from rubricweb.leaderboards import score_axis, sorting
 from tests import factories
 from tests.rubricweb.leaderboards.test_views import BOARD, HTMX, hidden, shown
 from tests.worked import judge
@@ -64,7 +64,7 @@ def test_heads_sort_and_rank(made, viewer, client_of):
     response = client_of(viewer).get(BOARD, {"columns": "P_1:4"})
     head, *_ = response.context["heads"]
 
-    assert (head.order, heads.changed("a=1&b=2", a="", c="3")) == ("", "b=2&c=3")
+    assert (head.order, sorting.changed("a=1&b=2", a="", c="3")) == ("", "b=2&c=3")
     ranked = client_of(viewer).get(f"{BOARD}?{head.ranks}")
     assert ranked.context["measure_name"] == "P_1"
     assert [column.token for column in ranked.context["board"].spec.columns] == ["rubric_cover"]
@@ -200,14 +200,14 @@ def test_the_live_part_keeps_columns_and_order(made, viewer, client_of):
 
 
 def test_lanes_are_shared_by_brackets_that_do_not_overlap():
-    assert whiskers.lanes([(0, 1), (2, 3)], 4) == [("start",), ("end",), ("start",), ("end",)]
-    assert whiskers.lanes([(0, 2), (1, 3)], 4)[1] == ("middle", "start")
-    assert whiskers.lanes([], 2) == [(), ()]
+    assert score_axis.lanes([(0, 1), (2, 3)], 4) == [("start",), ("end",), ("start",), ("end",)]
+    assert score_axis.lanes([(0, 2), (1, 3)], 4)[1] == ("middle", "start")
+    assert score_axis.lanes([], 2) == [(), ()]
     many = [(n, n + 10) for n in range(9)]
-    assert len(whiskers.lanes(many, 20)[0]) == whiskers.MAX_LANES
+    assert len(score_axis.lanes(many, 20)[0]) == score_axis.MAX_LANES
 
 
 def test_dots_and_whiskers_share_an_axis():
-    axis = whiskers.Axis(0.2, 0.7)
-    assert (axis.at(0.2), axis.at(0.7)) == (whiskers.EDGE, whiskers.WIDTH - whiskers.EDGE)
-    assert whiskers.Axis(0.5, 0.5).at(0.5) == whiskers.WIDTH / 2
+    axis = score_axis.Axis(0.2, 0.7)
+    assert (axis.at(0.2), axis.at(0.7)) == (score_axis.EDGE, score_axis.WIDTH - score_axis.EDGE)
+    assert score_axis.Axis(0.5, 0.5).at(0.5) == score_axis.WIDTH / 2

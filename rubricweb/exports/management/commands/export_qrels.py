@@ -13,9 +13,9 @@ from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
 from rubricweb.exports import selectors
-from rubricweb.leaderboards.arguments import add_label_arguments, spec_of
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 from rubricweb.leaderboards.errors import BoardError
 
 ANY_LABEL_MEASURE = "ndcg_cut_10"
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         where = f" to {out}" if out else ""
         units = "topics and subtopics" if spec.by_subtopic else "topics"
         counted = f"{len(found)} labels of {len({qrel.query_id for qrel in found})} {units}"
-        self.stderr.write(f"{counted}{where}: {stating.label_basis(spec)}")
+        self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
 
 
 def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
@@ -79,13 +79,13 @@ def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str,
     rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in found]
     return {
         "collection": spec.collection.slug,
-        "grader": stating.grader(spec),
+        "grader": provenance.grader(spec),
         "bank": spec.bank.name if spec.bank else None,
         "bank_version": spec.version.number if spec.version else None,
         "ratings": str(spec.source),
         "definition": str(spec.measure.definition),
         "by_subtopic": spec.by_subtopic,
-        "labels": stating.labels(spec),
+        "labels": provenance.labels(spec),
         "mode": str(spec.measure.mode),
         "min_grade": spec.measure.min_grade,
         "min_answers": spec.measure.min_answers,

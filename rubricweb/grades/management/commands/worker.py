@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from rubricweb.banks.drafting import able as writers
+from rubricweb.banks.drafting import capabilities as writers
 from rubricweb.banks.drafting import reaper as drafts_reaper
-from rubricweb.core import able, leases, queue, working
+from rubricweb.core import capabilities, leases, queue, worker_state
 from rubricweb.core.worker import Duties, Runner
-from rubricweb.grades.engine import able as graders
+from rubricweb.grades.engine import capabilities as graders
 from rubricweb.grades.engine import reaper
 from rubricweb.grades.prompting import leases as trial_leases
 
@@ -28,17 +28,17 @@ class Command(BaseCommand):
         os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
         duties = Duties(
             name=leases.worker_name(),
-            beat=working.now.beat,
-            more_queues=able.more_queues,
+            beat=worker_state.now.beat,
+            more_queues=capabilities.more_queues,
             every_beat=(
-                working.now.renew,
+                worker_state.now.renew,
                 reaper.reap,
                 drafts_reaper.reap,
                 trial_leases.reap,
                 graders.fail_what_nobody_can_run,
                 writers.fail_what_nobody_can_run,
             ),
-            stop=working.now.stop,
+            stop=worker_state.now.stop,
             beat_seconds=min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE),
         )
         Runner(duties).run()

@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.agreement import files, selectors, sheets
 from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
-from rubricweb.leaderboards.arguments import collection_named
+from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.naming import (
     LINES,

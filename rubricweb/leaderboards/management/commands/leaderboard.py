@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from rubricweb.leaderboards import documents
-from rubricweb.leaderboards.arguments import add_board_arguments, add_label_arguments, board_spec_of
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import Board
+from rubricweb.leaderboards.command_arguments import add_board_arguments, add_label_arguments, board_spec_of
 from rubricweb.leaderboards.errors import BoardError
 
 

@@ -14,8 +14,8 @@ from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
-from rubricweb.leaderboards.arguments import collection_named
 from rubricweb.leaderboards.board.columns import measures_named
+from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.contenders import Contender, contenders

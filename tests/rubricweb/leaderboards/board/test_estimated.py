@@ -110,7 +110,8 @@ def test_draws_for_other_boards_do_not_count(spec, draw_of, rate, said):
     assert rows(board) == {"good": None, "poor": None}
     assert board.sample.elsewhere == 6 * 4 * 7
     assert (
-        "168 rated cells of other draws do not count" in dict(documents.stating.statements(board))["estimate"]
+        "168 rated cells of other draws do not count"
+        in dict(documents.provenance.statements(board))["estimate"]
     )
 
 
@@ -154,13 +155,13 @@ def test_items_that_are_newer_than_the_draw_are_not_sampled(spec, bank, draw_of,
 def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees, level):
     rate(draw_of(), agrees=agrees)
     board = selectors.board(spec)
-    said = dict(documents.stating.statements(board))["estimate"]
+    said = dict(documents.provenance.statements(board))["estimate"]
     assert f"passages, had they rated every cell; {level} credible interval" in said
     assert documents.document(board)["estimate"]["is_level_at_least"] is agrees
 
 
 def test_a_board_names_the_sample_as_campaigns_do():
-    assert Campaign.Cells.COVER.label == documents.stating.COVER_CHOICE
+    assert Campaign.Cells.COVER.label == documents.provenance.COVER_CHOICE
 
 
 def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):

@@ -14,7 +14,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, Measure
-from rubricweb.leaderboards.board import selectors, stating
+from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
 from rubricweb.leaderboards.board.types import BoardSpec, Missing, Top
 from tests import factories
@@ -39,7 +39,7 @@ def test_a_lacking_topic_may_be_left_out(spec):
 
     assert (row.score, row.n_topics, row.n_answered, row.stderr) == (0.5, 1, 1, None)
     assert (row.low, row.high) == (None, None), "one topic has no interval"
-    assert "is left out of its mean" in stating.denominator(board)
+    assert "is left out of its mean" in provenance.denominator(board)
 
 
 def test_normalised_cover_leaves_0_by_0_out_and_says_so(made, spec):
@@ -48,7 +48,7 @@ def test_normalised_cover_leaves_0_by_0_out_and_says_so(made, spec):
 
     assert {row.run_tag: row.score for row in board.rows} == {"both": 1, "first": 1, "lacks": 0, "stray": 0}
     assert (board.n_topics, board.n_undefined, board.n_left_out) == (1, 1, 2)
-    assert "1 where it is 0 / 0 are left out" in stating.denominator(board)
+    assert "1 where it is 0 / 0 are left out" in provenance.denominator(board)
 
 
 def test_weights_are_the_bank_s(made, spec):
@@ -121,7 +121,7 @@ def test_the_board_of_a_topic_averages_its_subtopics(made, spec):
     found = {row.run_tag: (row.score, row.n_topics) for row in board.rows}
 
     assert found == {"both": (1, 2), "first": (0.75, 2), "lacks": (0.25, 2), "stray": (0, 2)}
-    assert "mean over all 2 subtopics" in stating.denominator(board)
+    assert "mean over all 2 subtopics" in provenance.denominator(board)
 
 
 def test_the_board_of_a_subtopic_has_no_interval(made, spec):
@@ -143,8 +143,8 @@ def test_a_board_as_of_a_version(made, spec, developer):
         (row.run_tag, row.score) for row in before.rows
     ]
     assert then.items_stamp == before.items_stamp != selectors.board(spec).items_stamp
-    assert "version 1: First" in stating.bank(then)
-    assert "as of now" in stating.bank(before)
+    assert "version 1: First" in provenance.bank(then)
+    assert "as of now" in provenance.bank(before)
 
 
 def cell_of(made, query_id, number, doc_id):

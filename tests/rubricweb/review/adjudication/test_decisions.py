@@ -14,7 +14,7 @@ from rubricweb.review.adjudication.actions import accept_unanimous, decide, said
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.models import Decision
 from rubricweb.review.adjudication.selectors import Query, inbox, overruled
-from rubricweb.review.agreement.sayings import Place
+from rubricweb.review.agreement.latest_ratings import Place
 from rubricweb.review.queue.actions import rate
 from tests.factories import take
 

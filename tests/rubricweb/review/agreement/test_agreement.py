@@ -12,8 +12,8 @@ from scipy.stats import contingency
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.actions import decide
+from rubricweb.review.agreement.latest_ratings import Event, Place, Which, ratings, settled
 from rubricweb.review.agreement.people import pseudonym
-from rubricweb.review.agreement.sayings import Event, Place, Which, ratings, settled
 from rubricweb.review.agreement.selectors import agreement, anchoring
 from rubricweb.review.queue.actions import rate
 from rubricweb.review.selectors.raters import raters

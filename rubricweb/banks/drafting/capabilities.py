@@ -10,23 +10,23 @@ import redis
 from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import able, working
-from rubricweb.core.working import Need
+from rubricweb.core import capabilities, worker_state
+from rubricweb.core.worker_state import Need
 
 logger = logging.getLogger(__name__)
 
 
 def need_of(request: DraftRequest) -> Need:
     model = hashlib.sha256(f"{request.backend}\0{request.llm}".encode()).hexdigest()[:16]
-    return Need(f"{able.PREFIX}writer-{model}", f"{request.llm} as a writer of drafts")
+    return Need(f"{capabilities.PREFIX}writer-{model}", f"{request.llm} as a writer of drafts")
 
 
 def refused_lately(request: DraftRequest) -> str:
     """Why this worker shall not try: it failed in the last minutes, and another may do better."""
     need = need_of(request)
-    why_not = working.now.why_not(need.queue)
+    why_not = worker_state.now.why_not(need.queue)
     try:
-        return why_not if why_not and able.others_can(need.queue) else ""
+        return why_not if why_not and capabilities.others_can(need.queue) else ""
     except redis.RedisError:
         return ""
 
@@ -35,7 +35,7 @@ def refuse(lease: DraftLease, reason: str) -> None:
     """This worker cannot run the model: others get the request, or it fails where no other can."""
     need = need_of(lease.request)
     try:
-        if able.refuse(need, reason):
+        if capabilities.refuse(need, reason):
             logger.info("handed draft request %s over: %s", lease.request.pk, reason)
             leases.give_back(lease, queue_name=need.queue)
             return
@@ -47,9 +47,9 @@ def refuse(lease: DraftLease, reason: str) -> None:
 
 def fail_what_nobody_can_run() -> None:
     """Requests that waited for another worker, which is gone. Raises redis.RedisError."""
-    if not working.now.cannot():
+    if not worker_state.now.cannot():
         return
     waiting = DraftRequest.objects.filter(state=DraftRequest.State.QUEUED)
     for request in waiting.select_related("bank__collection"):
-        if reason := able.nobody_can(need_of(request)):
+        if reason := capabilities.nobody_can(need_of(request)):
             actions.fail_waiting(request, error=reason)

@@ -10,7 +10,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
 from rubricweb.grades.humans.errors import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
-from rubricweb.review.queue.veil import veiled_cell
+from rubricweb.review.queue.blinding import veiled_cell
 from rubricweb.review.selectors.raters import Rater
 
 

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.cells.sayings import sayings
+from rubricweb.review.cells.latest_ratings import sayings
 from rubricweb.review.queue.actions import assign_cells, close_campaign, rate, saying_of
-from rubricweb.review.queue.veil import veiled, veiled_in
+from rubricweb.review.queue.blinding import veiled, veiled_in
 from tests.factories import take
 from tests.rubricweb.review.queue.conftest import rate_next
 

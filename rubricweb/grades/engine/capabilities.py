@@ -6,8 +6,8 @@ import logging
 
 import redis
 
-from rubricweb.core import able, working
-from rubricweb.core.working import Need
+from rubricweb.core import capabilities, worker_state
+from rubricweb.core.worker_state import Need
 from rubricweb.grades.engine import endings
 from rubricweb.grades.engine.leases import Lease
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 def need_of(config: GraderConfig) -> Need:
-    return Need(f"{able.PREFIX}config-{config.pk}", str(config))
+    return Need(f"{capabilities.PREFIX}config-{config.pk}", str(config))
 
 
 def refuse(lease: Lease, config: GraderConfig, reason: str) -> None:
     """This worker cannot run the config: others get the chunk, or the job fails where no other can."""
     need = need_of(config)
     try:
-        if able.refuse(need, reason):
+        if capabilities.refuse(need, reason):
             logger.info("handed chunk %s of job %s over: %s", lease.chunk_id, lease.job_id, reason)
             endings.give_back(lease, queue_name=need.queue)
             return
@@ -36,10 +36,10 @@ def refuse(lease: Lease, config: GraderConfig, reason: str) -> None:
 
 def fail_what_nobody_can_run() -> None:
     """Jobs that waited for another worker, which is gone. Raises redis.RedisError."""
-    if not working.now.cannot():
+    if not worker_state.now.cannot():
         return
     waiting = GradingJob.objects.filter(state__in=GradingJob.WORKED_ON)
     waiting = waiting.filter(chunks__state=JobChunk.State.QUEUED).distinct()
     for job in waiting.select_related("config"):
-        if reason := able.nobody_can(need_of(job.config)):
+        if reason := capabilities.nobody_can(need_of(job.config)):
             endings.fail_waiting(job.pk, error=reason)

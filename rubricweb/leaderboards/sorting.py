@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
 
-from rubricweb.leaderboards.board import stating
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 
@@ -36,7 +36,9 @@ def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
     tokens = [column.token for column in board.spec.columns]
     found = []
     for place, column in enumerate(board.spec.columns):
-        title = f"{column.token}: {stating.column_stated(board, place)}. Each score with its standard error"
+        title = (
+            f"{column.token}: {provenance.column_stated(board, place)}. Each score with its standard error"
+        )
         head = _head(column.token, column.label, title, query=query, sort=sort)
         if column.is_own:
             others = ",".join(measure if token == column.token else token for token in tokens)
@@ -63,7 +65,7 @@ def _topics(n: int) -> str:
 
 
 def score_head(board: Board, label: str, query: str, sort: str) -> Head:
-    title = f"What ranks the runs: {stating.denominator(board)}"
+    title = f"What ranks the runs: {provenance.denominator(board)}"
     head = _head("score", label, title, query=query, sort=sort or "-score")
     return replace(head, note=_topics(board.n_topics)) if board.spec.columns else head
 

@@ -12,7 +12,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.engine import loaded
-from rubricweb.grades.engine.again import can_ask, job_at
+from rubricweb.grades.engine.regrade import can_ask, job_at
 from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob

@@ -5,15 +5,15 @@ What is handed over waits in a queue of its own, which only those look into that
 
 from __future__ import annotations
 
-from rubricweb.core import leases, queue, working
-from rubricweb.core.working import Need
+from rubricweb.core import leases, queue, worker_state
+from rubricweb.core.worker_state import Need
 
 PREFIX = "for-"
 
 
 def more_queues() -> list[str]:
     """What other workers handed over and this one has not refused. Raises redis.RedisError."""
-    refused = working.now.cannot()
+    refused = worker_state.now.cannot()
     return [name for name in queue.known_names() if name.startswith(PREFIX) and name not in refused]
 
 
@@ -25,12 +25,12 @@ def others_can(queue_name: str) -> bool:
 
 def refuse(need: Need, reason: str) -> bool:
     """This worker cannot: say so, and tell whether another can. Raises redis.RedisError."""
-    working.now.refuse(need, reason)
-    queue.beat(working.now.beat())
+    worker_state.now.refuse(need, reason)
+    queue.beat(worker_state.now.beat())
     return others_can(need.queue)
 
 
 def nobody_can(need: Need) -> str:
     """Why, where every living worker has refused; empty where one has not. Raises redis.RedisError."""
-    reason = working.now.why_not(need.queue)
+    reason = worker_state.now.why_not(need.queue)
     return f"No living worker can run {need.words}. {reason}" if reason and not others_can(need.queue) else ""
