@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from grading import prompts
-from grading.types import Item, ItemKind, Pair, Passage, Topic
+from grading.types import CellToGrade, Item, ItemKind, Passage, Topic
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 PROMPT_CLASS = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -34,7 +34,7 @@ SURE, APART, ENDS = 14.0, 2.0, 40.0
 """Logit of a digit, how far the digits lie apart from prompt to prompt, and logit of the end after one."""
 
 
-def demo_pairs(wanted: int) -> list[Pair]:
+def demo_pairs(wanted: int) -> list[CellToGrade]:
     """Questions of the demo collection on passages of their topic, in turn, as often as need be."""
     queries = json.loads((DEMO / "queries.json").read_text(encoding="utf-8"))
     questions = _questions()
@@ -44,11 +44,13 @@ def demo_pairs(wanted: int) -> list[Pair]:
         topic = Topic(query_id, queries[query_id])
         for passage in passages:
             shown = Passage(passage["paragraph_id"], passage["text"])
-            pairs += [Pair(item, shown, topic) for item in questions[query_id]]
+            pairs += [CellToGrade(item, shown, topic) for item in questions[query_id]]
     return [
         pair
         if copy == 0
-        else Pair(pair.item, Passage(f"{pair.passage.passage_id}-{copy}", pair.passage.text), pair.topic)
+        else CellToGrade(
+            pair.item, Passage(f"{pair.passage.passage_id}-{copy}", pair.passage.text), pair.topic
+        )
         for copy in range(1 + (wanted - 1) // len(pairs))
         for pair in pairs
     ][:wanted]

@@ -29,7 +29,7 @@ from grading.graders import GraderSpec
 from grading.graders.first_step import ReplyScorer
 from grading.graders.gguf import SMOLLM2
 from grading.graders.hf_causal import CausalGrader
-from grading.types import Grade, Pair
+from grading.types import CellToGrade, Grade
 
 DEMO_CELLS = 1022
 Ratings = dict[tuple[str, str], int | None]
@@ -82,17 +82,17 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def evenly(pairs: list[Pair], wanted: int) -> list[Pair]:
+def evenly(pairs: list[CellToGrade], wanted: int) -> list[CellToGrade]:
     """So many, in runs of neighbours: a grader meets the passages of a topic together."""
     return pairs[: len(pairs) // wanted * wanted : max(1, len(pairs) // wanted)][:wanted]
 
 
-def parts(pairs: list[Pair], n: int) -> list[list[Pair]]:
+def parts(pairs: list[CellToGrade], n: int) -> list[list[CellToGrade]]:
     size = -(-len(pairs) // n)
     return [pairs[start : start + size] for start in range(0, len(pairs), size)]
 
 
-def rated(grader: CausalGrader, pairs: list[Pair]) -> Ratings:
+def rated(grader: CausalGrader, pairs: list[CellToGrade]) -> Ratings:
     outcomes = list(grader.grade(pairs))
     return {(one.item_id, one.passage_id): one.rating if isinstance(one, Grade) else None for one in outcomes}
 

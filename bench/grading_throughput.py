@@ -30,10 +30,10 @@ import torch
 import transformers
 
 from grading.graders import GraderSpec, build, hf_t5
-from grading.graders.hf_batches import Asked
+from grading.graders.hf_batches import EncodedPrompt
 from grading.graders.hf_seq2seq import Seq2SeqGrader
 from grading.parsing import parse_rating
-from grading.types import Grade, Pair
+from grading.types import CellToGrade, Grade
 
 PEER_BATCH = 10
 LONGEST_REPLY = 256
@@ -100,12 +100,12 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     report(options, grader, pairs, rounds)
 
 
-def parts(pairs: list[Pair], n: int) -> Iterator[list[Pair]]:
+def parts(pairs: list[CellToGrade], n: int) -> Iterator[list[CellToGrade]]:
     size = -(-len(pairs) // n)
     return (pairs[start : start + size] for start in range(0, len(pairs), size))
 
 
-def ours_once(grader: Seq2SeqGrader, pairs: list[Pair]) -> Timed:
+def ours_once(grader: Seq2SeqGrader, pairs: list[CellToGrade]) -> Timed:
     started = time.perf_counter()
     grades = list(grader.grade(pairs))
     seconds = time.perf_counter() - started
@@ -124,7 +124,7 @@ class Peer:
         self.model = model.to(device).eval()
 
     @torch.inference_mode()
-    def rate(self, pairs: list[Pair], *, beams: int) -> Timed:
+    def rate(self, pairs: list[CellToGrade], *, beams: int) -> Timed:
         prompt = GraderSpec("hf_seq2seq", "", flan_shape.PROMPT_CLASS).prompt
         search: dict[str, Any] = (
             {"num_beams": beams, "early_stopping": True} if beams > 1 else {"num_beams": 1}
@@ -154,7 +154,7 @@ def digit(reply: str) -> int | None:
 
 
 def report(
-    options: argparse.Namespace, grader: Seq2SeqGrader, pairs: list[Pair], rounds: list[Round]
+    options: argparse.Namespace, grader: Seq2SeqGrader, pairs: list[CellToGrade], rounds: list[Round]
 ) -> None:
     def rate(name: str) -> float:
         return statistics.median(one.prompts / getattr(one, name).seconds for one in rounds)
@@ -180,11 +180,11 @@ def report(
     compared(rounds, "beams", "5 beams")
 
 
-def tokens(grader: Seq2SeqGrader, rounds: Iterable[list[Pair]]) -> tuple[list[int], int]:
+def tokens(grader: Seq2SeqGrader, rounds: Iterable[list[CellToGrade]]) -> tuple[list[int], int]:
     """Of each prompt, and of all batches with their padding."""
     lengths, computed = [], 0
     for part in rounds:
-        asked = [one for one in grader._ask(part) if isinstance(one, Asked)]
+        asked = [one for one in grader._ask(part) if isinstance(one, EncodedPrompt)]
         lengths += [len(one.tokens) for one in asked]
         computed += sum(len(batch) * len(batch[0].tokens) for batch in grader._batches(asked))
     return lengths, computed

@@ -103,7 +103,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CellToGrade:
     """One cell to grade."""
 
     item: Item

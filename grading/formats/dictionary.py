@@ -17,7 +17,7 @@ MAX_DOCUMENT_BYTES = 16_000_000
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
 
 
-class Pairs(list[tuple[str, object]]):
+class JsonObject(list[tuple[str, object]]):
     """A JSON dictionary as it stands in the file: a list of its pairs, unlike the list of a JSON array."""
 
 
@@ -44,7 +44,7 @@ class Document:
         A dictionary inside it is a `Pairs` of its own.
         """
         try:
-            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=Pairs)
+            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=JsonObject)
         except json.JSONDecodeError as error:
             problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {self.shape}"
             raise self.error(problem, error.lineno) from error

@@ -13,7 +13,7 @@ from typing import Literal, cast
 import msgspec
 
 from grading.errors import BadFormat, UnknownMeasure
-from grading.formats.dictionary import Document, Pairs, read_document
+from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.numbers import real
 from grading.formats.writing import write_lines
 from grading.measures import trec_eval
@@ -84,7 +84,7 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
         return "scores", _from_board(document, cast("list[object]", value), line)
     if len(pairs) == 1 and pairs[0][0] in ("ranks", "scores") and isinstance(pairs[0][1], list):
         kind, inner, line = pairs[0]
-        if not isinstance(inner, Pairs):
+        if not isinstance(inner, JsonObject):
             raise document.error(f"{kind} is a list, expected {_SHAPE}", line)
         return cast("BoardKind", kind), document.placed(inner)
     return "ranks", pairs
@@ -92,7 +92,7 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
 
 def _from_board(document: Document, rows: list[object], line: int) -> Rows:
     """Of a board that we exported as JSON."""
-    fields = [dict(row) if isinstance(row, Pairs) else {} for row in rows]
+    fields = [dict(row) if isinstance(row, JsonObject) else {} for row in rows]
     if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
         raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
     lines = [line for _, _, line in document.placed([("run_tag", row["run_tag"]) for row in fields])]

@@ -18,7 +18,7 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TextCell:
     """A number or void value as people read it."""
 
     text: str
@@ -34,12 +34,12 @@ NO_DATA = DataTable((), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PrintedTable:
     """The first `n_labels` and the last `n_notes` columns are text, the others numbers."""
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TextCell, ...], ...]
     n_labels: int = 1
     comments: tuple[str, ...] = ()
     """What the numbers stand on."""
@@ -80,13 +80,13 @@ _STYLES = {Mark.BEST: "bold italic", Mark.TIED: "bold"}
 _MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.NONE: "%s"}
 
 
-def row(*values: object) -> tuple[Cell, ...]:
+def row(*values: object) -> tuple[TextCell, ...]:
     """Cells without marks; None is void.
 
     >>> [cell.text for cell in row("bm25", 0.51234, 7)]
     ['bm25', '0.512', '7']
     """
-    return tuple(value if isinstance(value, Cell) else Cell(number(value)) for value in values)
+    return tuple(value if isinstance(value, TextCell) else TextCell(number(value)) for value in values)
 
 
 def number(value: object) -> str:
@@ -96,7 +96,7 @@ def number(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def text_lines(sheet: Sheet) -> list[str]:
+def text_lines(sheet: PrintedTable) -> list[str]:
     """Columns side by side, for a terminal; the best of a column has a star, what is as good a plus sign.
 
     >>> text_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
@@ -116,7 +116,7 @@ def text_lines(sheet: Sheet) -> list[str]:
     return [*(_plain(line) for line in said if line), "", *padded]
 
 
-def tex_lines(sheet: Sheet) -> list[str]:
+def tex_lines(sheet: PrintedTable) -> list[str]:
     r"""A `tabular` in booktabs style.
 
     >>> tex_lines(Sheet("", ("run_tag", "S"), ((Cell("50%"), Cell("0.9", Mark.TIED)),)))[3:6]
@@ -143,7 +143,7 @@ def tex(text: str) -> str:
     return "".join(_TEX.get(character, character) for character in _plain(text))
 
 
-def _legend(sheet: Sheet, words: Mapping[Mark, str]) -> str:
+def _legend(sheet: PrintedTable, words: Mapping[Mark, str]) -> str:
     return ", ".join(f"{words[mark]}: {said}" for mark, said in sheet.legend)
 
 
@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
 
 def marked(
     values: Sequence[float | None], as_good: Sequence[bool], titles: Sequence[str] | None = None
-) -> list[Cell]:
+) -> list[TextCell]:
     """A column of numbers: the best marked, and those that are as good as it.
 
     >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], [True, True, False, False])]
@@ -169,4 +169,6 @@ def marked(
         Mark.NONE if not good else Mark.BEST if value == best else Mark.TIED
         for value, good in zip(values, as_good, strict=True)
     )
-    return [Cell(number(value), mark, title) for value, mark, title in zip(values, marks, said, strict=True)]
+    return [
+        TextCell(number(value), mark, title) for value, mark, title in zip(values, marks, said, strict=True)
+    ]

@@ -12,7 +12,7 @@ from grading import prompts
 from grading.graders.backend_options import ATTEMPT, RUNNING
 from grading.parsing import is_unanswerable
 from grading.prompts import Prompt
-from grading.types import Grade, GradeFailure, ItemKind, Outcome, Pair
+from grading.types import CellToGrade, Grade, GradeFailure, ItemKind, Outcome
 from grading.verify import verify
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -79,7 +79,7 @@ class Grader(Protocol):
         """Where it computes, in words for people: "cuda (bfloat16)"."""
         ...
 
-    def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade | GradeFailure]:
+    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
         """Yield one grade or failure for each pair, in any order.
 
         Lazy: takes no more pairs than the next grades need; whoever stops iterating cancels the rest.
@@ -91,13 +91,13 @@ class Grader(Protocol):
         ...
 
 
-def misfit(prompt: Prompt, pair: Pair) -> GradeFailure | None:
+def misfit(prompt: Prompt, pair: CellToGrade) -> GradeFailure | None:
     """A failure that says so where the prompt cannot be asked about this pair."""
     problem = _problem(prompt, pair)
     return GradeFailure(pair.item.item_id, pair.passage.passage_id, problem) if problem else None
 
 
-def unasked(prompt: Prompt, pair: Pair) -> Grade | GradeFailure | None:
+def unasked(prompt: Prompt, pair: CellToGrade) -> Grade | GradeFailure | None:
     """What needs no model: a misfit, or 0 where the answer to verify is a denial ("unanswerable")."""
     failure = misfit(prompt, pair)
     if failure or not prompt.needs_answer or pair.answer is None:
@@ -109,7 +109,7 @@ def unasked(prompt: Prompt, pair: Pair) -> Grade | GradeFailure | None:
     return Grade(pair.item.item_id, pair.passage.passage_id, rating, Outcome.UNANSWERABLE, pair.answer)
 
 
-def _problem(prompt: Prompt, pair: Pair) -> str:
+def _problem(prompt: Prompt, pair: CellToGrade) -> str:
     if pair.item.kind not in prompt.kinds:
         is_direct = ItemKind.DIRECT in prompt.kinds
         worded_for = "direct grading" if is_direct else "a " + " or ".join(sorted(prompt.kinds))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.errors import ParseFailure
-from grading.graders.results import Said, weighed
+from grading.graders.results import RatedReply, weighed
 from grading.prompts import Prompt
 from grading.types import Outcome
 
@@ -75,12 +75,12 @@ class ReplyScorer:
         """Can the tokenizer write any reply of the prompt?"""
         return bool(self._spellings)
 
-    def score(self, steps: Steps) -> list[Said | None]:
+    def score(self, steps: Steps) -> list[RatedReply | None]:
         """For each prompt the rating that the model would say; None where it would say something else."""
         after = _After(steps)
         spelt = self._greedy(after)
         replies = self._followed(steps, spelt)
-        said: list[Said | None] = [None] * steps.rows
+        said: list[RatedReply | None] = [None] * steps.rows
         for group in self._groups:
             rows = [row for row, reply in enumerate(replies) if reply is not None and spelt[row] in group]
             shares = self._scores(group, after).softmax(dim=1).tolist() if rows else []
@@ -89,7 +89,7 @@ class ReplyScorer:
                 said[row] = weighed(str(replies[row]), self._ratings[group[spelt[row]]], weights)
         return said
 
-    def likeliest(self, steps: Steps) -> list[Said]:
+    def likeliest(self, steps: Steps) -> list[RatedReply]:
         """For each prompt the likeliest rating, after the lead-in that the model most likely begins with."""
         import torch
 
@@ -104,7 +104,7 @@ class ReplyScorer:
             for row, best in enumerate(chosen)
         ]
 
-    def _likeliest(self, weights: Mapping[int, float]) -> Said:
+    def _likeliest(self, weights: Mapping[int, float]) -> RatedReply:
         rating = max(weights, key=lambda rating: weights[rating])
         reply = next(reply for reply, value in self._ratings.items() if value == rating)
         return weighed(reply, rating, weights)

@@ -17,10 +17,10 @@ from grading.graders.backend_options import GeneratorOptions, ModelOptions
 from grading.graders.base import GraderSpec, unasked
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
-from grading.graders.results import Result, Said, failed, parsed
+from grading.graders.results import RatedReply, Result, failed, parsed
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
-from grading.types import ErrorClass, Pair, Trace
+from grading.types import CellToGrade, ErrorClass, Trace
 
 if TYPE_CHECKING:
     import torch
@@ -33,10 +33,10 @@ CPU_BATCH_TOKENS = 4096
 CUDA_BATCH_TOKENS = 32768
 
 
-class Asked(NamedTuple):
+class EncodedPrompt(NamedTuple):
     """One prompt, ready for the model."""
 
-    pair: Pair
+    pair: CellToGrade
     prompt: str
     tokens: list[int]
     context_chars: int | None
@@ -64,7 +64,7 @@ class BatchGrader(ABC):
         del self._loaded
         let_go_of_latest()
 
-    def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
+    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Result]:
         """Read WINDOW pairs ahead, then yield batch by batch."""
         stream = iter(pairs)
         while window := list(islice(stream, WINDOW)):
@@ -72,7 +72,7 @@ class BatchGrader(ABC):
             yield from filter(None, settled)
             asked = []
             for ready in self._ask([pair for pair, done in zip(window, settled, strict=True) if not done]):
-                if isinstance(ready, Asked):
+                if isinstance(ready, EncodedPrompt):
                     asked.append(ready)
                 else:
                     yield ready
@@ -80,18 +80,18 @@ class BatchGrader(ABC):
                 yield from self._grade_batch(batch)
 
     @abstractmethod
-    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+    def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
         """Each pair as a prompt, or why it cannot be one."""
 
     @abstractmethod
-    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+    def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         """One result for each of the batch."""
 
-    def _batches(self, asked: list[Asked]) -> Iterable[list[Asked]]:
+    def _batches(self, asked: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
         """Longest first, so that what does not fit into memory shows at once."""
         return batches(by_length(asked), self._batch_tokens)
 
-    def _grade_batch(self, batch: Sequence[Asked]) -> Iterator[Result]:
+    def _grade_batch(self, batch: Sequence[EncodedPrompt]) -> Iterator[Result]:
         """Grade a batch; where that fails (out of memory, say) its halves, and in the end the pair alone."""
         problem, error_class = "", ErrorClass.OTHER
         try:
@@ -129,24 +129,24 @@ class GeneratingGrader(BatchGrader):
             raise GraderUnavailable(f"{self.spec.llm} has no tokens for the ratings; leave out constrained")
         return scorer
 
-    def _scored(self, scorer: ReplyScorer, steps: Steps) -> Sequence[Said | None]:
+    def _scored(self, scorer: ReplyScorer, steps: Steps) -> Sequence[RatedReply | None]:
         return scorer.likeliest(steps) if self._is_constrained else scorer.score(steps)
 
-    def _text(self, pair: Pair, context: str | None = None) -> str:
+    def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         return self._prompt.render(pair, context)
 
     def _tokens(self, texts: list[str]) -> list[list[int]]:
         return self._loaded.token_ids(texts) if texts else []
 
-    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+    def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
         texts = [self._text(pair) for pair in pairs]
         for pair, text, tokens in zip(pairs, texts, self._tokens(texts), strict=True):
             if len(tokens) <= self._max_input_tokens:
-                yield Asked(pair, text, tokens, None)
+                yield EncodedPrompt(pair, text, tokens, None)
             else:
                 yield self._ask_cut(pair)
 
-    def _ask_cut(self, pair: Pair) -> Asked | Result:
+    def _ask_cut(self, pair: CellToGrade) -> EncodedPrompt | Result:
         """Ask with as much of the passage as fits; the item is never cut."""
         limit = self._max_input_tokens
 
@@ -158,19 +158,19 @@ class GeneratingGrader(BatchGrader):
             reason = f"the prompt without the passage is longer than {limit} tokens"
             return failed(pair, reason, ErrorClass.CONTEXT)
         text = self._text(pair, context)
-        return Asked(pair, text, self._tokens([text])[0], len(context))
+        return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))
 
-    def _parsed(self, asked: Asked, reply: str) -> Result:
+    def _parsed(self, asked: EncodedPrompt, reply: str) -> Result:
         return parsed(self._prompt, asked.pair, asked.trace(reply), self._on_unparsable)
 
 
-def by_length(asked: list[Asked]) -> list[Asked]:
+def by_length(asked: list[EncodedPrompt]) -> list[EncodedPrompt]:
     return sorted(asked, key=lambda one: len(one.tokens), reverse=True)
 
 
-def batches(ordered: Sequence[Asked], batch_tokens: int) -> Iterator[list[Asked]]:
+def batches(ordered: Sequence[EncodedPrompt], batch_tokens: int) -> Iterator[list[EncodedPrompt]]:
     """In this order, each as large as its padded tokens allow."""
-    batch: list[Asked] = []
+    batch: list[EncodedPrompt] = []
     width = 0
     for asked in ordered:
         width = max(width, len(asked.tokens))

@@ -20,7 +20,7 @@ from grading.graders.base import GraderSpec
 from grading.graders.chat import chat_template
 from grading.graders.first_step import ReplyScorer
 from grading.graders.hf_batches import (
-    Asked,
+    EncodedPrompt,
     GeneratingGrader,
     batches,
     by_length,
@@ -28,8 +28,8 @@ from grading.graders.hf_batches import (
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.hf_prefix import Continuation, common_start
-from grading.graders.results import Result, Said, rated
-from grading.types import Pair
+from grading.graders.results import RatedReply, Result, rated
+from grading.types import CellToGrade
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,7 @@ class CausalGrader(GeneratingGrader):
 
         return self._scorer_of(is_end)
 
-    def _text(self, pair: Pair, context: str | None = None) -> str:
+    def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         if self._template is None:
             return super()._text(pair, context)
         return self._template(self._prompt.messages(pair, context))
@@ -69,17 +69,17 @@ class CausalGrader(GeneratingGrader):
         # A template writes the start mark itself.
         return self._loaded.token_ids(texts, special=self._template is None) if texts else []
 
-    def _batches(self, asked: list[Asked]) -> Iterable[list[Asked]]:
+    def _batches(self, asked: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
         """By length, or by their beginnings where so much is shared that this computes less."""
         orders = (by_length(asked), sorted(asked, key=lambda one: one.tokens))
         plans = [list(batches(order, self._batch_tokens)) for order in orders]
         return min(plans, key=lambda plan: sum(map(_cost, plan)))
 
-    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+    def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         import torch
 
         with torch.inference_mode():
-            scored: Sequence[Said | None] = [None] * len(batch)
+            scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
                 scored = self._scored(self._scorer, self._read(batch))
             rest = [asked for asked, said in zip(batch, scored, strict=True) if said is None]
@@ -89,10 +89,10 @@ class CausalGrader(GeneratingGrader):
             for asked, said in zip(batch, scored, strict=True)
         ]
 
-    def _read(self, batch: Sequence[Asked]) -> Continuation:
+    def _read(self, batch: Sequence[EncodedPrompt]) -> Continuation:
         return Continuation(self._loaded, [asked.tokens for asked in batch])
 
-    def _replies(self, asked: Sequence[Asked]) -> list[str]:
+    def _replies(self, asked: Sequence[EncodedPrompt]) -> list[str]:
         """Greedily generated text."""
         from transformers import GenerationConfig
 
@@ -127,7 +127,7 @@ def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
     return min(room, options.max_input_tokens or room)
 
 
-def _cost(batch: Sequence[Asked]) -> int:
+def _cost(batch: Sequence[EncodedPrompt]) -> int:
     """Tokens that the model computes for a batch."""
     rows = [asked.tokens for asked in batch]
     shared = common_start(rows)

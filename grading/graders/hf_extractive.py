@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import ExtractiveOptions
 from grading.graders.base import GraderSpec
-from grading.graders.hf_batches import Asked, BatchGrader, padded
+from grading.graders.hf_batches import BatchGrader, EncodedPrompt, padded
 from grading.graders.hf_model import EXTRACTIVE, load
 from grading.graders.results import Result, failed, parsed
-from grading.types import ErrorClass, Grade, Outcome, Pair
+from grading.types import CellToGrade, ErrorClass, Grade, Outcome
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +55,7 @@ class ExtractiveGrader(BatchGrader):
         self._takes_types = "token_type_ids" in loaded.tokenizer.model_input_names
         self._mark = _missing_mark(loaded.tokenizer)
 
-    def _ask(self, pairs: Sequence[Pair]) -> Iterator[Asked | Result]:
+    def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
         questions = [self._question(pair) for pair in pairs]
         lengths = self._loaded.token_ids(questions) if questions else []
         for pair, question, tokens in zip(pairs, questions, lengths, strict=True):
@@ -65,12 +65,12 @@ class ExtractiveGrader(BatchGrader):
                 yield failed(pair, reason, ErrorClass.CONTEXT)
             else:
                 text = f"{question}\n{pair.passage.text}"
-                yield Asked(pair, text, self._loaded.token_ids([text])[0], None)
+                yield EncodedPrompt(pair, text, self._loaded.token_ids([text])[0], None)
 
-    def _question(self, pair: Pair) -> str:
+    def _question(self, pair: CellToGrade) -> str:
         return self._mark + pair.item.text.strip()
 
-    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+    def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         windows, owners = self._windows(batch)
         answers: list[list[_Answer]] = [[] for _ in batch]
         size = max(1, self._batch_tokens // max(len(window.tokens) for window in windows))
@@ -80,7 +80,7 @@ class ExtractiveGrader(BatchGrader):
                 answers[owner].append(answer)
         return [self._result(asked, found) for asked, found in zip(batch, answers, strict=True)]
 
-    def _windows(self, batch: Sequence[Asked]) -> tuple[list[_Window], list[int]]:
+    def _windows(self, batch: Sequence[EncodedPrompt]) -> tuple[list[_Window], list[int]]:
         """Every window, and the row of the batch that it belongs to."""
         encoded = self._loaded.tokenizer(
             [self._question(asked.pair) for asked in batch],
@@ -137,7 +137,7 @@ class ExtractiveGrader(BatchGrader):
         mark = self._loaded.tokenizer.cls_token_id
         return window.tokens.index(mark) if mark in window.tokens else 0
 
-    def _result(self, asked: Asked, answers: Sequence[_Answer]) -> Result:
+    def _result(self, asked: EncodedPrompt, answers: Sequence[_Answer]) -> Result:
         best = max(answers, key=lambda answer: answer.score)
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
         is_answered = best.score > no_answer

@@ -13,9 +13,9 @@ from grading.graders import hf_t5
 from grading.graders.backend_options import GeneratorOptions
 from grading.graders.base import GraderSpec
 from grading.graders.first_step import Tokens
-from grading.graders.hf_batches import Asked, GeneratingGrader, padded
+from grading.graders.hf_batches import EncodedPrompt, GeneratingGrader, padded
 from grading.graders.hf_model import SEQ2SEQ, load
-from grading.graders.results import Result, Said, rated
+from grading.graders.results import RatedReply, Result, rated
 
 if TYPE_CHECKING:
     import torch
@@ -36,12 +36,12 @@ class Seq2SeqGrader(GeneratingGrader):
         self._max_new_tokens = options.max_new_tokens
         self._scorer = self._scorer_of(loaded.ends.__contains__)
 
-    def _run(self, batch: Sequence[Asked]) -> list[Result]:
+    def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         import torch
 
         with torch.inference_mode():
             encoded, mask = self._encode([asked.tokens for asked in batch])
-            scored: Sequence[Said | None] = [None] * len(batch)
+            scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
                 scored = self._scored(self._scorer, _Decoder(self._loaded.model, encoded, mask))
             open_rows = [row for row, said in enumerate(scored) if said is None]

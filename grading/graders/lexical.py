@@ -27,7 +27,7 @@ from typing import NamedTuple
 from grading.graders.base import GraderSpec, misfit
 from grading.graders.options import Options
 from grading.graders.text import sentence_breaks
-from grading.types import Grade, GradeFailure, Outcome, Pair, Trace
+from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 
 WINDOW = 30
 """Words that count as standing together."""
@@ -59,12 +59,12 @@ class LexicalGrader:
     def close(self) -> None:
         """It holds nothing."""
 
-    def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade | GradeFailure]:
+    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
         """One pair after the other, in their order."""
         for pair in pairs:
             yield misfit(self._prompt, pair) or self._grade(pair)
 
-    def _grade(self, pair: Pair) -> Grade | GradeFailure:
+    def _grade(self, pair: CellToGrade) -> Grade | GradeFailure:
         item_id, passage_id, text = pair.item.item_id, pair.passage.passage_id, pair.passage.text
         wanted = _wanted(pair.item.text)
         if not wanted.weights:

@@ -19,10 +19,10 @@ from grading.graders.chat import Message
 from grading.graders.connection import Connection
 from grading.graders.openai_client import Call, CallFailed, ChatClient, Completion, TokensUsed
 from grading.graders.openai_errors import too_long_by
-from grading.graders.results import Result, Said, failed, parsed, weighed, with_said
+from grading.graders.results import RatedReply, Result, failed, parsed, weighed, with_said
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
-from grading.types import ErrorClass, Grade, Outcome, Pair, Trace
+from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
 
 WINDOW = 256
 """Pairs that are read ahead to be ordered."""
@@ -64,7 +64,7 @@ class ServerGrader:
         """End the connections; the grader cannot grade any more."""
         self._client.close()
 
-    def grade(self, pairs: Iterable[Pair]) -> Iterator[Result]:
+    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Result]:
         """Yield as replies arrive, with no more than `concurrency` calls under way; stopping drops those."""
         stream = iter(pairs)
         under_way: set[Future[Result]] = set()
@@ -85,7 +85,7 @@ class ServerGrader:
             for future in under_way:
                 future.cancel()
 
-    async def _answer(self, pair: Pair) -> Result:
+    async def _answer(self, pair: CellToGrade) -> Result:
         """Ask; where the prompt is too long, with less and less of the passage, never of the item."""
         context: str | None = None
         for cuts_left in range(CUTS, -1, -1):
@@ -102,14 +102,14 @@ class ServerGrader:
             return self._result(pair, Trace(trace.prompt, completion.text, cut), completion)
         raise AssertionError("the last round returns")
 
-    def _messages(self, pair: Pair, context: str | None) -> list[Message]:
+    def _messages(self, pair: CellToGrade, context: str | None) -> list[Message]:
         messages = self._prompt.messages(pair, context)
         if self._options.json_mode:
             role, text = messages[-1]
             messages[-1] = (role, f"{text}\nReply with JSON: {JSON_FORMS[self._prompt.rule]}")
         return messages
 
-    def _result(self, pair: Pair, trace: Trace, completion: Completion) -> Result:
+    def _result(self, pair: CellToGrade, trace: Trace, completion: Completion) -> Result:
         if completion.finish_reason == "content_filter":
             return failed(pair, "the server filtered the reply", ErrorClass.OTHER, trace)
         if completion.finish_reason == "length" and not completion.text.strip():
@@ -120,7 +120,7 @@ class ServerGrader:
             return with_said(result, self._said(result.rating, completion))
         return result
 
-    def _said(self, rating: int, completion: Completion) -> Said | None:
+    def _said(self, rating: int, completion: Completion) -> RatedReply | None:
         """The distribution over the scale at the token that says the rating."""
         ratings = self._prompt.first_tokens
         for step in completion.steps:
@@ -137,7 +137,7 @@ def _bare(token: str) -> str:
     return token.strip(' \n"')
 
 
-def _shorter(pair: Pair, context: str | None, prompt_chars: int, reason: str) -> str:
+def _shorter(pair: CellToGrade, context: str | None, prompt_chars: int, reason: str) -> str:
     """Less of the passage, cut between sentences, by how much too long the server says the prompt is."""
     context = pair.passage.text if context is None else context
     keep = len(context) - prompt_chars * (1.02 - too_long_by(reason))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from grading.errors import ParseFailure
 from grading.parsing import OnUnparsable
 from grading.prompts import Prompt
-from grading.types import ErrorClass, Grade, GradeFailure, Outcome, Pair, Trace
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome, Trace
 
 Result = Grade | GradeFailure
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RatedReply:
     """A short reply that is a rating, with what the distribution over the scale says of it."""
 
     reply: str
@@ -25,7 +25,7 @@ class Said:
     """Mean of that distribution."""
 
 
-def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> Said:
+def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> RatedReply:
     """`weights` are the ratings of the scale with their probabilities, which need not sum to 1.
 
     >>> weighed("4", 4, {4: 0.6, 5: 0.2})
@@ -33,10 +33,10 @@ def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> Said:
     """
     total = sum(weights.values())
     mean = sum(rating * weight for rating, weight in weights.items()) / total
-    return Said(reply, rating, round(weights[rating] / total, 6), round(mean, 6))
+    return RatedReply(reply, rating, round(weights[rating] / total, 6), round(mean, 6))
 
 
-def rated(pair: Pair, said: Said, trace: Trace) -> Grade:
+def rated(pair: CellToGrade, said: RatedReply, trace: Trace) -> Grade:
     return Grade(
         pair.item.item_id,
         pair.passage.passage_id,
@@ -49,7 +49,7 @@ def rated(pair: Pair, said: Said, trace: Trace) -> Grade:
     )
 
 
-def parsed(prompt: Prompt, pair: Pair, trace: Trace, on_unparsable: OnUnparsable) -> Result:
+def parsed(prompt: Prompt, pair: CellToGrade, trace: Trace, on_unparsable: OnUnparsable) -> Result:
     """The trace's reply, read by the prompt."""
     try:
         rating, outcome, answer = prompt.parse(trace.reply, pair, on_unparsable=on_unparsable)
@@ -58,7 +58,7 @@ def parsed(prompt: Prompt, pair: Pair, trace: Trace, on_unparsable: OnUnparsable
     return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
 
 
-def with_said(result: Result, said: Said | None) -> Result:
+def with_said(result: Result, said: RatedReply | None) -> Result:
     """The grade with the confidence and the expectation of `said`, where that is about the same rating."""
     if not isinstance(result, Grade) or said is None or said.rating != result.rating:
         return result
@@ -66,6 +66,6 @@ def with_said(result: Result, said: Said | None) -> Result:
 
 
 def failed(
-    pair: Pair, reason: str, error_class: ErrorClass = ErrorClass.OTHER, trace: Trace | None = None
+    pair: CellToGrade, reason: str, error_class: ErrorClass = ErrorClass.OTHER, trace: Trace | None = None
 ) -> GradeFailure:
     return GradeFailure(pair.item.item_id, pair.passage.passage_id, reason, trace, error_class)

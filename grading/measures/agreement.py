@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grading.measures.bootstrap import LEVEL, RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
-from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.resampling import UNDEFINED, ConfidenceInterval, interval
 from grading.measures.undefined import divide
 
 ENOUGH_CELLS, ENOUGH_TOPICS = 10, 5
@@ -157,7 +157,7 @@ def bootstrapped(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     level: float = LEVEL,
-) -> Interval:
+) -> ConfidenceInterval:
     """Interval of `statistic` (such as `cohen_kappa`) over resampled topics, from one table a topic.
 
     >>> same = [np.array([[3, 1], [1, 3]])] * 4

@@ -20,7 +20,7 @@ _BLOCK = 4_000_000
 """Draws at a time, so that many topics do not need more memory than few."""
 
 
-class Interval(NamedTuple):
+class RunIntervals(NamedTuple):
     """One value a run; NaN with fewer than two topics, which say nothing about others."""
 
     low: NDArray[np.float64]
@@ -68,7 +68,7 @@ def resampled_means(
 
 def intervals(
     scores: NDArray[np.float64], *, level: float = LEVEL, n: int = RESAMPLES, seed: int = SEED
-) -> Interval:
+) -> RunIntervals:
     """Percentile interval of each run's mean (Efron and Tibshirani 1993, 13.3).
 
     >>> found = intervals(np.array([[0.0, 1.0, 0.0, 1.0], [0.5] * 4]))
@@ -85,7 +85,7 @@ def intervals(
         shares = (tail, 1 - tail, tail - spread, tail + spread, 1 - tail - spread, 1 - tail + spread)
         at = _percentiles(means, tuple(100 * float(np.clip(share, 0, 1)) for share in shares))
         bounds[:, known] = at[0], at[1], np.maximum(at[3] - at[2], at[5] - at[4]) / 2
-    return Interval(*bounds)
+    return RunIntervals(*bounds)
 
 
 def _percentiles(means: NDArray[np.float64], wanted: tuple[float, ...]) -> NDArray[np.float64]:

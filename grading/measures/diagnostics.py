@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grading.measures.bootstrap import RESAMPLES, SEED
 from grading.measures.bootstrap import resamples as drawn
-from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.resampling import UNDEFINED, ConfidenceInterval, interval
 from grading.measures.undefined import divide
 from grading.types import MIN_RATING, Ratings
 
@@ -137,7 +137,7 @@ class Advantage:
     """How much more the runs of a family gain than other runs where they are asked a family's own items."""
 
     value: float | None
-    interval: Interval
+    interval: ConfidenceInterval
     n_topics: int
     """Topics with items of the family and items of others."""
 

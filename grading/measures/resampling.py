@@ -17,7 +17,7 @@ MIN_DEFINED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """Both ends; NaN where it is undefined."""
 
     low: float
@@ -28,10 +28,10 @@ class Interval:
         return not np.isnan(self.low)
 
 
-UNDEFINED = Interval(float("nan"), float("nan"))
+UNDEFINED = ConfidenceInterval(float("nan"), float("nan"))
 
 
-def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> Interval:
+def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> ConfidenceInterval:
     """The percentile interval of resampled values; undefined ones are left out, unless they are too many.
 
     >>> interval(np.arange(101.0), level=0.5)
@@ -44,4 +44,4 @@ def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> Interval:
         return UNDEFINED
     tail = 100 * (1 - level) / 2
     low, high = np.percentile(defined, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))

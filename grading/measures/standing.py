@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.resampling import UNDEFINED, Interval, interval
+from grading.measures.resampling import UNDEFINED, ConfidenceInterval, interval
 
 _DECIMALS = 12
 Draws = NDArray[np.float64]
@@ -21,7 +21,7 @@ class Standing:
 
     behind: float
     """How much lower it is; 0 for the best."""
-    interval: Interval
+    interval: ConfidenceInterval
     """Of `behind`, over the same resampled topics for both: a paired comparison."""
     is_as_good: bool
     """The best, or so near that the interval holds 0."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grading.parsing import OnUnparsable, Parsed
 from grading.prompts.reading import read
 from grading.prompts.rules import ParseRule
-from grading.types import ItemKind, Pair, Purpose
+from grading.types import CellToGrade, ItemKind, Purpose
 
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
@@ -77,7 +77,7 @@ class Prompt:
             return {str(rating): rating for rating in range(self.scale[0], self.scale[1] + 1)}
         return {}
 
-    def messages(self, pair: Pair, context: str | None = None) -> list[tuple[str, str]]:
+    def messages(self, pair: CellToGrade, context: str | None = None) -> list[tuple[str, str]]:
         """(role, text) for a chat model: "system" where the prompt has such a text, then "user".
 
         `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
@@ -97,12 +97,12 @@ class Prompt:
             if text
         ]
 
-    def render(self, pair: Pair, context: str | None = None) -> str:
+    def render(self, pair: CellToGrade, context: str | None = None) -> str:
         """The same words in one text, for a model without roles."""
         return "\n".join(text for _, text in self.messages(pair, context))
 
     def parse(
-        self, reply: str, pair: Pair | None = None, *, on_unparsable: OnUnparsable = "default"
+        self, reply: str, pair: CellToGrade | None = None, *, on_unparsable: OnUnparsable = "default"
     ) -> Parsed:
         """Read a raw reply by the prompt's rule. `pair` is what was asked about; rule ANSWER_KEY needs it.
 

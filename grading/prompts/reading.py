@@ -16,14 +16,14 @@ from grading.parsing import (
     parse_yes_no,
 )
 from grading.prompts.rules import ParseRule
-from grading.types import MAX_RATING, MIN_RATING, Outcome, Pair, Purpose
+from grading.types import MAX_RATING, MIN_RATING, CellToGrade, Outcome, Purpose
 from grading.verify import verify
 
 if TYPE_CHECKING:
     from grading.prompts.prompt import Prompt
 
 
-def read(prompt: Prompt, reply: str, pair: Pair | None, on_unparsable: OnUnparsable) -> Parsed:
+def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
     """As `Prompt.parse`."""
     if prompt.rule is ParseRule.TEXT:
         return Parsed(None, Outcome.EXTRACTED, reply)
@@ -35,7 +35,7 @@ def read(prompt: Prompt, reply: str, pair: Pair | None, on_unparsable: OnUnparsa
     return Parsed(rating, outcome, (pair.answer or "") if pair else "")
 
 
-def checked(answer: str, pair: Pair | None) -> Parsed:
+def checked(answer: str, pair: CellToGrade | None) -> Parsed:
     """1 where the answer is in the item's key, else 0; ParseFailure where there is no key."""
     if pair is None or not pair.item.answers:
         raise ParseFailure("the item has no answer key")

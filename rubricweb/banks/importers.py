@@ -12,7 +12,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, Item, ItemChange, ItemRevision
-from rubricweb.corpus.importers import Place, Tally, TopicImporter, fitting
+from rubricweb.corpus.importers import FilePosition, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"
@@ -22,7 +22,7 @@ NAME_LIMIT = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ImportedItem:
     """One item of a file."""
 
     topic: Topic
@@ -30,7 +30,7 @@ class Asked:
     kind: ItemKind
     facet_id: str
     text: str
-    at: Place
+    at: FilePosition
     answers: tuple[str, ...] = ()
     """Accepted answers, where the file has an answer key."""
 
@@ -75,7 +75,9 @@ class BankImporter:
                 fresh[revision.pk, item.kind] = self._new_item(bank, revision, item)
         self._make(fresh.values())
 
-    def graded_wordings(self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: Place) -> dict[str, int]:
+    def graded_wordings(
+        self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition
+    ) -> dict[str, int]:
         """Keys of the wordings that a graded file names by id; ids that no bank ever had go to `imported`."""
         asked = [self._graded(topic, uid, kind, at) for uid, kind in kinds.items()]
         revisions = self._wordings(asked)
@@ -101,8 +103,8 @@ class BankImporter:
             imported.delete()
             self._tally.of("banks").changed += 1
 
-    def _asked_of(self, line: BankLine, path: Path) -> Iterable[Asked]:
-        at = Place(path, line.line)
+    def _asked_of(self, line: BankLine, path: Path) -> Iterable[ImportedItem]:
+        at = FilePosition(path, line.line)
         topic = self._topics.require(line.query_id, text=line.query_text, at=at)
         if line.facet_id:
             self._topics.require_subtopic(topic, line.facet_id, text=line.facet_text, at=at)
@@ -110,15 +112,15 @@ class BankImporter:
             if item.facet_id and item.facet_id != line.facet_id:
                 self._topics.require_subtopic(topic, item.facet_id, at=at)
             answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
-            yield Asked(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at, answers)
+            yield ImportedItem(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at, answers)
 
-    def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: Place) -> Asked:
+    def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: FilePosition) -> ImportedItem:
         facet_id = facet_of(topic.query_id, uid)
         if facet_id and kind is not ItemKind.DIRECT:
             self._topics.require_subtopic(topic, facet_id, at=at)
-        return Asked(topic, uid, kind, facet_id, topic.text if kind is ItemKind.DIRECT else "", at)
+        return ImportedItem(topic, uid, kind, facet_id, topic.text if kind is ItemKind.DIRECT else "", at)
 
-    def _wordings(self, asked: list[Asked]) -> list[ItemRevision]:
+    def _wordings(self, asked: list[ImportedItem]) -> list[ItemRevision]:
         """One revision for each, made where it is new; a text that was unknown is supplied."""
         fresh: dict[tuple[int, str], ItemRevision] = {}
         for item in asked:
@@ -139,7 +141,7 @@ class BankImporter:
         self._tally.of("revisions").new += len(fresh)
         return [self._revisions[item.topic.pk, item.uid] for item in asked]
 
-    def _add_keys(self, asked: list[Asked], revisions: list[ItemRevision]) -> None:
+    def _add_keys(self, asked: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Accepted answers that are new; a key that people have changed stays as they left it."""
         named = {
             (revision.pk, fitting(words, what="an accepted answer", at=item.at, limit=KEY_CHARS)): None
@@ -178,7 +180,7 @@ class BankImporter:
         items = (self._items[pk] for pk in self._by_wording.get(revision.pk, ()))
         return next((i for i in items if i.bank_id == imported.pk and i.revision_id == revision.pk), None)
 
-    def _move(self, item: Item, bank: Bank, asked: Asked) -> None:
+    def _move(self, item: Item, bank: Bank, asked: ImportedItem) -> None:
         """The bank file knows more than the graded file did: kind and subtopic too."""
         item.bank, item.kind, item.facet_id = bank, asked.kind.value, asked.facet_id
         item.position, item.version = self._next_position(bank, asked.topic), item.version + 1
@@ -187,7 +189,7 @@ class BankImporter:
         self._seen.add(item.revision_id)
         self._tally.of("items").changed += 1
 
-    def _new_item(self, bank: Bank, revision: ItemRevision, asked: Asked) -> Item:
+    def _new_item(self, bank: Bank, revision: ItemRevision, asked: ImportedItem) -> Item:
         self._seen.add(revision.pk)
         return Item(
             bank=bank,

@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ItemWeight:
     """How an item shall stand, where `seen` is its version; not `is_on` retires it."""
 
     seen: int
@@ -24,7 +24,7 @@ class Wanted:
 
 
 @transaction.atomic
-def settle_items(bank: Bank, topic: Topic, *, wanted: Mapping[int, Wanted], by: User | None) -> int:
+def settle_items(bank: Bank, topic: Topic, *, wanted: Mapping[int, ItemWeight], by: User | None) -> int:
     """Retire and weigh active items as wanted, by pk: all, or on a Conflict none. Says how many changed."""
     changed = 0
     items = bank.items.active().for_topic(topic).select_related("revision", "topic", "bank__collection")

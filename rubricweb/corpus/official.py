@@ -12,7 +12,7 @@ from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.corpus.importers.places import Place, fitting_id
+from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore
 from rubricweb.corpus.run_names import shown_names
@@ -68,7 +68,7 @@ def put_official_board(
     if not name or len(name) > NAME_LIMIT:
         raise BadFormat(f"the board needs a name of at most {NAME_LIMIT} characters", file=path.name)
     for run_tag in board.values:
-        fitting_id(run_tag, what="the run tag", at=Place(path), limit=TAG_LIMIT)
+        fitting_id(run_tag, what="the run tag", at=FilePosition(path), limit=TAG_LIMIT)
     collection.official_scores.filter(board=name).delete()
     is_rank = board.kind == "ranks"
     OfficialScore.objects.bulk_create(

@@ -19,9 +19,9 @@ def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
 
 def pair(
     topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind, answer: str | None = None
-) -> types.Pair:
+) -> types.CellToGrade:
     """`answer` is what was extracted before, for a prompt that asks about it."""
-    return types.Pair(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
+    return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
 def grade_row(

@@ -200,5 +200,5 @@ def _verdict(prompt: Prompt, answer: str, keys: Answers) -> Verdict:
     if not keys:
         return None, Outcome.EXTRACTED.value
     item = types.Item("", ItemKind.QUESTION, "", keys)
-    parsed = prompt.parse(answer, types.Pair(item, types.Passage("", ""), types.Topic("", "")))
+    parsed = prompt.parse(answer, types.CellToGrade(item, types.Passage("", ""), types.Topic("", "")))
     return parsed.rating, parsed.outcome.value

@@ -18,7 +18,7 @@ from rubricweb.leaderboards.board.types import (
     BoardCorrelation,
     BoardRow,
     BoardSpec,
-    Column,
+    MeasureColumn,
     RunEstimate,
     Top,
 )
@@ -76,7 +76,7 @@ def tsv_lines(board: Board) -> list[str]:
     return tsv_lines_of(from_mappings(rows, said))
 
 
-def _values(row: BoardRow, columns: tuple[Column, ...], *, has_estimates: bool) -> dict[str, Value]:
+def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates: bool) -> dict[str, Value]:
     """A row of the file; each further column has its standard error and its number of topics beside it."""
     values: dict[str, Value] = {
         "run_tag": row.run_tag,
@@ -114,7 +114,7 @@ def tex_lines(board: Board) -> list[str]:
         columns += [column.label, STDERR]
     rows = tuple(
         (
-            *(sheets.Cell(text) for text in (str(row.rank), row.interval, row.run_tag)),
+            *(sheets.TextCell(text) for text in (str(row.rank), row.interval, row.run_tag)),
             *sheets.row(row.score, row.stderr),
             *(_estimate_cells(row) if has_estimates else ()),
             *(cell for other in row.others for cell in sheets.row(other.score, other.stderr)),
@@ -122,7 +122,7 @@ def tex_lines(board: Board) -> list[str]:
         for row in board.rows
     )
     return sheets.tex_lines(
-        sheets.Sheet(
+        sheets.PrintedTable(
             title="",
             columns=tuple(columns),
             rows=rows,
@@ -132,7 +132,7 @@ def tex_lines(board: Board) -> list[str]:
     )
 
 
-def _estimate_cells(row: BoardRow) -> tuple[sheets.Cell, ...]:
+def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
     found = row.estimate
     return sheets.row(*((found.value, found.low, found.high) if found else (None, None, None)))
 
@@ -198,7 +198,7 @@ def _column(board: Board, place: int) -> Json:
     }
 
 
-def _row(row: BoardRow, columns: tuple[Column, ...]) -> Json:
+def _row(row: BoardRow, columns: tuple[MeasureColumn, ...]) -> Json:
     return {
         "rank": row.rank,
         "rank_first": row.first,

@@ -14,7 +14,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RankChange:
     """A row of the table, with the places that it rose (below 0: fell) since the last change of order."""
 
     row: BoardRow
@@ -29,7 +29,7 @@ class Line:
 class Rendering:
     """A board as shown now. `seen` and `before` go to the browser and come back with its next question."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[RankChange, ...]
     seen: str
     """The order shown now."""
     before: str
@@ -45,7 +45,7 @@ def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
     shown = sent.get("seen") or seen
     before = shown if shown != seen else sent.get("before") or seen
     old = _ranks(before)
-    lines = tuple(Line(row, old.get(row.run_id, row.rank) - row.rank) for row in board.rows)
+    lines = tuple(RankChange(row, old.get(row.run_id, row.rank) - row.rank) for row in board.rows)
     return Rendering(lines, seen, before, digest(board), _news(board, _ranks(shown)))
 
 

@@ -30,7 +30,7 @@ MARKED_FROM = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SortableColumn:
     """A sortable column: how it is sorted now, and the word that a click on its head asks for."""
 
     name: str
@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableRow:
     """A row as the table shows it."""
 
     row: BoardRow
@@ -105,11 +105,13 @@ def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
     return sets
 
 
-def _lines(board: Board, rendering: moves.Rendering, axis: score_axis.Axis | None, sort: str) -> list[Line]:
+def _lines(
+    board: Board, rendering: moves.Rendering, axis: score_axis.Axis | None, sort: str
+) -> list[TableRow]:
     rose = {line.row.run_id: line.rose for line in rendering.lines}
     shown = score_axis.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
     return [
-        Line(row, rose[row.run_id], axis.whisker(row) if axis else None, parts, _mark(board, row))
+        TableRow(row, rose[row.run_id], axis.whisker(row) if axis else None, parts, _mark(board, row))
         for row, parts in zip(in_order(board, sort), shown, strict=True)
     ]
 
@@ -121,7 +123,7 @@ def _mark(board: Board, row: BoardRow) -> str:
     return "85" if score > board.marks.upper_15 else "75" if score > board.marks.upper_quarter else ""
 
 
-def topic_columns(run_tag: str, sort: str) -> list[Column]:
+def topic_columns(run_tag: str, sort: str) -> list[SortableColumn]:
     """The columns of one run's topics; a first click shows the largest number, or the worst difference."""
     labels = {
         "topic": "Topic",
@@ -136,7 +138,7 @@ def topic_columns(run_tag: str, sort: str) -> list[Column]:
         order = {rising: "ascending", falling: "descending"}.get(sort, "")
         first = rising if name in ("topic", "difference") else falling
         other = falling if first == rising else rising
-        columns.append(Column(name, label, order, other if sort == first else first))
+        columns.append(SortableColumn(name, label, order, other if sort == first else first))
     return columns
 
 

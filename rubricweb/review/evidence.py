@@ -21,7 +21,7 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.visibility import Hidden
 from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
+from rubricweb.review.selectors.sheet import ItemColumn, Mask, ratings_of
 
 CACHED_TOPICS = 8_000
 
@@ -88,7 +88,7 @@ def evidence(
     for pk, items in _items(bank, topic_id).items():
         topic = pool.by_topic[pk]
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        asked = tuple(Asked(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+        asked = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
         ratings, hidden = ratings_of(grades, asked, len(topic.doc_ids)), _hidden(topic, veils[pk], look)
         shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
         min_grades = rater.min_grades_of((item.kind for item in items), look.min_grade)

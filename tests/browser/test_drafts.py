@@ -12,7 +12,7 @@ from grading.generation import Drafts
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.drafting import actions, leases
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 
 TEXTS = (
@@ -26,7 +26,7 @@ TEXTS = (
 @pytest.fixture
 def asked(places) -> DraftRequest:
     developer = User.objects.get(username="developer")
-    wanted = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
+    wanted = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")
     return actions.request_drafts(places.bank, places.topic, wanted, by=developer)
 
 
@@ -179,7 +179,7 @@ def test_reject_all_asks_first(drafts, people, page):
 
 def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
     """The page was there before the worker."""
-    nowhere = Wanted(ItemKind.QUESTION, "openai_compatible", "none")
+    nowhere = DraftOptions(ItemKind.QUESTION, "openai_compatible", "none")
     actions.request_drafts(places.bank, places.topic, nowhere, by=None)
     expect(page.locator(".draft-request")).to_contain_text("queued")
     request.getfixturevalue("worker")
@@ -192,7 +192,7 @@ def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
 
 def test_everybody_can_use_the_inbox(drafts, inspector_of, places):
     failed = actions.request_drafts(
-        places.bank, places.topic, Wanted(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
+        places.bank, places.topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
     )
     actions.fail_request(leases.claim(failed.pk), error="no nugget in 3 replies", reply="I cannot.")
     inspector = inspector_of("developer")

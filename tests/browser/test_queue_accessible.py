@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.queue.actions import Plan, open_campaign, rate
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.population import Choice
@@ -31,7 +31,7 @@ def campaign(places) -> Campaign:
         for _ in range(3):
             cell = take(campaign, person, count=1)[0].cell
             rate(cell, rating=rating, by=person, seen=0, uid=uuid4(), comment="see the last line")
-    place = Place(cell.topic_id, cell.revision_id, cell.passage_id)
+    place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
     decide(place, rating=3, by=User.objects.get(username="developer"), seen=0, reason="Half of it is there.")
     return campaign
 

@@ -5,10 +5,10 @@ import pytest
 from grading import prompts
 from grading.errors import ParseFailure
 from grading.parsing import Parsed
-from grading.types import Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
+from grading.types import CellToGrade, Item, ItemKind, Outcome, Passage, Purpose, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")
-PAIR = Pair(Item("direct", ItemKind.DIRECT, TOPIC.text), Passage("p1", "In the 1950s. {query}"), TOPIC)
+PAIR = CellToGrade(Item("direct", ItemKind.DIRECT, TOPIC.text), Passage("p1", "In the 1950s. {query}"), TOPIC)
 END = "Question: when did rock n roll begin?\nPassage: In the 1950s. {query}\nAnswer:"
 EXAMPLES = (
     "Passage: Its 25 drops per ml, you guys are all wrong. If it is water, the standard was changed 15 - 20 "

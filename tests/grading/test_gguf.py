@@ -9,7 +9,7 @@ import pytest
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec, build
 from grading.graders.gguf import PACKAGED, GgufFile, gguf_file
-from grading.types import Grade, Item, ItemKind, Outcome, Pair, Passage, Topic
+from grading.types import CellToGrade, Grade, Item, ItemKind, Outcome, Passage, Topic
 
 RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -51,7 +51,7 @@ def test_a_gguf_model_grades_as_its_chat_template_says(tmp_path: Path) -> None:
 
     tiny_llama_gguf.build(tmp_path / "tiny.gguf")
     item = Item("q1/aa", ItemKind.QUESTION, "Where does the river end?")
-    pair = Pair(item, Passage("p1", "The river ends in the sea."), Topic("q1", "rivers"))
+    pair = CellToGrade(item, Passage("p1", "The river ends in the sea."), Topic("q1", "rivers"))
     options = {"dtype": "float32", "device": "cpu", "constrained": True}
     [by_file] = build(GraderSpec("hf_causal", str(tmp_path / "tiny.gguf"), RATE, options)).grade([pair])
     [by_folder] = build(GraderSpec("hf_causal", str(tmp_path), RATE, options)).grade([pair])

@@ -13,14 +13,14 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, GraderSpec, build
 from grading.parsing import parse_rating
-from grading.types import ErrorClass, Grade, GradeFailure, Outcome, Pair, Passage
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome, Passage
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grading.graders import chat, hf_causal, hf_prefix  # noqa: E402
 from grading.graders.backend_options import CausalOptions  # noqa: E402
-from grading.graders.hf_batches import Asked  # noqa: E402
+from grading.graders.hf_batches import EncodedPrompt  # noqa: E402
 from grading.graders.hf_causal import CausalGrader  # noqa: E402
 from tests.grading import tiny_gpt2  # noqa: E402
 
@@ -104,7 +104,7 @@ def test_constrained_every_pair_has_a_rating_and_nothing_is_generated(
     free = by_passage(grader(tiny).grade(tiny_gpt2.pairs()))
     made = grader(tiny, constrained=True)
 
-    def refused(self: Any, asked: list[Asked]) -> list[str]:
+    def refused(self: Any, asked: list[EncodedPrompt]) -> list[str]:
         assert not asked, "nothing is to be generated"
         return []
 
@@ -177,10 +177,12 @@ def test_batches_keep_to_what_is_shared_where_that_saves_most(tiny: Path) -> Non
     made = grader(tiny, batch_tokens=600)
     [pair] = tiny_gpt2.pairs()[:1]
     passages = [[passage] * (100 + passage % 3) for passage in range(4)]
-    asked = [Asked(pair, "", [*passage, question], None) for question in range(5) for passage in passages]
+    asked = [
+        EncodedPrompt(pair, "", [*passage, question], None) for question in range(5) for passage in passages
+    ]
     planned = list(made._batches(asked))
     assert [len({one.tokens[0] for one in batch}) for batch in planned] == [1] * 4
-    by_length = [Asked(pair, "", [n, *[7] * (30 + 10 * (n % 7))], None) for n in range(40)]
+    by_length = [EncodedPrompt(pair, "", [n, *[7] * (30 + 10 * (n % 7))], None) for n in range(40)]
     widths = [len(one.tokens) for batch in made._batches(by_length) for one in batch]
     assert widths == sorted(widths, reverse=True)
 
@@ -194,7 +196,7 @@ def test_extracts_text(tiny: Path) -> None:
 def test_a_long_passage_is_cut_to_what_the_model_reads(tiny: Path) -> None:
     sentence = "The river is long and wide. "
     pair = tiny_gpt2.pairs()[0]
-    long = Pair(pair.item, Passage("long", "Ember. " + sentence * 200), pair.topic)
+    long = CellToGrade(pair.item, Passage("long", "Ember. " + sentence * 200), pair.topic)
     made = grader(tiny, max_new_tokens=12)
     [grade] = made.grade([long])
     assert grade.trace is not None

@@ -8,7 +8,7 @@ import pytest
 
 from grading.errors import GraderUnavailable, UnknownPrompt
 from grading.graders import JSON, GraderSpec, build
-from grading.types import ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Pair
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -35,7 +35,7 @@ def grader(tiny: Path, prompt_class: str = EXTRACT, **options: JSON) -> Extracti
     return made
 
 
-def graded(made: ExtractiveGrader, pairs: list[Pair]) -> dict[str, Grade]:
+def graded(made: ExtractiveGrader, pairs: list[CellToGrade]) -> dict[str, Grade]:
     found = {}
     for outcome in made.grade(pairs):
         assert isinstance(outcome, Grade), outcome

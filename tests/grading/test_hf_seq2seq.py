@@ -13,7 +13,7 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, GraderSpec, build
 from grading.parsing import parse_rating, parse_yes_no
-from grading.types import ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Pair, Passage
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Passage
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -56,7 +56,7 @@ def reply_to(passage_id: str) -> str:
     return tiny_t5.REPLIES[passage_id.partition("-")[0]]
 
 
-def greedy(made: Seq2SeqGrader, pair: Pair) -> str:
+def greedy(made: Seq2SeqGrader, pair: CellToGrade) -> str:
     """What plain generation says, one prompt at a time."""
     loaded = made._loaded
     encoded = loaded.tokenizer([prompts.get(made.spec.prompt_class).render(pair)], return_tensors="pt")
@@ -168,7 +168,7 @@ def test_a_reply_without_a_rating_fails_on_request(tiny: Path) -> None:
 def test_a_long_passage_is_cut_between_sentences_and_the_question_kept(tiny: Path) -> None:
     sentence = "The river is long and wide. "
     pair = tiny_t5.pairs()[0]
-    long = Pair(pair.item, Passage("long", "Ember. " + sentence * 50), pair.topic)
+    long = CellToGrade(pair.item, Passage("long", "Ember. " + sentence * 50), pair.topic)
     made = grader(tiny, max_input_tokens=128)
     [grade] = made.grade([long])
     assert grade.trace is not None
@@ -201,7 +201,7 @@ def test_stopping_after_the_first_batch_runs_the_model_no_more(
     sizes = _spied_batches(made, monkeypatch)
     taken = []
 
-    def pairs() -> Iterator[Pair]:
+    def pairs() -> Iterator[CellToGrade]:
         for pair in tiny_t5.pairs():
             taken.append(pair)
             yield pair

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec, build
 from grading.graders.lexical import LONGEST_ANSWER, WINDOW, stem, weight
-from grading.types import Grade, GradeFailure, Item, ItemKind, Outcome, Pair, Passage, Topic
+from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Outcome, Passage, Topic
 
 SPEC = GraderSpec("lexical", "lexical", "LexicalBaseline")
 TOPIC = Topic("q1", "rock n roll")
 
 
-def pair(item: str, passage: str, kind: ItemKind = ItemKind.QUESTION) -> Pair:
-    return Pair(Item("q1/a", kind, item), Passage("p1", passage), TOPIC)
+def pair(item: str, passage: str, kind: ItemKind = ItemKind.QUESTION) -> CellToGrade:
+    return CellToGrade(Item("q1/a", kind, item), Passage("p1", passage), TOPIC)
 
 
 def grade(item: str, passage: str, kind: ItemKind = ItemKind.QUESTION) -> Grade:
@@ -160,7 +160,7 @@ def test_a_direct_item_fails_with_a_reason() -> None:
 def test_grades_lazily() -> None:
     taken = []
 
-    def pairs() -> Iterator[Pair]:
+    def pairs() -> Iterator[CellToGrade]:
         for word in ("zydeco", "quasar", "ocelot"):
             taken.append(word)
             yield pair(word, "zydeco")

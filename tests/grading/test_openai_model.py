@@ -15,7 +15,7 @@ from grading import prompts
 from grading.graders import JSON, Connection, GraderSpec, build
 from grading.graders.openai_compatible import ServerGrader
 from grading.parsing import parse_rating
-from grading.types import Grade, Pair, Passage
+from grading.types import CellToGrade, Grade, Passage
 from tests.grading import tiny_gpt2
 from tests.grading.servers.causal import serving_model
 from tests.grading.servers.http import Server
@@ -48,7 +48,7 @@ def grader(
     return built
 
 
-def graded(built: ServerGrader, pairs: list[Pair]) -> dict[str, Grade]:
+def graded(built: ServerGrader, pairs: list[CellToGrade]) -> dict[str, Grade]:
     outcomes = list(built.grade(pairs))
     found = {one.passage_id: one for one in outcomes if isinstance(one, Grade)}
     assert len(found) == len(outcomes) == len(pairs)
@@ -106,7 +106,9 @@ def test_a_passage_too_long_for_the_server_is_cut_between_sentences(
     server: Server, made: list[ServerGrader]
 ) -> None:
     pair = tiny_gpt2.pairs()[0]
-    long = Pair(pair.item, Passage("long", "Ember. " + "The river is long and wide. " * 100), pair.topic)
+    long = CellToGrade(
+        pair.item, Passage("long", "Ember. " + "The river is long and wide. " * 100), pair.topic
+    )
     [grade] = graded(grader(server, made), [long]).values()
     assert grade.trace is not None
     kept = grade.trace.context_chars

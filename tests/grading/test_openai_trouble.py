@@ -16,7 +16,17 @@ pytest.importorskip("openai")
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, Connection, GraderSpec, build, openai_client, openai_errors
 from grading.graders.openai_compatible import ServerGrader
-from grading.types import ErrorClass, Grade, GradeFailure, Item, ItemKind, Outcome, Pair, Passage, Topic
+from grading.types import (
+    CellToGrade,
+    ErrorClass,
+    Grade,
+    GradeFailure,
+    Item,
+    ItemKind,
+    Outcome,
+    Passage,
+    Topic,
+)
 from tests.grading.servers.http import Body, Reply, Server, serving
 
 RATE = "QuestionSelfRatedPromptWithReminder"
@@ -25,10 +35,10 @@ KEY = "sk-very-secret-0123456789"
 Script = Callable[[Body, int], Reply]
 
 
-def pairs(n: int = 1, text: str = "It ends in the sea. It is wide.") -> list[Pair]:
+def pairs(n: int = 1, text: str = "It ends in the sea. It is wide.") -> list[CellToGrade]:
     item = Item("q1/aa", ItemKind.QUESTION, "Where does the river end?")
     return [
-        Pair(item, Passage(f"p{number}", f"{text} Part {number}."), Topic("q1", "rivers"))
+        CellToGrade(item, Passage(f"p{number}", f"{text} Part {number}."), Topic("q1", "rivers"))
         for number in range(n)
     ]
 
@@ -285,9 +295,9 @@ def test_stopping_drops_the_calls_under_way_and_takes_no_more_pairs(
     asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grading.graders.openai_compatible.WINDOW", 4)
-    taken: list[Pair] = []
+    taken: list[CellToGrade] = []
 
-    def stream() -> Iterator[Pair]:
+    def stream() -> Iterator[CellToGrade]:
         for pair in pairs(100):
             taken.append(pair)
             yield pair

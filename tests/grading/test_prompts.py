@@ -11,7 +11,7 @@ from grading import generation, prompts
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt
-from grading.types import Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
+from grading.types import CellToGrade, Item, ItemKind, Outcome, Passage, Purpose, Topic
 
 QUESTION = Item("q1/aa", ItemKind.QUESTION, "Who wrote {context} and {question}?")
 NUGGET = Item("q1/bb", ItemKind.NUGGET, "Bill Haley")
@@ -102,13 +102,13 @@ def test_the_chat_prompt_has_the_scale_as_its_system_message() -> None:
         "You must only respond with the numerical grade, no further explanation."
     )
     user = f"Question: {QUESTION.text}\nContext: {PASSAGE.text}"
-    assert prompt.messages(Pair(QUESTION, PASSAGE, TOPIC)) == [("system", system), ("user", user)]
-    assert prompt.render(Pair(QUESTION, PASSAGE, TOPIC)) == f"{system}\n{user}"
-    assert prompt.messages(Pair(QUESTION, PASSAGE, TOPIC), "Cut.")[1][1].endswith("\nContext: Cut.")
+    assert prompt.messages(CellToGrade(QUESTION, PASSAGE, TOPIC)) == [("system", system), ("user", user)]
+    assert prompt.render(CellToGrade(QUESTION, PASSAGE, TOPIC)) == f"{system}\n{user}"
+    assert prompt.messages(CellToGrade(QUESTION, PASSAGE, TOPIC), "Cut.")[1][1].endswith("\nContext: Cut.")
 
 
 def test_a_prompt_without_system_text_is_one_message() -> None:
-    pair = Pair(NUGGET, PASSAGE, TOPIC)
+    pair = CellToGrade(NUGGET, PASSAGE, TOPIC)
     prompt = prompts.get("NuggetSelfRatedPrompt")
     assert prompt.messages(pair) == [("user", prompt.render(pair))]
 
@@ -129,11 +129,11 @@ def test_answers_are_extracted_by_the_same_words_and_compared_with_the_key() -> 
     extraction = prompts.get("QuestionCompleteConciseUnanswerablePromptWithChoices")
     assert prompt.template == extraction.template
     assert (prompt.purpose, prompt.scale) == (Purpose.VERIFY, (0, 1))
-    pair = Pair(replace(QUESTION, answers=("falls", "rise")), PASSAGE, TOPIC)
+    pair = CellToGrade(replace(QUESTION, answers=("falls", "rise")), PASSAGE, TOPIC)
     assert prompt.parse("It rises.", pair) == Parsed(1, Outcome.NUMERIC, "It rises.")
     assert prompt.parse("It stays.", pair) == Parsed(0, Outcome.NUMERIC, "It stays.")
     assert prompt.parse("unanswerable", pair) == Parsed(0, Outcome.UNANSWERABLE, "unanswerable")
-    for without_key in (None, Pair(QUESTION, PASSAGE, TOPIC)):
+    for without_key in (None, CellToGrade(QUESTION, PASSAGE, TOPIC)):
         with pytest.raises(ParseFailure, match="the item has no answer key"):
             prompt.parse("It rises.", without_key)
 
@@ -143,7 +143,7 @@ def test_the_verifying_prompt_is_the_published_text() -> None:
     item = Item(
         "L_0016/NDQ_000615", ItemKind.QUESTION, "During very wet times, the water table will...", ("rise",)
     )
-    pair = Pair(item, PASSAGE, TOPIC, answer="increase {context}")
+    pair = CellToGrade(item, PASSAGE, TOPIC, answer="increase {context}")
     assert prompt.render(pair) == (
         'For the question "During very wet times, the water table will..." the correct answer is "rise". '
         'Is "increase {context}" an equally correct response to this question? Answer yes or no.'
@@ -181,7 +181,7 @@ def test_extracted_text_is_kept_as_it_is() -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.text(max_size=60), st.sampled_from(prompts.known()))
 def test_every_reply_to_every_prompt_is_parsed_or_a_parse_failure(reply: str, prompt: Prompt) -> None:
-    pair = Pair(replace(QUESTION, answers=("rock",)), PASSAGE, TOPIC)
+    pair = CellToGrade(replace(QUESTION, answers=("rock",)), PASSAGE, TOPIC)
     try:
         parsed = prompt.parse(reply, pair)
     except ParseFailure:
@@ -195,7 +195,7 @@ def test_every_reply_to_every_prompt_is_parsed_or_a_parse_failure(reply: str, pr
 
 def test_rendering_fills_the_templates_own_placeholders_only() -> None:
     prompt = prompts.get("QuestionCompleteConciseUnanswerablePromptWithChoices")
-    assert prompt.render(Pair(QUESTION, PASSAGE, TOPIC)) == (
+    assert prompt.render(CellToGrade(QUESTION, PASSAGE, TOPIC)) == (
         "provide a complete and concise answer to the question based on the context.\n"
         "Question: Who wrote {context} and {question}?\n"
         "Context: It says {question} and {0} {nugget} {query} {context}."
@@ -204,20 +204,20 @@ def test_rendering_fills_the_templates_own_placeholders_only() -> None:
 
 def test_rendering_takes_a_cut_passage_even_an_empty_one() -> None:
     prompt = prompts.get("NuggetExtractionPrompt")
-    pair = Pair(NUGGET, PASSAGE, TOPIC)
+    pair = CellToGrade(NUGGET, PASSAGE, TOPIC)
     assert prompt.render(pair, "Cut.").endswith("Key Fact: Bill Haley\nContext: Cut.")
     assert prompt.render(pair, "").endswith("Key Fact: Bill Haley\nContext: ")
 
 
 def test_rendering_can_name_the_query() -> None:
     prompt = replace(prompts.get("NuggetExtractionPrompt"), template="{query}: {nugget}")
-    assert prompt.render(Pair(NUGGET, PASSAGE, TOPIC)) == "rock n roll: Bill Haley"
+    assert prompt.render(CellToGrade(NUGGET, PASSAGE, TOPIC)) == "rock n roll: Bill Haley"
 
 
 def test_the_baseline_says_what_it_is() -> None:
     prompt = prompts.get("LexicalBaseline")
     assert prompt.kinds == {ItemKind.QUESTION, ItemKind.NUGGET}
-    assert prompt.render(Pair(NUGGET, PASSAGE, TOPIC)).startswith("Lexical baseline, no model asked")
+    assert prompt.render(CellToGrade(NUGGET, PASSAGE, TOPIC)).startswith("Lexical baseline, no model asked")
 
 
 def test_every_prompt_has_a_source_and_an_id_with_its_version() -> None:

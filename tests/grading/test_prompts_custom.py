@@ -15,11 +15,11 @@ from grading.graders.base import misfit, unasked
 from grading.graders.options import refuse_unknown
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
-from grading.types import Grade, GradeFailure, Item, ItemKind, Outcome, Pair, Passage, Purpose, Topic
+from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Outcome, Passage, Purpose, Topic
 
 QUESTION, NUGGET, DIRECT = ItemKind.QUESTION, ItemKind.NUGGET, ItemKind.DIRECT
 TEXT = "How well does the text answer the question, from 0 to 3?\n{question}\n{context}\nRating:"
-PAIR = Pair(
+PAIR = CellToGrade(
     Item("q1/aa", QUESTION, "Who wrote it?", ("Haley",)), Passage("p1", "Haley did."), Topic("q1", "rock")
 )
 
@@ -265,7 +265,9 @@ VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
         (VERIFYING, PAIR, "verifies an answer, and none was extracted"),
     ],
 )  # fmt: skip
-def test_a_pair_that_a_prompt_cannot_be_asked_about_fails(prompt_class: str, pair: Pair, reason: str) -> None:
+def test_a_pair_that_a_prompt_cannot_be_asked_about_fails(
+    prompt_class: str, pair: CellToGrade, reason: str
+) -> None:
     failure = unasked(prompts.get(prompt_class), pair)
     assert isinstance(failure, GradeFailure)
     assert failure.reason.endswith(reason)

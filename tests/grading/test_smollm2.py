@@ -12,17 +12,17 @@ from grading import prompts
 from grading.generation import DraftRequest
 from grading.generation import models as writers
 from grading.graders import JSON, Connection, GraderSpec, build
-from grading.graders.hf_batches import Asked
+from grading.graders.hf_batches import EncodedPrompt
 from grading.graders.hf_causal import CausalGrader
 from grading.parsing import parse_rating
 from grading.types import (
+    CellToGrade,
     ErrorClass,
     Grade,
     GradeFailure,
     Item,
     ItemKind,
     Outcome,
-    Pair,
     Passage,
     Topic,
 )
@@ -42,8 +42,8 @@ RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"
 EXTRACT = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 
 
-def pairs(item: Item) -> list[Pair]:
-    return [Pair(item, passage, TOPIC) for passage in PASSAGES]
+def pairs(item: Item) -> list[CellToGrade]:
+    return [CellToGrade(item, passage, TOPIC) for passage in PASSAGES]
 
 
 def outcomes(folder: Path, prompt_class: str, item: Item, **options: JSON) -> list[Grade | GradeFailure]:
@@ -62,7 +62,7 @@ def grades(folder: Path, prompt_class: str, item: Item, **options: JSON) -> list
 def test_a_rating_behind_a_lead_in_is_read_from_the_first_steps(
     smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: CausalGrader, asked: list[Asked]) -> list[str]:
+    def refused(self: CausalGrader, asked: list[EncodedPrompt]) -> list[str]:
         assert not asked, "nothing is to be generated"
         return []
 

@@ -9,7 +9,7 @@ from string import ascii_lowercase
 import torch
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
-from grading.types import Item, ItemKind, Pair, Passage
+from grading.types import CellToGrade, Item, ItemKind, Passage
 from tests.grading import tiny_t5
 
 QUESTION = "How is the river?"
@@ -25,9 +25,9 @@ STEPS = 200
 BATCH = 16
 
 
-def pair(name: str, passage: str, answers: tuple[str, ...] = ()) -> Pair:
+def pair(name: str, passage: str, answers: tuple[str, ...] = ()) -> CellToGrade:
     item = Item("q1/cc", ItemKind.QUESTION, QUESTION, answers)
-    return Pair(item, Passage(name, passage), tiny_t5.TOPIC)
+    return CellToGrade(item, Passage(name, passage), tiny_t5.TOPIC)
 
 
 def passages(seed: int = 4, n: int = 400) -> list[str]:

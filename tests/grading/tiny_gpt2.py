@@ -9,7 +9,7 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from grading import prompts
-from grading.types import ItemKind, Pair, Passage
+from grading.types import CellToGrade, ItemKind, Passage
 from tests.grading import tiny_t5
 
 REPLIES = {
@@ -28,10 +28,10 @@ STEPS = 140
 BATCH = 16
 
 
-def pairs() -> list[Pair]:
+def pairs() -> list[CellToGrade]:
     """Every first word with passages of several lengths."""
     return [
-        Pair(
+        CellToGrade(
             tiny_t5.ITEMS[ItemKind.QUESTION],
             Passage(f"{word}-{n}", " ".join([f"{word}.", *tiny_t5.SENTENCES[:n]])),
             tiny_t5.TOPIC,

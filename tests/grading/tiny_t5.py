@@ -13,7 +13,7 @@ from transformers import T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from grading import prompts
 from grading.graders import BACKENDS
-from grading.types import Item, ItemKind, Pair, Passage, Purpose, Topic
+from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Topic
 
 REPLIES = {
     "Amber": "0",
@@ -45,10 +45,10 @@ STEPS = 160
 BATCH = 16
 
 
-def pairs(kind: ItemKind = ItemKind.QUESTION) -> list[Pair]:
+def pairs(kind: ItemKind = ItemKind.QUESTION) -> list[CellToGrade]:
     """Every first word with passages of several lengths."""
     return [
-        Pair(ITEMS[kind], Passage(f"{word}-{n}", " ".join([f"{word}.", *SENTENCES[:n]])), TOPIC)
+        CellToGrade(ITEMS[kind], Passage(f"{word}-{n}", " ".join([f"{word}.", *SENTENCES[:n]])), TOPIC)
         for n in range(len(SENTENCES))
         for word in REPLIES
     ]

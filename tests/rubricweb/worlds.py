@@ -18,7 +18,7 @@ from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, J
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.queue.actions import Plan, open_campaign
@@ -69,7 +69,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
     )
     JobChunk.objects.create(job=job, number=1, topic=topic, cells=[], size=6, done=6, state="done")
     Grade.objects.filter(config=config).update(job=job)
-    place = Place(topic.pk, cell.revision_id, cell.passage_id)
+    place = CellKey(topic.pk, cell.revision_id, cell.passage_id)
     request = DraftRequest.objects.create(
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
     )

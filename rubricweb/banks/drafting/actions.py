@@ -16,7 +16,7 @@ from grading.generation.models import drafting_backend
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
-from rubricweb.banks.drafting.asking import Wanted, request_of, stale_before
+from rubricweb.banks.drafting.asking import DraftOptions, request_of, stale_before
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.leases import DraftLease, enqueue
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -40,14 +40,14 @@ class Accepted:
 
 
 @transaction.atomic
-def request_drafts(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None) -> DraftRequest:
+def request_drafts(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
     """Have a worker ask the model. Raises CannotDraft."""
     request = new_request(bank, topic, wanted, by=by)
     request.prompt_id = request_of(request).prompt.prompt_id
     return send_request(request)
 
 
-def new_request(bank: Bank, topic: Topic, wanted: Wanted, *, by: User | None) -> DraftRequest:
+def new_request(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
     """Not saved yet. Raises CannotDraft."""
     if not topic.text:
         raise CannotDraft("This topic has no text to draft from; import its query first.")

@@ -15,7 +15,7 @@ STALE_AFTER = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DraftOptions:
     """What a person asks to be drafted, and by which model; no model is the back-end's default one."""
 
     kind: ItemKind

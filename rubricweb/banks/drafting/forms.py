@@ -8,7 +8,7 @@ from django import forms
 
 from grading.generation.models import drafting_backends
 from grading.types import ItemKind
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import KINDS
 from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.core.forms import offer_choices
@@ -36,10 +36,10 @@ class DraftingForm(forms.Form):
         help_text="A model that the worker can reach; empty takes the default one.",
     )
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> DraftOptions:
         fields = self.cleaned_data
         kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
-        return Wanted(kind, fields["backend"], llm, fields["facet_id"])
+        return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
 
 
 class AcceptForm(forms.Form):

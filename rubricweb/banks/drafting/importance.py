@@ -14,7 +14,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
 from rubricweb.banks.drafting.actions import announce, end_request, new_request, send_request
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
@@ -45,7 +45,7 @@ def nuggets_of(bank: Bank, topic: Topic) -> list[Nugget]:
 @transaction.atomic
 def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: User | None) -> DraftRequest:
     """Have a worker ask the model about the topic's nuggets and drafts of some. Raises CannotDraft."""
-    request = new_request(bank, topic, Wanted(ItemKind.NUGGET, backend, llm), by=by)
+    request = new_request(bank, topic, DraftOptions(ItemKind.NUGGET, backend, llm), by=by)
     if not nuggets_of(bank, topic):
         raise CannotDraft("This topic has no nuggets to weigh; add some, or draft them.")
     request.asks = DraftRequest.Asks.IMPORTANCE

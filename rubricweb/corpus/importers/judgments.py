@@ -11,7 +11,7 @@ from grading.errors import BadFormat
 from grading.formats.trec import numbered_qrels
 from grading.formats.workbench import GradedTopic
 from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.places import Place, fitting_id, fitting_judgment
+from rubricweb.corpus.importers.places import FilePosition, fitting_id, fitting_judgment
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -21,7 +21,7 @@ BATCH_ROWS = 2_000
 
 Key = tuple[str, str]
 """(facet id, doc id) within a topic."""
-Read = tuple[int, Place]
+Read = tuple[int, FilePosition]
 """A relevance, and where this import read it."""
 
 
@@ -55,9 +55,9 @@ class JudgmentImporter:
         self._several, self._is_replacing = several, is_replacing
         self._read: dict[int, dict[Key, Read]] = {}
         self._judged_often: set[tuple[int, Key]] = set()
-        self._elsewhere: list[tuple[str, str, int, Place]] = []
+        self._elsewhere: list[tuple[str, str, int, FilePosition]] = []
 
-    def read_line(self, topic: Topic, line: GradedTopic, *, at: Place) -> None:
+    def read_line(self, topic: Topic, line: GradedTopic, *, at: FilePosition) -> None:
         for passage in line.passages:
             for judgment in passage.judgments:
                 if judgment.query_id == topic.query_id:
@@ -70,14 +70,14 @@ class JudgmentImporter:
         known = 0
         for line, qrel in numbered_qrels(path):
             if found := self._topics.find(qrel.query_id):
-                self._judge(found, qrel.doc_id, (qrel.relevance, Place(path, line)))
+                self._judge(found, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
                 known += 1
             else:
                 unknown[qrel.query_id] += 1
         if unknown and not known and self._topics.is_closed:
             first = next(iter(unknown))
             raise (
-                Place(path)
+                FilePosition(path)
                 .with_columns(first)
                 .error(f"query {first} is unknown, as are all others of the file, expected the queries given")
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.formats.workbench import OfficialBoard, read_official
-from rubricweb.corpus.importers.places import Place, fitting
+from rubricweb.corpus.importers.places import FilePosition, fitting
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore
@@ -25,7 +25,7 @@ def import_official(
     for run_tag, value in board.values.items():
         old = before.get(run_tag)
         if old is None:
-            fitting(run_tag, what="the run tag", at=Place(path), limit=TAG_LIMIT)
+            fitting(run_tag, what="the run tag", at=FilePosition(path), limit=TAG_LIMIT)
             fresh.append(OfficialScore(collection=collection, run_tag=run_tag, value=value, is_rank=is_rank))
         elif (old.value, old.is_rank) == (value, is_rank):
             counts.unchanged += 1
@@ -35,7 +35,7 @@ def import_official(
             counts.changed += 1
         else:
             raise (
-                Place(path)
+                FilePosition(path)
                 .with_key(run_tag)
                 .error(
                     f"run {run_tag} has {board.kind[:-1]} {value:g} here "

@@ -8,7 +8,7 @@ from itertools import islice
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from rubricweb.corpus.importers.places import Place, fitting_id
+from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
@@ -24,7 +24,7 @@ class PassageImporter:
         self._collection, self._tally = collection, tally
         self._seen: set[int] = set()
 
-    def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: Place) -> dict[str, int]:
+    def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
         """Pool (doc id, text) for `topic`; returns the passages' keys by doc id."""
         texts = _texts(passages, at=at)
         keys = self._known(texts, at=at)
@@ -42,7 +42,7 @@ class PassageImporter:
         self._add_to_pool(topic, [keys[doc_id] for doc_id in texts])
         return keys
 
-    def _known(self, texts: dict[str, str], *, at: Place) -> dict[str, int]:
+    def _known(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
         keys: dict[str, int] = {}
         doc_ids = iter(texts)
         while some := list(islice(doc_ids, LOOKED_UP)):
@@ -64,7 +64,7 @@ class PassageImporter:
         counts.unchanged += len(passage_ids) - len(rows)
 
 
-def _texts(passages: Iterable[tuple[str, str]], *, at: Place) -> dict[str, str]:
+def _texts(passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, str]:
     texts: dict[str, str] = {}
     for doc_id, text in passages:
         if texts.setdefault(doc_id, text) != text:
@@ -73,5 +73,5 @@ def _texts(passages: Iterable[tuple[str, str]], *, at: Place) -> dict[str, str]:
     return texts
 
 
-def _two_texts(doc_id: str, at: Place) -> BadFormat:
+def _two_texts(doc_id: str, at: FilePosition) -> BadFormat:
     return at.error(f"passage {doc_id} has another text than before, expected one text a passage id")

@@ -15,7 +15,7 @@ LOWEST, HIGHEST = -32_768, 32_767
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePosition:
     """A line of a file, or a file where the line is not known."""
 
     path: Path
@@ -24,29 +24,31 @@ class Place:
     def error(self, problem: str) -> BadFormat:
         return BadFormat(problem, file=self.path.name, line=self.line)
 
-    def with_columns(self, *wanted: str) -> Place:
+    def with_columns(self, *wanted: str) -> FilePosition:
         """The first line that has these columns: TREC readers give no lines, and only errors need them."""
         return self if self.line else self._first(lambda text: set(wanted) <= set(text.split()))
 
-    def with_key(self, key: str) -> Place:
+    def with_key(self, key: str) -> FilePosition:
         """The first line with `key` in quotation marks, or as its first column of TSV."""
         return self._first(lambda text: f'"{key}"' in text or text.split("\t")[0].strip() == key)
 
-    def _first(self, is_it: Callable[[str], bool]) -> Place:
-        return Place(self.path, next((number for number, text in lines(self.path) if is_it(text)), None))
+    def _first(self, is_it: Callable[[str], bool]) -> FilePosition:
+        return FilePosition(
+            self.path, next((number for number, text in lines(self.path) if is_it(text)), None)
+        )
 
     def __str__(self) -> str:
         return self.path.name if self.line is None else f"{self.path.name}:{self.line}"
 
 
-def fitting(text: str, *, what: str, at: Place, limit: int) -> str:
+def fitting(text: str, *, what: str, at: FilePosition, limit: int) -> str:
     """`text` if its column can hold it. Raises BadFormat that begins with `what`."""
     if len(text) > limit:
         raise at.error(f"{what} has {len(text):,} characters, expected at most {limit}")
     return text
 
 
-def fitting_id(text: str, *, what: str, at: Place, limit: int) -> str:
+def fitting_id(text: str, *, what: str, at: FilePosition, limit: int) -> str:
     """`text` if it can be an id of TREC files: one word that its column can hold. Raises BadFormat."""
     fitting(text, what=what, at=at, limit=limit)
     if not is_one_word(text):
@@ -54,7 +56,7 @@ def fitting_id(text: str, *, what: str, at: Place, limit: int) -> str:
     return text
 
 
-def fitting_name(text: str, *, what: str, at: Place, limit: int) -> str:
+def fitting_name(text: str, *, what: str, at: FilePosition, limit: int) -> str:
     """`text` if it can be a name, of a model for example: spaces may part its words. Raises BadFormat."""
     fitting(text, what=what, at=at, limit=limit)
     if not all(map(is_one_word, text.split(" "))):
@@ -64,7 +66,7 @@ def fitting_name(text: str, *, what: str, at: Place, limit: int) -> str:
     return text
 
 
-def fitting_judgment(relevance: int, *, at: Place) -> int:
+def fitting_judgment(relevance: int, *, at: FilePosition) -> int:
     if not LOWEST <= relevance <= HIGHEST:
         raise at.error(f"the relevance is {relevance}, expected {LOWEST} to {HIGHEST}")
     return relevance

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from grading import types
 from grading.formats.ids import is_one_word
 from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.places import Place, fitting_id
+from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Ranking, Run, Topic
 
@@ -15,7 +15,7 @@ Entry = tuple[str, float]
 
 
 def write_rankings(
-    run: Run, by_topic: Mapping[Topic, types.Ranking], tally: Tally, *, at: Place, is_replacing: bool
+    run: Run, by_topic: Mapping[Topic, types.Ranking], tally: Tally, *, at: FilePosition, is_replacing: bool
 ) -> None:
     """Bring the run's rankings to what a file says.
 
@@ -46,7 +46,7 @@ def write_rankings(
         counts.changed += gone
 
 
-def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: Place) -> Ranking:
+def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: FilePosition) -> Ranking:
     for doc_id in ranking.doc_ids:
         if len(doc_id) > ID_LIMIT or not is_one_word(doc_id):
             fitting_id(doc_id, what="the doc_id", at=at.with_columns(doc_id), limit=ID_LIMIT)

@@ -9,7 +9,7 @@ from grading import types
 from grading.errors import BadFormat
 from grading.formats.trec import read_run, trec_eval_order
 from grading.formats.workbench import GradedTopic
-from rubricweb.corpus.importers.places import Place, fitting_id
+from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.rankings import write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -33,9 +33,9 @@ class RunImporter:
         self._runs: dict[str, Run] = {run.run_tag: run for run in collection.runs.all()}
         self._files: dict[str, Path] = {}
         self._gathered: dict[str, dict[int, Ranks]] = {}
-        self._line_of: dict[str, Place] = {}
+        self._line_of: dict[str, FilePosition] = {}
 
-    def read_line(self, topic: Topic, line: GradedTopic, *, at: Place) -> None:
+    def read_line(self, topic: Topic, line: GradedTopic, *, at: FilePosition) -> None:
         """Gather the ranks of the line's passages, each one rank a run."""
         for passage in line.passages:
             for ranked in passage.rankings:
@@ -79,7 +79,7 @@ class RunImporter:
 
     def _read_file(self, path: Path) -> None:
         by_topic = {ranking.query_id: ranking for ranking in read_run(path)}
-        run_tag, at = next(iter(by_topic.values())).run_tag, Place(path)
+        run_tag, at = next(iter(by_topic.values())).run_tag, FilePosition(path)
         fitting_id(run_tag, what="the run tag", at=at.with_columns(run_tag), limit=TAG_LIMIT)
         if run_tag in self._files:
             problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
@@ -93,7 +93,7 @@ class RunImporter:
             run = self._run_of_file(run_tag)
             self._write(run, known, at=at)
 
-    def _say_unknown(self, at: Place, unknown: list[str], known: list[types.Ranking]) -> None:
+    def _say_unknown(self, at: FilePosition, unknown: list[str], known: list[types.Ranking]) -> None:
         if not unknown:
             return
         if self._topics.is_closed and not known:
@@ -127,7 +127,7 @@ class RunImporter:
             self._tally.of("runs").changed += 1
         return run
 
-    def _write(self, run: Run, rankings: list[types.Ranking], *, at: Place) -> None:
+    def _write(self, run: Run, rankings: list[types.Ranking], *, at: FilePosition) -> None:
         by_topic = {self._topics.by_query_id[ranking.query_id]: ranking for ranking in rankings}
         write_rankings(run, by_topic, self._tally, at=at, is_replacing=self._is_replacing)
         self._compare_with_trec_eval(rankings)

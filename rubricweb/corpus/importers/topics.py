@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from grading.formats.workbench import read_queries
-from rubricweb.corpus.importers.places import Place, fitting_id
+from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
@@ -47,13 +47,13 @@ class TopicImporter:
         for query_id, text in read_queries(path).items():
             topic = self.by_query_id.get(query_id)
             if topic is None:
-                self._make(query_id, text, at=Place(path))
+                self._make(query_id, text, at=FilePosition(path))
             elif topic.text and topic.text != text and not is_replacing:
                 problem = (
                     f"query {query_id} is {text!r} here and {topic.text!r} in the collection, "
                     "expected one text a query id (or --replace)"
                 )
-                raise Place(path).with_key(query_id).error(problem)
+                raise FilePosition(path).with_key(query_id).error(problem)
             else:
                 self._see(topic, text)
         self._queries_file = path.name
@@ -62,7 +62,7 @@ class TopicImporter:
     def is_closed(self) -> bool:
         return bool(self._queries_file)
 
-    def require(self, query_id: str, *, text: str = "", at: Place) -> Topic:
+    def require(self, query_id: str, *, text: str = "", at: FilePosition) -> Topic:
         """The topic; a new one is made, or refused where a queries file has closed the list."""
         topic = self.by_query_id.get(query_id)
         if topic is None:
@@ -86,7 +86,7 @@ class TopicImporter:
             facet_id = query_id[len(topic_part) + 1 :]
         return self.by_query_id[topic_part], facet_id
 
-    def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: Place) -> None:
+    def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:
         subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
         if subtopic is None:
             fitting_id(facet_id, what="the facet_id", at=at, limit=ID_LIMIT)
@@ -114,7 +114,7 @@ class TopicImporter:
             words = some(dict.fromkeys(query_ids))
             self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
 
-    def _make(self, query_id: str, text: str, *, at: Place) -> Topic:
+    def _make(self, query_id: str, text: str, *, at: FilePosition) -> Topic:
         fitting_id(query_id, what="the query id", at=at, limit=ID_LIMIT)
         position = self._next_position
         topic: Topic = self._collection.topics.create(query_id=query_id, text=text.strip(), position=position)

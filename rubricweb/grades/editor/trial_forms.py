@@ -8,7 +8,7 @@ from django import forms
 from django.http import QueryDict
 
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
-from rubricweb.banks.weighing import Wanted
+from rubricweb.banks.weighing import ItemWeight
 from rubricweb.grades.editor.trial import Setting
 from rubricweb.grades.scoring import RUBRIC_COVER, WEIGHTED_COVER
 
@@ -55,11 +55,13 @@ class TrialForm(forms.Form):
             for item in self.items
         }
 
-    def wanted(self) -> dict[int, Wanted]:
+    def wanted(self) -> dict[int, ItemWeight]:
         """What to save; solo is for looking only."""
         on = set(self.cleaned_data["on"])
         return {
-            item.pk: Wanted(self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item))
+            item.pk: ItemWeight(
+                self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item)
+            )
             for item in self.items
         }
 

@@ -67,7 +67,7 @@ class Work:
     seconds: float
     """Time spent on the chunk, until the last saved batch."""
 
-    def pairs(self) -> Iterator[types.Pair]:
+    def pairs(self) -> Iterator[types.CellToGrade]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
             answer = self.answers.get((revision_pk, passage_pk))

@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ItemToGrade:
     """A wording that a config has to grade on the pool of its topic."""
 
     revision_pk: int
@@ -180,10 +180,10 @@ def _held_cells(collection: Collection, missing: Missing) -> dict[int, set[Cell]
     return held
 
 
-def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> dict[int, list[Wanted]]:
+def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
     """By topic: the wordings to grade, each once, in the order of the banks."""
     kinds = kinds_of(config)
-    wanted: dict[int, dict[int, Wanted]] = {topic_id: {} for topic_id in topic_ids}
+    wanted: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
         return _wanted_directly(topic_ids)
     asked = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
@@ -192,23 +192,23 @@ def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> d
     rows = asked.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
     for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
         if topic_id in wanted:
-            wanted[topic_id][pk] = Wanted(pk, uid, bool(text))
+            wanted[topic_id][pk] = ItemToGrade(pk, uid, bool(text))
     return {topic_id: list(found.values()) for topic_id, found in wanted.items() if found}
 
 
-def _wanted_directly(topic_ids: set[int]) -> dict[int, list[Wanted]]:
+def _wanted_directly(topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
     """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
     rows = ItemRevision.objects.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
     topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")
     return {
-        pk: [Wanted(made.get(pk, (0, ""))[0], DIRECT_UID, bool(made.get(pk, (0, ""))[1] or text))]
+        pk: [ItemToGrade(made.get(pk, (0, ""))[0], DIRECT_UID, bool(made.get(pk, (0, ""))[1] or text))]
         for pk, text in topics
     }
 
 
 def _missing(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int | None
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int | None
 ) -> Missing:
     """The cells with this value; all of them if it is None."""
     wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
@@ -224,7 +224,9 @@ def _missing(
     return Missing(config, gaps, wordless, unanswered)
 
 
-def _gaps(pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mask]) -> tuple[TopicGap, ...]:
+def _gaps(
+    pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], masks: list[Mask]
+) -> tuple[TopicGap, ...]:
     """Of the topics with at least one such cell."""
     pairs = [(topic, mask) for topic, mask in zip(pool.topics, masks, strict=True) if mask.any()]
     return tuple(
@@ -235,7 +237,7 @@ def _gaps(pool: CollectionPool, wanted: dict[int, list[Wanted]], masks: list[Mas
     )
 
 
-def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]]) -> list[Mask]:
+def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]]) -> list[Mask]:
     """True where the config verifies an answer and there is none yet."""
     if not reads_answers(config):
         return _masks(pool, wanted, filled=False)
@@ -243,7 +245,7 @@ def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[W
     return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
 
 
-def _masks(pool: CollectionPool, wanted: dict[int, list[Wanted]], *, filled: bool) -> list[Mask]:
+def _masks(pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], *, filled: bool) -> list[Mask]:
     return [np.full((len(t.passage_pks), len(wanted[t.topic_id])), filled) for t in pool.topics]
 
 
@@ -252,7 +254,7 @@ RATED = (Purpose.RATE, Purpose.DIRECT)
 
 
 def _in_matrices(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int
 ) -> list[Mask]:
     with seeing_everything():
         grades = matrices(config, pool)
@@ -261,7 +263,7 @@ def _in_matrices(
 
 
 def _in_rows(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[Wanted]], value: int
+    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int
 ) -> list[Mask]:
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
     if value == FAILED:
@@ -275,7 +277,7 @@ def _in_rows(
     return [~mask for mask in absent] if value == FAILED else absent
 
 
-def _without(topic: TopicPool, wanted: list[Wanted], read: set[Cell]) -> Mask:
+def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Mask:
     revision_pks = tuple(one.revision_pk for one in wanted)
     mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
     return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(read).mask

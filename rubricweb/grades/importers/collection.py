@@ -17,9 +17,9 @@ from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.importers import (
     Counts,
+    FilePosition,
     JudgmentImporter,
     PassageImporter,
-    Place,
     RunImporter,
     SeveralJudgments,
     Tally,
@@ -165,7 +165,7 @@ class _Import:
     def _read_graded(self, path: Path) -> None:
         ignored = 0
         for line in read_graded(path):
-            self._read_line(line, at=Place(path, line.line))
+            self._read_line(line, at=FilePosition(path, line.line))
             ignored += line.ignored_entries
             reset_queries()  # under DEBUG, Django keeps every statement with its texts
         if ignored:
@@ -174,7 +174,7 @@ class _Import:
                 "purpose of an earlier one on the same passage (the first counts)"
             )
 
-    def _read_line(self, line: GradedTopic, *, at: Place) -> None:
+    def _read_line(self, line: GradedTopic, *, at: FilePosition) -> None:
         topic = self.topics.require(line.query_id, at=at)
         passage_of = self.passages.pool(topic, ((p.doc_id, p.text) for p in line.passages), at=at)
         self.judgments.read_line(topic, line, at=at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grading.errors import BadFormat
 from grading.formats.workbench import GradedPassage, ImportedGrade, OptionPairs
 from grading.types import Outcome, Purpose
-from rubricweb.corpus.importers import Place, Tally, fitting_name
+from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
@@ -34,7 +34,7 @@ class GradedCells:
     passages: Iterable[GradedPassage]
     revision_of: Mapping[str, int]
     passage_of: Mapping[str, int]
-    at: Place
+    at: FilePosition
 
     def name(self, cell: Cell) -> str:
         """The cell for people: item and passage by their ids."""
@@ -67,7 +67,7 @@ class GradeImporter:
                     raise _contradiction(line, cell, value, cells[cell])
         return {self._config(key, line.at): cells for key, cells in found.items()}
 
-    def _config(self, key: Key, at: Place) -> GraderConfig:
+    def _config(self, key: Key, at: FilePosition) -> GraderConfig:
         if key not in self._configs:
             llm, prompt_class, purpose, options = key
             fitting_name(llm, what="the llm", at=at, limit=NAME_LIMIT)

@@ -9,7 +9,7 @@ from rubricweb.core import worker_state
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.prompting import leases, trials
 from rubricweb.grades.prompting.leases import TrialLease
-from rubricweb.grades.prompting.trials import Said
+from rubricweb.grades.prompting.trials import DryRunReply
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def _try(lease: TrialLease) -> None:
     trial = lease.trial
     try:
         grader = loaded.grader(trials.spec_of(trial))
-        results = [Said.of(result) for result in grader.grade(trials.pairs(trial))]
+        results = [DryRunReply.of(result) for result in grader.grade(trials.pairs(trial))]
     except Exception as error:
         is_known = isinstance(error, GradingError)
         logger.warning("dry run %s failed: %s", trial.pk, type(error).__name__, exc_info=not is_known)

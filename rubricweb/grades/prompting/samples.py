@@ -80,17 +80,17 @@ def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[s
     return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
-def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.Pair]:
+def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
     """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
     by_id = {row.doc_id: row for row in rows}
     passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
     item, answers = _item(sample, prompt), _answers(sample, spec, passages)
     topic = corpus.topic(sample.topic)
-    return [types.Pair(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
+    return [types.CellToGrade(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
 
 
-def shown(prompt: Prompt, pairs: Iterable[types.Pair]) -> list[Shown]:
+def shown(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
     """Without any model."""
     return [_shown(prompt, pair) for pair in pairs]
 
@@ -99,7 +99,7 @@ def spec_of_trial(collection: Collection, prompt: Prompt, backend: str, llm: str
     return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 
-def _shown(prompt: Prompt, pair: types.Pair) -> Shown:
+def _shown(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     failure = misfit(prompt, pair)
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 

@@ -28,7 +28,7 @@ from rubricweb.grades.prompting.forms import (
 )
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, shown, spec_of_trial
-from rubricweb.grades.prompting.trials import Said
+from rubricweb.grades.prompting.trials import DryRunReply
 
 HOW = dict(Grade.How.choices)
 
@@ -51,7 +51,7 @@ class PromptRow:
 class Read:
     """What a worker brought for one passage, and how the reply was read."""
 
-    said: Said
+    said: DryRunReply
     label: str
     """The rating's name, where it has one besides the number."""
 

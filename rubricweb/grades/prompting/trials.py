@@ -29,7 +29,7 @@ State = PromptTrial.State
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DryRunReply:
     """What came of one passage."""
 
     doc_id: str
@@ -44,7 +44,7 @@ class Said:
     confidence: float | None
 
     @classmethod
-    def of(cls, result: types.Grade | types.GradeFailure) -> Said:
+    def of(cls, result: types.Grade | types.GradeFailure) -> DryRunReply:
         trace = result.trace
         prompt, reply, cut = (trace.prompt, trace.reply, trace.context_chars) if trace else ("", "", None)
         asked = (result.passage_id, prompt, reply)
@@ -83,7 +83,7 @@ def start_trial(
     return trial
 
 
-def keep(lease: TrialLease, results: Iterable[Said]) -> None:
+def keep(lease: TrialLease, results: Iterable[DryRunReply]) -> None:
     lease.end(State.DONE, results=[asdict(said) for said in results])
 
 
@@ -102,15 +102,15 @@ def spec_of(trial: PromptTrial) -> GraderSpec:
     return spec_of_trial(trial.collection, trial.prompt, trial.backend, trial.llm)
 
 
-def pairs(trial: PromptTrial) -> list[types.Pair]:
+def pairs(trial: PromptTrial) -> list[types.CellToGrade]:
     sample = sample_of_trial(trial)
     return pairs_of(sample, trial.prompt, spec_of(trial)) if sample else []
 
 
-def results(trial: PromptTrial) -> list[Said]:
+def results(trial: PromptTrial) -> list[DryRunReply]:
     """What came of the passages, without cells that whoever reads now is to rate blind."""
     hidden = visibility.hidden_cells(trial.collection_id)[trial.topic_id].graders
     passages = {passage for revision, passage in hidden if revision == trial.revision_id}
     rows = Passage.objects.filter(pk__in=passages, doc_id__in=trial.doc_ids)
     doc_ids = set(rows.values_list("doc_id", flat=True)) if passages else set()
-    return [Said(**said) for said in trial.results if said["doc_id"] not in doc_ids]
+    return [DryRunReply(**said) for said in trial.results if said["doc_id"] not in doc_ids]

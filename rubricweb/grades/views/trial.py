@@ -32,7 +32,7 @@ LOOK = "look"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WeightTrial:
     """What is tried, on which board."""
 
     bank: Bank
@@ -62,7 +62,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     figures = FiguresForm(sent, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     form = TrialForm(sent, _items(bank, topic, config))
-    desk = Desk(bank, topic, figures, config, form)
+    desk = WeightTrial(bank, topic, figures, config, form)
     if not is_change:
         return _shown(request, desk, status=200)
     if not form.is_valid() or _refused(form):
@@ -88,7 +88,7 @@ def _refused(form: TrialForm) -> bool:
     return True
 
 
-def _saved(request: HtmxRequest, desk: Desk) -> HttpResponse:
+def _saved(request: HtmxRequest, desk: WeightTrial) -> HttpResponse:
     changed = settle_items(desk.bank, desk.topic, wanted=desk.form.wanted(), by=request.user)
     messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
     to = reverse("banks:trial", args=[desk.bank.pk, desk.topic.pk])
@@ -96,7 +96,7 @@ def _saved(request: HtmxRequest, desk: Desk) -> HttpResponse:
 
 
 def _shown(
-    request: HtmxRequest, desk: Desk, *, status: int, conflict: Conflict | None = None
+    request: HtmxRequest, desk: WeightTrial, *, status: int, conflict: Conflict | None = None
 ) -> HttpResponse:
     theirs = last_change(conflict.item) if conflict else None
     place = {"bank": desk.bank, "topic": desk.topic, "collection": desk.bank.collection, "section": "topics"}
@@ -104,7 +104,7 @@ def _shown(
     return form_response(request, "banks/trial.html", context, part="board", status=status)
 
 
-def _board(desk: Desk) -> dict[str, object]:
+def _board(desk: WeightTrial) -> dict[str, object]:
     """The settings as sent, and the board with them where a grader has one."""
     form, config = desk.form, desk.config
     form.is_valid()

@@ -21,7 +21,7 @@ from grading.measures.agreement import (
     contingency,
     weighted_kappa,
 )
-from grading.measures.resampling import Interval
+from grading.measures.resampling import ConfidenceInterval
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
@@ -101,7 +101,7 @@ class Agreement:
         tables = self.binary(min_grade, min_relevant)
         return defined(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
 
-    def interval(self, min_grade: int, min_relevant: int) -> Interval:
+    def interval(self, min_grade: int, min_relevant: int) -> ConfidenceInterval:
         return bootstrapped(self.binary(min_grade, min_relevant), cohen_kappa, resamples=RESAMPLES)
 
 
@@ -113,7 +113,7 @@ class Between:
     second: Labeller
     n: int
     kappa: float | None
-    interval: Interval
+    interval: ConfidenceInterval
     weighted: float | None
     """Quadratic weights over the labels 0 to 5; None where their scales differ."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grading.formats.sheets import Cell, Mark, Sheet, number
+from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from grading.types import MAX_RATING
 from rubricweb import __version__
 from rubricweb.leaderboards.agreement import files
@@ -24,14 +24,14 @@ SIGN = "\N{GREEK SMALL LETTER KAPPA}"
 KAPPA = f"Cohen's {SIGN}"
 
 
-def graded(found: Agreement, *, min_relevant: int) -> Sheet:
+def graded(found: Agreement, *, min_relevant: int) -> PrintedTable:
     """A row a label: its judgments, kappa of the judgment that it fits best, and of the papers' pairing."""
     counts, kappas = found.counts, found.cell_kappas
     best_of_column = counts.max(axis=0, initial=0)
     lines = []
     for place, label in enumerate(found.labels):
         cells = [
-            Cell(
+            TextCell(
                 f"{count:,}",
                 Mark.TIED if count and count == best_of_column[column] else Mark.NONE,
                 f"kappa of this cell: {number(float(kappas[place, column]))}",
@@ -42,7 +42,7 @@ def graded(found: Agreement, *, min_relevant: int) -> Sheet:
             _kappa_of(found, place, column)
             for column in (found.best_fit(place), found.fixed_pair(label, min_relevant))
         ]
-        lines.append((Cell(str(label)), *cells, Cell(f"{int(counts[place].sum()):,}"), *pairs))
+        lines.append((TextCell(str(label)), *cells, TextCell(f"{int(counts[place].sum()):,}"), *pairs))
     judged = (f"judged {value}" for value in found.judgments)
     columns = ("Label", *judged, "Total", f"{SIGN} best fit", f"{SIGN} fixed pairing")
     said = (
@@ -52,16 +52,16 @@ def graded(found: Agreement, *, min_relevant: int) -> Sheet:
     )
     legend = ((Mark.TIED, "most frequent label of a judgment"),)
     data = files.graded_table(found, min_relevant=min_relevant)
-    return Sheet(found.labeller.label, columns, tuple(lines), 1, said, legend=legend, data=data)
+    return PrintedTable(found.labeller.label, columns, tuple(lines), 1, said, legend=legend, data=data)
 
 
-def _kappa_of(found: Agreement, place: int, column: int | None) -> Cell:
+def _kappa_of(found: Agreement, place: int, column: int | None) -> TextCell:
     if column is None:
-        return Cell("\N{EN DASH}")
-    return Cell(f"{number(float(found.cell_kappas[place, column]))} with {found.judgments[column]}")
+        return TextCell("\N{EN DASH}")
+    return TextCell(f"{number(float(found.cell_kappas[place, column]))} with {found.judgments[column]}")
 
 
-def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> Sheet:
+def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> PrintedTable:
     """Two rows a grader: labels from the threshold on and below it, by relevant and other judgments."""
     lines = []
     for one in found:
@@ -74,21 +74,23 @@ def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> 
             row = [f"{count:,}" for count in (*counts[place].tolist(), int(counts[place].sum()))]
             ends = (number(kappa), span(spread)) if place == 0 else ("", "")
             texts = (one.labeller.label, name, *row, *ends)
-            lines.append(tuple(Cell(text) for text in texts))
+            lines.append(tuple(TextCell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
     said = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"
     data = files.binary_table(found, min_grade=min_grade, min_relevant=min_relevant)
-    return Sheet("Labels against human judgments, binarised", columns, tuple(lines), 2, (said,), data=data)
+    return PrintedTable(
+        "Labels against human judgments, binarised", columns, tuple(lines), 2, (said,), data=data
+    )
 
 
-def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> Sheet:
+def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> PrintedTable:
     """Kappa by items needed and threshold, the best marked."""
     best = max((value for line in kappas for value in line if value is not None), default=None)
     lines = [
         (
-            Cell(str(needed)),
+            TextCell(str(needed)),
             *(
-                Cell(number(value), Mark.BEST if value is not None and value == best else Mark.NONE)
+                TextCell(number(value), Mark.BEST if value is not None and value == best else Mark.NONE)
                 for value in line
             ),
         )
@@ -100,25 +102,25 @@ def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> 
     )
     title, legend = f"{KAPPA} by threshold and items needed: {labeller.label}", ((Mark.BEST, "the highest"),)
     data = files.thresholds_table(labeller, kappas)
-    return Sheet(title, columns, tuple(lines), 1, _stated(labeller), legend=legend, data=data)
+    return PrintedTable(title, columns, tuple(lines), 1, _stated(labeller), legend=legend, data=data)
 
 
-def graders(pairs: Sequence[Between], *, min_grade: int) -> Sheet:
+def graders(pairs: Sequence[Between], *, min_grade: int) -> PrintedTable:
     lines = tuple(
         (
-            Cell(one.first.label),
-            Cell(one.second.label),
-            Cell(f"{one.n:,}"),
-            Cell(number(one.kappa)),
-            Cell(span(one.interval)),
-            Cell(number(one.weighted)),
+            TextCell(one.first.label),
+            TextCell(one.second.label),
+            TextCell(f"{one.n:,}"),
+            TextCell(number(one.kappa)),
+            TextCell(span(one.interval)),
+            TextCell(number(one.weighted)),
         )
         for one in pairs
     )
     columns = ("Grader", "and", "Passages", KAPPA, "95 % interval", "Weighted \N{GREEK SMALL LETTER KAPPA}")
     said = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"
     data = files.between_table(pairs, min_grade=min_grade)
-    return Sheet("Labels of two graders", columns, lines, 2, (said,), data=data)
+    return PrintedTable("Labels of two graders", columns, lines, 2, (said,), data=data)
 
 
 def _stated(labeller: Labeller) -> tuple[str, ...]:

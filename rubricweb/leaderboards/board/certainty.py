@@ -22,7 +22,7 @@ Places = NDArray[np.intp]
 class Certainty(RankIntervals):
     """With the bootstrap interval of each run's score."""
 
-    intervals: bootstrap.Interval
+    intervals: bootstrap.RunIntervals
 
     @property
     def monte_carlo(self) -> float:
@@ -44,7 +44,7 @@ def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None
 
 
 @lru_cache(maxsize=KEPT)
-def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.Interval:
+def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.RunIntervals:
     return bootstrap.intervals(np.frombuffer(content).reshape(shape))
 
 

@@ -20,7 +20,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, Measure
 from rubricweb.leaderboards.board import choices
-from rubricweb.leaderboards.board.types import BoardSpec, Column
+from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 from rubricweb.leaderboards.errors import BoardError
 
 MAX_COLUMNS = 20
@@ -132,7 +132,7 @@ def distinct_labels(named: Iterable[tuple[str, Measure]]) -> list[str]:
     ]
 
 
-def _told_apart(columns: list[Column]) -> tuple[Column, ...]:
+def _told_apart(columns: list[MeasureColumn]) -> tuple[MeasureColumn, ...]:
     """Columns of one label, such as those of two graders of one name, say how they are asked for."""
     counts = Counter(column.label for column in columns)
     return tuple(
@@ -141,18 +141,18 @@ def _told_apart(columns: list[Column]) -> tuple[Column, ...]:
     )
 
 
-def _column(token: str, spec: BoardSpec) -> Column:
+def _column(token: str, spec: BoardSpec) -> MeasureColumn:
     source, _, name = token.rpartition("/")
     measure = spec.measure
     if source == JUDGMENTS:
         return _judged(token, name, spec)
     if not source:
         wanted = _in_field(spec.config, name, measure)
-        return Column(token, label_of(wanted), wanted)
+        return MeasureColumn(token, label_of(wanted), wanted)
     other = _grader(spec.collection, source)
     base = replace(measure, min_grade=default_min_grade(other), relevant=0)
     wanted = _in_field(other, name, base)
-    return Column(
+    return MeasureColumn(
         token, f"{label_of(wanted, grade=wanted.min_grade != base.min_grade)} by {other}", wanted, other
     )
 
@@ -165,7 +165,7 @@ def _in_field(config: GraderConfig, name: str, measure: Measure) -> Measure:
         raise BoardError("columns", str(error)) from error
 
 
-def _judged(token: str, name: str, spec: BoardSpec) -> Column:
+def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
     """A measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
     level = spec.collection.min_relevant
     try:
@@ -175,7 +175,7 @@ def _judged(token: str, name: str, spec: BoardSpec) -> Column:
     if not measure.is_trec:
         raise BoardError("columns", f"judgments are of passages, and {measure.name} needs items")
     label = label_of(measure, grade=measure.level != level)
-    return Column(token, f"{label} by judgments", measure, is_judgments=True)
+    return MeasureColumn(token, f"{label} by judgments", measure, is_judgments=True)
 
 
 def _grader(collection: Collection, source: str) -> GraderConfig:

@@ -31,7 +31,7 @@ from rubricweb.grades.humans import CheckedGrades
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Draw
 from rubricweb.grades.scoring import Measure, Uids
-from rubricweb.leaderboards.board.items import Asked
+from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, answered, parts
 from rubricweb.leaderboards.board.types import BoardSpec, RunEstimate, Sample
 
@@ -151,7 +151,7 @@ def _people(part: Part, draws: frozenset[int], measure: Measure) -> tuple[int, N
     return int(drawn.sum()), np.where(rated, truth, NOT_RATED).astype(np.int8)
 
 
-def _adds(base: Basis, units: Sequence[tuple[TopicPool, Asked]]) -> Floats:
+def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
     """Shape (runs, items): what covering each adds to the run's score."""
     has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), -1)
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
@@ -161,7 +161,7 @@ def _adds(base: Basis, units: Sequence[tuple[TopicPool, Asked]]) -> Floats:
     return np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
 
 
-def _worths(asked: Asked, spec: BoardSpec) -> Floats:
+def _worths(asked: TopicItems, spec: BoardSpec) -> Floats:
     """Shape (items,): what covering each adds to the score of the topic, or subtopic, that is averaged."""
     averaged = parts(asked, spec)
     worth = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}

@@ -21,37 +21,37 @@ Fields = tuple[int, str, str, float, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TopicItems:
     """What is asked of one topic or subtopic; one entry an item in each."""
 
     uids: Uids = ()
     weights: Weights = ()
     facets: tuple[str, ...] = ()
 
-    def subtopics(self) -> dict[str, Asked]:
+    def subtopics(self) -> dict[str, TopicItems]:
         """By subtopic in the order of the bank; items of the topic as a whole are under ""."""
         entries = zip(self.uids, self.weights, self.facets, strict=True)
         found: dict[str, list[tuple[str, Weighed, str]]] = {}
         for entry in entries:
             found.setdefault(entry[2], []).append(entry)
-        return {facet: Asked(*zip(*rows, strict=True)) for facet, rows in found.items()}
+        return {facet: TopicItems(*zip(*rows, strict=True)) for facet, rows in found.items()}
 
 
-NOTHING = Asked()
+NOTHING = TopicItems()
 
 
-def asked_items(spec: BoardSpec) -> dict[int, Asked]:
+def asked_items(spec: BoardSpec) -> dict[int, TopicItems]:
     """By topic id; of two items that ask the same words the first counts."""
     if spec.bank is None:
         one = graded_items(spec.config, None, spec.collection)
-        return {topic: Asked(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
-    found: dict[int, Asked] = {}
+        return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
+    found: dict[int, TopicItems] = {}
     for topic_id, rows in groupby(_rows(spec), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}
         for _, uid, importance, weight, facet in rows:
             first.setdefault(uid, ((Importance(importance), weight), facet))
         weighed, facets = zip(*first.values(), strict=True)
-        found[topic_id] = Asked(tuple(first), weighed, facets)
+        found[topic_id] = TopicItems(tuple(first), weighed, facets)
     return found
 
 

@@ -20,7 +20,7 @@ from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, 
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored
-from rubricweb.leaderboards.board.types import Board, BoardSpec, Column, Counted, Sample
+from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn, Sample
 
 Json = dict[str, object]
 
@@ -311,7 +311,7 @@ def column_stated(board: Board, place: int) -> str:
     return f"{_column_basis(board.spec, column)}; {column_denominator(board, place)}"
 
 
-def _column_basis(spec: BoardSpec, column: Column) -> str:
+def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     measure = column.measure
     if column.is_judgments:
         gains = takes_gains(measure.name)

@@ -13,7 +13,7 @@ from grading.measures.influence import TIED_DECIMALS
 from grading.types import MIN_RATING
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.grades.scoring import ScoreTable
-from rubricweb.leaderboards.board.items import Asked
+from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, basis, score_units
 from rubricweb.leaderboards.board.types import BoardSpec
 
@@ -67,10 +67,10 @@ def scored(spec: BoardSpec) -> Scored:
     return Scored(base, score_units(base, spec.measure))
 
 
-def only(asked: Asked, kept: Container[str]) -> Asked:
+def only(asked: TopicItems, kept: Container[str]) -> TopicItems:
     """What is asked of a topic, without the items that are not kept."""
     places = [place for place, uid in enumerate(asked.uids) if uid in kept]
-    return Asked(
+    return TopicItems(
         uids=tuple(asked.uids[place] for place in places),
         weights=tuple(asked.weights[place] for place in places),
         facets=tuple(asked.facets[place] for place in places),

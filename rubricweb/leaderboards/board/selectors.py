@@ -27,16 +27,16 @@ from rubricweb.leaderboards.board.types import (
     BoardCorrelation,
     BoardRow,
     BoardSpec,
-    Column,
     ColumnScore,
     Counted,
+    MeasureColumn,
     TopicRow,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
 
 JUDGED_MEASURE = "ndcg_cut_10"
 """What human judgments are scored by where the board's own measure is not one of labels."""
-Further = Sequence[tuple[Column, NDArray[np.float64]]]
+Further = Sequence[tuple[MeasureColumn, NDArray[np.float64]]]
 """Further columns with their scores, shape (runs, units)."""
 _AT_CUTOFF = re.compile(r"_([0-9]+)$")
 

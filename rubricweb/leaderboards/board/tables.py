@@ -24,8 +24,8 @@ from rubricweb.grades.scoring import (
     topic_scores,
 )
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.board.items import NOTHING, Asked, asked_items
-from rubricweb.leaderboards.board.types import BoardSpec, Column
+from rubricweb.leaderboards.board.items import NOTHING, TopicItems, asked_items
+from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, Measure, Weights], Scores]
@@ -38,13 +38,13 @@ class Basis:
     spec: BoardSpec
     pool: CollectionPool
     grades: Grades
-    asked: Mapping[int, Asked]
+    asked: Mapping[int, TopicItems]
 
     @property
     def items(self) -> dict[int, Uids]:
         return {topic_id: asked.uids for topic_id, asked in self.asked.items()}
 
-    def units(self) -> list[tuple[TopicPool, Asked]]:
+    def units(self) -> list[tuple[TopicPool, TopicItems]]:
         """What the mean goes over: topics, or the subtopics of the board's one topic."""
         whole = [(topic, self.asked.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
         if not (self.spec.by_subtopic and self.spec.topic):
@@ -76,7 +76,7 @@ def score_units(
     return _table(base, (topic for topic, _ in units), columns)
 
 
-def score_column(base: Basis, column: Column) -> ScoreTable:
+def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
     """A further column, over the same topics."""
     if column.is_judgments:
         judged = judgment_table(base.pool, column.measure, level=column.measure.level)
@@ -88,7 +88,7 @@ def score_column(base: Basis, column: Column) -> ScoreTable:
     if bank is not None and column.config.purpose != Purpose.DIRECT:
         return score_units(base, column.measure, grades)
     labelled = graded_items(column.config, None, base.spec.collection)
-    asked = {topic_id: Asked(uids) for topic_id, uids in labelled.items()}
+    asked = {topic_id: TopicItems(uids) for topic_id, uids in labelled.items()}
     return score_units(replace(base, asked=asked), column.measure, grades)
 
 
@@ -97,7 +97,9 @@ def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
     return np.array([[bool(ids) for ids in topic.ranked] for topic in units], dtype=np.bool_).T
 
 
-def unit_scores(grades: TopicGrades, asked: Asked, spec: BoardSpec, scorer: Scorer = topic_scores) -> Scores:
+def unit_scores(
+    grades: TopicGrades, asked: TopicItems, spec: BoardSpec, scorer: Scorer = topic_scores
+) -> Scores:
     """Shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may lack the topic."""
     each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(asked, spec)]
     if len(each) == 1:
@@ -105,7 +107,7 @@ def unit_scores(grades: TopicGrades, asked: Asked, spec: BoardSpec, scorer: Scor
     return mean_and_stderr(np.column_stack(each)).mean
 
 
-def parts(asked: Asked, spec: BoardSpec) -> list[Asked]:
+def parts(asked: TopicItems, spec: BoardSpec) -> list[TopicItems]:
     """What the score of a topic is the mean over: its subtopics where the board asks for them."""
     is_whole = not spec.by_subtopic or spec.topic or len(set(asked.facets)) < 2
     return [asked] if is_whole else list(asked.subtopics().values())

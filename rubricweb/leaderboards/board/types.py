@@ -26,7 +26,7 @@ class Missing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MeasureColumn:
     """A measure beside the ranking one; `token` is its name in addresses and on the command line."""
 
     token: str
@@ -54,7 +54,7 @@ class BoardSpec:
     kinds: frozenset[ItemKind]
     measure: Measure
     """What the runs are ranked by."""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[MeasureColumn, ...] = ()
     version: BankVersion | None = None
     """None for the bank as it is now."""
     source: Source = Source.GRADER

@@ -13,7 +13,7 @@ from grading.figures.comparison import Series, ordered, renormalised, scatter, s
 from grading.figures.grades import grade_histogram
 from grading.figures.topics import heat_map, strip
 from grading.formats.data_table import DataTable, Value, from_mappings
-from grading.formats.sheets import Cell, Sheet, number
+from grading.formats.sheets import PrintedTable, TextCell, number
 from grading.measures.undefined import none_if_nan
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import choices, provenance
@@ -29,7 +29,7 @@ Links = dict[str, str]
 @dataclass(frozen=True, slots=True)
 class Drawn:
     figure: Json
-    sheet: Sheet
+    sheet: PrintedTable
     says: str
     """What the figure shows, for those who do not see it."""
 
@@ -38,14 +38,18 @@ def against(made: Scored, name: str, links: Links) -> Drawn:
     """The board's measure against another one."""
     x, y = _told_apart([made, _under(made.spec, name)], ["", name])
     rows = [
-        (Cell(tag, href=links.get(tag, "")), Cell(number(x.scores[tag])), Cell(number(y.scores[tag])))
+        (
+            TextCell(tag, href=links.get(tag, "")),
+            TextCell(number(x.scores[tag])),
+            TextCell(number(y.scores[tag])),
+        )
         for tag in ordered([x])
         if tag in y.scores
     ]
     data = _data(
         made, [{"run_tag": tag, x.name: x.scores[tag], y.name: y.scores.get(tag)} for tag in x.scores]
     )
-    sheet = Sheet("Measure against measure", ("Run", x.name, y.name), tuple(rows), data=data)
+    sheet = PrintedTable("Measure against measure", ("Run", x.name, y.name), tuple(rows), data=data)
     return Drawn(scatter(x, y, links=links), sheet, f"Each run by {x.name} and by {y.name}")
 
 
@@ -60,13 +64,15 @@ def renormalised_boards(made: Scored, names: Sequence[str], references: Sequence
         found = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
         boards.append(Series(found.label, {tag: v for tag, v in found.values.items() if tag in tags}))
     scores = [renormalised(board.scores) for board in boards]
-    rows = [(Cell(tag), *(Cell(number(found.get(tag))) for found in scores)) for tag in ordered(boards)]
+    rows = [
+        (TextCell(tag), *(TextCell(number(found.get(tag))) for found in scores)) for tag in ordered(boards)
+    ]
     lines = [
         {"run_tag": tag} | {board.name: found.get(tag) for board, found in zip(boards, scores, strict=True)}
         for tag in ordered(boards)
     ]
     heads = ("Run", *(board.name for board in boards))
-    sheet = Sheet("Renormalised boards", heads, tuple(rows), data=_data(made, lines))
+    sheet = PrintedTable("Renormalised boards", heads, tuple(rows), data=_data(made, lines))
     return Drawn(several(boards), sheet, "Runs by several boards, each renormalised to 0 and 1")
 
 
@@ -79,7 +85,9 @@ def topics_and_runs(made: Scored) -> Drawn:
     grids = [_grid(made, made.base.pool.topics[column].topic_id) for column in columns]
     label = provenance.measure_name(made.spec)
     figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
-    lines = [(Cell(tag), *(Cell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)]
+    lines = [
+        (TextCell(tag), *(TextCell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)
+    ]
     data = _data(
         made,
         [
@@ -88,7 +96,7 @@ def topics_and_runs(made: Scored) -> Drawn:
             for name, score in zip(names, row, strict=True)
         ],
     )
-    sheet = Sheet("Topics and runs", ("Run", *names), tuple(lines), data=data)
+    sheet = PrintedTable("Topics and runs", ("Run", *names), tuple(lines), data=data)
     return Drawn(figure, sheet, f"{label} of each run on each topic")
 
 
@@ -106,16 +114,16 @@ def one_run(made: Scored, run_tag: str) -> Drawn:
     scores = made.table.scores[:, columns]
     lines = [
         (
-            Cell(name, href=grid),
-            Cell(number(own[place])),
-            Cell(number(float(np.nanmean(scores[:, place])))),
-            Cell(number(float(np.nanmin(scores[:, place])))),
-            Cell(number(float(np.nanmax(scores[:, place])))),
+            TextCell(name, href=grid),
+            TextCell(number(own[place])),
+            TextCell(number(float(np.nanmean(scores[:, place])))),
+            TextCell(number(float(np.nanmin(scores[:, place])))),
+            TextCell(number(float(np.nanmax(scores[:, place])))),
         )
         for place, (name, grid) in enumerate(zip(names, grids, strict=True))
     ]
     heads = ("Topic", run_tag, "Mean of all", "Worst", "Best")
-    sheet = Sheet(f"{run_tag} by topic", heads, tuple(lines), data=_by_topic(made, run, columns))
+    sheet = PrintedTable(f"{run_tag} by topic", heads, tuple(lines), data=_by_topic(made, run, columns))
     return Drawn(figure, sheet, f"{label} of {run_tag} on each topic, among all runs")
 
 
@@ -129,7 +137,7 @@ def grade_counts(made: Scored) -> Drawn:
         counts += np.bincount(ratings[ratings >= 0].ravel(), minlength=MAX_RATING + 1)[: MAX_RATING + 1]
     name, total = str(made.spec.config), int(counts.sum())
     rows = [
-        (Cell(str(grade)), Cell(f"{count:,}"), Cell(number(count / total if total else None)))
+        (TextCell(str(grade)), TextCell(f"{count:,}"), TextCell(number(count / total if total else None)))
         for grade, count in enumerate(counts.tolist())
     ]
     shares = (count / total if total else None for count in counts.tolist())
@@ -137,7 +145,7 @@ def grade_counts(made: Scored) -> Drawn:
         {"grade": grade, "cells": count, "share": share}
         for grade, (count, share) in enumerate(zip(counts.tolist(), shares, strict=True))
     ]
-    sheet = Sheet("Grades", ("Grade", "Cells", "Share"), tuple(rows), data=_data(made, lines))
+    sheet = PrintedTable("Grades", ("Grade", "Cells", "Share"), tuple(rows), data=_data(made, lines))
     return Drawn(grade_histogram({name: counts.tolist()}), sheet, f"How often {name} gave each grade")
 
 

@@ -28,7 +28,7 @@ from grading.measures.undefined import none_if_nan
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
-from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.leaderboards.board.items import NOTHING, TopicItems
 from rubricweb.leaderboards.board.scored import Scored, only
 from rubricweb.leaderboards.board.tables import answered, parts, unit_scores
 
@@ -123,7 +123,7 @@ def pairs(made: Scored) -> list[PairRow]:
     return sorted(found, key=lambda pair: (-pair.overlap, -pair.n_both))
 
 
-def _scores_without(made: Scored, topic: TopicPool, asked: Asked, whole: Floats) -> Floats:
+def _scores_without(made: Scored, topic: TopicPool, asked: TopicItems, whole: Floats) -> Floats:
     """Shape (items, runs): the unit's scores without each item; NaN where no item is left."""
     grades, spec = made.base.grades[topic.topic_id], made.spec
     is_labelled = spec.measure.is_trec and len(parts(asked, spec)) == 1
@@ -148,7 +148,7 @@ def _counts(made: Scored, topic: TopicPool) -> NDArray[np.bool_]:
     return np.ones(len(made.run_tags), dtype=np.bool_)
 
 
-def _rows(made: Scored, topic: TopicPool, asked: Asked, without: Floats) -> list[ItemRow]:
+def _rows(made: Scored, topic: TopicPool, asked: TopicItems, without: Floats) -> list[ItemRow]:
     measure = made.spec.measure
     ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
     by_run = covered_items(ratings, topic.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade)

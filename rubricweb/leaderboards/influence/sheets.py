@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from grading.formats.sheets import Cell, Mark, Sheet, number
+from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from rubricweb.grades.rank_intervals import span as span_of_ranks
 from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
@@ -57,20 +57,20 @@ def ordered(rows: Sequence[ItemRow], order: str) -> list[ItemRow]:
     return sorted(rows, key=ORDERS.get(order, ORDERS["effect"])[1])
 
 
-def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
+def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> PrintedTable:
     lines = [
         (
-            Cell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),
-            Cell(row.query_id),
+            TextCell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),
+            TextCell(row.query_id),
             *(
-                Cell(number(value))
+                TextCell(number(value))
                 for value in (row.by_runs, row.by_passages, row.tells_runs, row.tells_passages)
             ),
-            Cell(number(row.influence.tau)),
-            Cell(str(row.influence.n_swapped)),
-            Cell(str(row.influence.largest_move)),
-            Cell(str(row.n_beyond)),
-            Cell(signed(row.influence.mean_change)),
+            TextCell(number(row.influence.tau)),
+            TextCell(str(row.influence.n_swapped)),
+            TextCell(str(row.influence.largest_move)),
+            TextCell(str(row.n_beyond)),
+            TextCell(signed(row.influence.mean_change)),
         )
         for row in rows
     ]
@@ -79,97 +79,101 @@ def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> Sheet:
         "without: the board without this item, against the board",
         "beyond possible: runs whose rank without it is none that the topics leave open with it",
     )
-    return Sheet("Items", ITEM_COLUMNS, tuple(lines), 2, said)
+    return PrintedTable("Items", ITEM_COLUMNS, tuple(lines), 2, said)
 
 
-def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> Sheet:
+def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> PrintedTable:
     lines = [
         (
-            Cell(one.run_tag),
-            Cell(str(one.before)),
-            Cell(possible(one.possible)),
-            Cell(str(one.after), Mark.TIED if one.is_beyond else Mark.NONE),
-            Cell(texts.get((one.row.topic_id, one.row.uid), one.row.uid), href=link(one.row.topic_id)),
-            Cell(one.row.query_id),
+            TextCell(one.run_tag),
+            TextCell(str(one.before)),
+            TextCell(possible(one.possible)),
+            TextCell(str(one.after), Mark.TIED if one.is_beyond else Mark.NONE),
+            TextCell(texts.get((one.row.topic_id, one.row.uid), one.row.uid), href=link(one.row.topic_id)),
+            TextCell(one.row.query_id),
         )
         for one in rows
     ]
     columns = ("Run", "Rank", "Possible ranks", "Without it", "The item", "Topic")
     title, legend = "Runs whose rank hangs on one item", ((Mark.TIED, "outside of the possible ranks"),)
-    return Sheet(title, columns, tuple(lines), 1, (POSSIBLE,), n_notes=2, legend=legend)
+    return PrintedTable(title, columns, tuple(lines), 1, (POSSIBLE,), n_notes=2, legend=legend)
 
 
-def pairs(rows: Sequence[PairRow], texts: Texts, link: Link) -> Sheet:
+def pairs(rows: Sequence[PairRow], texts: Texts, link: Link) -> PrintedTable:
     lines = [
         (
-            Cell(texts.get((one.topic_id, one.first), one.first), href=link(one.topic_id)),
-            Cell(texts.get((one.topic_id, one.second), one.second)),
-            Cell(one.query_id),
-            Cell(number(one.overlap)),
-            Cell(str(one.n_both)),
-            Cell(str(one.n_either)),
+            TextCell(texts.get((one.topic_id, one.first), one.first), href=link(one.topic_id)),
+            TextCell(texts.get((one.topic_id, one.second), one.second)),
+            TextCell(one.query_id),
+            TextCell(number(one.overlap)),
+            TextCell(str(one.n_both)),
+            TextCell(str(one.n_either)),
         )
         for one in rows
     ]
     columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
     said = "passages that count for both / for at least one; from 0.7 and three passages on"
-    return Sheet("Redundant pairs", columns, tuple(lines), 3, (said,))
+    return PrintedTable("Redundant pairs", columns, tuple(lines), 3, (said,))
 
 
-def holes(rows: Sequence[HolesRow]) -> Sheet:
+def holes(rows: Sequence[HolesRow]) -> PrintedTable:
     lines = [
         (
-            Cell(one.run_tag),
-            Cell(str(one.rank)),
-            Cell(possible(one.possible)),
-            Cell(number(one.score)),
-            *(Cell(number(share)) for share in one.shares),
-            Cell(str(one.outside)),
+            TextCell(one.run_tag),
+            TextCell(str(one.rank)),
+            TextCell(possible(one.possible)),
+            TextCell(number(one.score)),
+            *(TextCell(number(share)) for share in one.shares),
+            TextCell(str(one.outside)),
         )
         for one in rows
     ]
     heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
     columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
-    return Sheet("Holes", columns, tuple(lines), 1, ("ungraded share of the first k passages", POSSIBLE))
+    return PrintedTable(
+        "Holes", columns, tuple(lines), 1, ("ungraded share of the first k passages", POSSIBLE)
+    )
 
 
-def teams(rows: Sequence[TeamRow], depth: int) -> Sheet:
+def teams(rows: Sequence[TeamRow], depth: int) -> PrintedTable:
     lines = [
         (
-            Cell(one.run_tag),
-            Cell(one.team),
-            Cell(str(one.before)),
-            Cell(possible(one.possible)),
-            Cell(str(one.after)),
-            Cell(f"{one.error:+d}" if one.error else "0", Mark.TIED if one.is_sure else Mark.NONE),
-            Cell(number(one.p)),
-            Cell(number(one.score)),
-            Cell(number(one.score_without)),
-            Cell(str(one.n_alone)),
+            TextCell(one.run_tag),
+            TextCell(one.team),
+            TextCell(str(one.before)),
+            TextCell(possible(one.possible)),
+            TextCell(str(one.after)),
+            TextCell(f"{one.error:+d}" if one.error else "0", Mark.TIED if one.is_sure else Mark.NONE),
+            TextCell(number(one.p)),
+            TextCell(number(one.score)),
+            TextCell(number(one.score_without)),
+            TextCell(str(one.n_alone)),
         )
         for one in rows
     ]
     said = f"left out: passages that only this team has among the first {depth} count as ungraded"
     legend = ((Mark.TIED, "more than noise"),)
-    return Sheet("Teams left out", TEAM_COLUMNS, tuple(lines), 2, (said, POSSIBLE, TESTED), legend=legend)
+    return PrintedTable(
+        "Teams left out", TEAM_COLUMNS, tuple(lines), 2, (said, POSSIBLE, TESTED), legend=legend
+    )
 
 
-def origins(rows: Sequence[OriginRow]) -> Sheet:
+def origins(rows: Sequence[OriginRow]) -> PrintedTable:
     lines = [
         (
-            Cell(one.origin),
-            Cell(str(one.n_items)),
-            Cell(one.family),
-            Cell(str(one.n_runs)),
-            Cell(number(one.found.value)),
-            Cell(span(one.found.interval)),
-            Cell(str(one.found.n_topics)),
+            TextCell(one.origin),
+            TextCell(str(one.n_items)),
+            TextCell(one.family),
+            TextCell(str(one.n_runs)),
+            TextCell(number(one.found.value)),
+            TextCell(span(one.found.interval)),
+            TextCell(str(one.found.n_topics)),
         )
         for one in rows
     ]
     columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
     said = "how much more these runs gain than other runs where the items are of this origin"
-    return Sheet("Who wrote the items", columns, tuple(lines), 1, (said,))
+    return PrintedTable("Who wrote the items", columns, tuple(lines), 1, (said,))
 
 
 def possible(ranks: tuple[int, int] | None) -> str:

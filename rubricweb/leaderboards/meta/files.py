@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.measures.rank_correlation import VOID_NAMES
-from grading.measures.resampling import Interval
+from grading.measures.resampling import ConfidenceInterval
 from rubricweb import __version__
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta.selectors import (
     NAMED_COSTS,
     RESAMPLES,
-    Column,
     Comparison,
+    CorrelationColumn,
     Found,
-    Wanted,
+    MetaSpec,
 )
 
 Json = dict[str, object]
@@ -75,7 +75,7 @@ def document(found: Comparison) -> Json:
     }
 
 
-def as_good(wanted: Wanted) -> str:
+def as_good(wanted: MetaSpec) -> str:
     """When a row is as good as the best of a column."""
     if wanted.within is not None:
         return f"at most {wanted.within:g} below the best"
@@ -102,7 +102,7 @@ def _line(found: Comparison, place: int, measure: str) -> dict[str, Value]:
     return line
 
 
-def _coefficient(one: Column, place: int) -> dict[str, Value]:
+def _coefficient(one: CorrelationColumn, place: int) -> dict[str, Value]:
     name, found, standing = one.coefficient.value, one.found[place], one.standings[place]
     value, spread = found.by.get(one.coefficient), found.interval(one.coefficient)
     return {
@@ -128,7 +128,7 @@ def _costs(found: Found) -> dict[str, Value]:
     return line
 
 
-def _measure(columns: Sequence[Column], place: int) -> Json | None:
+def _measure(columns: Sequence[CorrelationColumn], place: int) -> Json | None:
     first = columns[0].found[place]
     if not first.by:
         return None
@@ -148,5 +148,5 @@ def _measure(columns: Sequence[Column], place: int) -> Json | None:
     return found
 
 
-def _ends(spread: Interval) -> list[float] | None:
+def _ends(spread: ConfidenceInterval) -> list[float] | None:
     return [spread.low, spread.high] if spread.is_defined else None

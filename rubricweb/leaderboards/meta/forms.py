@@ -19,7 +19,7 @@ from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
-from rubricweb.leaderboards.meta.selectors import Wanted
+from rubricweb.leaderboards.meta.selectors import MetaSpec
 from rubricweb.leaderboards.meta.sheets import NAMES
 
 MEASURES = "rubric_cover ndcg_cut_10 map recip_rank"
@@ -64,7 +64,7 @@ class MetaForm(forms.Form):
     )
     detail = forms.CharField(label="Intervals for", required=False, max_length=60)
 
-    wanted: Wanted
+    wanted: MetaSpec
     rows: list[Contender]
 
     def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
@@ -97,7 +97,7 @@ class MetaForm(forms.Form):
             self.add_error(error.field, str(error))
             return
         measures, level = picked["measure"], self.collection.min_relevant
-        self.wanted = Wanted(picked["reference"], measures, level, picked["k"], picked["within"])
+        self.wanted = MetaSpec(picked["reference"], measures, level, picked["k"], picked["within"])
 
     @property
     def shown(self) -> list[Coefficient]:

@@ -20,7 +20,7 @@ from grading.measures.rank_correlation import (
     official_top,
     resampled,
 )
-from grading.measures.resampling import Interval, interval
+from grading.measures.resampling import ConfidenceInterval, interval
 from grading.measures.standing import Standing, standings
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.items import items_stamp
@@ -36,7 +36,7 @@ NO_DRAWS: Floats = np.full(RESAMPLES, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MetaSpec:
     """What is compared, and how."""
 
     reference: str
@@ -68,7 +68,7 @@ class Found:
         found = self.by.get(coefficient)
         return found.value if found else None
 
-    def interval(self, coefficient: Coefficient) -> Interval:
+    def interval(self, coefficient: Coefficient) -> ConfidenceInterval:
         return interval(self.draws.get(coefficient, NO_DRAWS))
 
     @property
@@ -88,7 +88,7 @@ class MetaRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class CorrelationColumn:
     """A measure and a coefficient, over all rows."""
 
     measure: str
@@ -102,20 +102,22 @@ class Column:
 
 
 def meta_rows(
-    rows: Sequence[Contender], wanted: Wanted, coefficients: Iterable[Coefficient] = Coefficient
+    rows: Sequence[Contender], wanted: MetaSpec, coefficients: Iterable[Coefficient] = Coefficient
 ) -> list[MetaRow]:
     """A row a contender, with these coefficients of each measure."""
     shown = tuple(coefficients)
     return [MetaRow(row, tuple(_found(row, name, wanted, shown) for name in wanted.measures)) for row in rows]
 
 
-def column(rows: Sequence[MetaRow], place: int, coefficient: Coefficient, wanted: Wanted) -> Column:
+def column(
+    rows: Sequence[MetaRow], place: int, coefficient: Coefficient, wanted: MetaSpec
+) -> CorrelationColumn:
     """The measure in that place with each row's standing beside the best."""
     found = tuple(row.found[place] for row in rows)
     values = [one.value(coefficient) for one in found]
     draws = [one.draws.get(coefficient) for one in found]
     beside = tuple(standings(values, draws, within=wanted.within))
-    return Column(wanted.measures[place], coefficient, found, beside)
+    return CorrelationColumn(wanted.measures[place], coefficient, found, beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,10 @@ class Comparison:
     """Contenders against one board, with each one's standing by each measure and coefficient."""
 
     rows: Sequence[MetaRow]
-    wanted: Wanted
-    columns: Sequence[Column]
+    wanted: MetaSpec
+    columns: Sequence[CorrelationColumn]
 
-    def of(self, measure: str) -> list[Column]:
+    def of(self, measure: str) -> list[CorrelationColumn]:
         return [one for one in self.columns if one.measure == measure]
 
     def wins(self, place: int) -> int:
@@ -135,7 +137,7 @@ class Comparison:
         return sum(all(one.as_good[place] for one in self.of(measure)) for measure in measures)
 
 
-def compared(rows: Sequence[MetaRow], wanted: Wanted, shown: Iterable[Coefficient]) -> Comparison:
+def compared(rows: Sequence[MetaRow], wanted: MetaSpec, shown: Iterable[Coefficient]) -> Comparison:
     coefficients = tuple(shown)
     columns = [
         column(rows, place, coefficient, wanted)
@@ -145,7 +147,7 @@ def compared(rows: Sequence[MetaRow], wanted: Wanted, shown: Iterable[Coefficien
     return Comparison(rows, wanted, columns)
 
 
-def _found(row: Contender, name: str, wanted: Wanted, shown: Sequence[Coefficient]) -> Found:
+def _found(row: Contender, name: str, wanted: MetaSpec, shown: Sequence[Coefficient]) -> Found:
     spec = row.spec(name)
     if spec is None:
         return Found({}, {})

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grading.formats.sheets import Cell, Mark, Sheet, marked, number
+from grading.formats.sheets import Mark, PrintedTable, TextCell, marked, number
 from grading.measures.rank_correlation import Coefficient, Correlation
-from grading.measures.resampling import Interval
+from grading.measures.resampling import ConfidenceInterval
 from grading.measures.standing import Standing
 from rubricweb import __version__
 from rubricweb.leaderboards.board.choices import grader_name
 from rubricweb.leaderboards.meta import files
 from rubricweb.leaderboards.meta.contenders import Contender
-from rubricweb.leaderboards.meta.selectors import RESAMPLES, Column, Comparison, Found, MetaRow, Wanted
+from rubricweb.leaderboards.meta.selectors import (
+    RESAMPLES,
+    Comparison,
+    CorrelationColumn,
+    Found,
+    MetaRow,
+    MetaSpec,
+)
 
 SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
 NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
@@ -21,12 +28,12 @@ NO_MEANING = "this measure has no meaning for this grader"
 LABELS = ("Evaluation", "Bank", "\N{GREATER-THAN OR EQUAL TO}")
 
 
-def comparison(found: Comparison, against: str) -> Sheet:
+def comparison(found: Comparison, against: str) -> PrintedTable:
     """A row a board, a column a measure and coefficient; the best and those as good are marked."""
     cells = [_column(one) for one in found.columns]
     heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in found.columns]
     lines = [
-        (*_labels(row.contender), *(column[place] for column in cells), Cell(str(found.wins(place))))
+        (*_labels(row.contender), *(column[place] for column in cells), TextCell(str(found.wins(place))))
         for place, row in enumerate(found.rows)
     ]
     said = (
@@ -38,10 +45,12 @@ def comparison(found: Comparison, against: str) -> Sheet:
     )
     legend = (Mark.BEST, "best of a column"), (Mark.TIED, files.as_good(found.wanted))
     columns, n_labels = (*LABELS, *heads, "Wins"), len(LABELS)
-    return Sheet(said[0], columns, tuple(lines), n_labels, said[1:], legend=legend, data=files.table([found]))
+    return PrintedTable(
+        said[0], columns, tuple(lines), n_labels, said[1:], legend=legend, data=files.table([found])
+    )
 
 
-def detail(found: Comparison, measure: str) -> Sheet:
+def detail(found: Comparison, measure: str) -> PrintedTable:
     """One measure: every coefficient with its interval and standing, and the runs that cost most."""
     columns = found.of(measure)
     heads = [head for one in columns for head in (NAMES[one.coefficient], "95 % interval", "Behind the best")]
@@ -53,7 +62,7 @@ def detail(found: Comparison, measure: str) -> Sheet:
         of_row = columns[0].found[place]
         costs = ", ".join(f"{cost.run_tag} ({cost.cost:+.3f})" for cost in of_row.costs)
         n_runs = of_row.by[columns[0].coefficient].n
-        lines.append((*_labels(row.contender), *values, Cell(str(n_runs)), Cell(costs or "none")))
+        lines.append((*_labels(row.contender), *values, TextCell(str(n_runs)), TextCell(costs or "none")))
     against = next((one.against for one in columns[0].found if one.against), "nothing") if columns else ""
     said = (
         f"intervals: 95 %, {RESAMPLES:,} resamples of topics, the same for all rows",
@@ -63,7 +72,7 @@ def detail(found: Comparison, measure: str) -> Sheet:
     title = f"{measure} against {against}{_top(found.wanted)}"
     names = (*LABELS, *heads, "Runs", "Costliest runs")
     data = files.table([replace(found, columns=columns)], with_costs=True)
-    return Sheet(title, names, tuple(lines), len(LABELS), said, n_notes=1, data=data)
+    return PrintedTable(title, names, tuple(lines), len(LABELS), said, n_notes=1, data=data)
 
 
 def void(rows: Sequence[MetaRow]) -> str:
@@ -74,15 +83,15 @@ def void(rows: Sequence[MetaRow]) -> str:
     return f"a dash is void: {'; '.join(reasons)}" if reasons else ""
 
 
-def span(spread: Interval) -> str:
+def span(spread: ConfidenceInterval) -> str:
     return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
 
 
-def _top(wanted: Wanted) -> str:
+def _top(wanted: MetaSpec) -> str:
     return f", official top {wanted.k} only" if wanted.k else ""
 
 
-def _column(one: Column) -> list[Cell]:
+def _column(one: CorrelationColumn) -> list[TextCell]:
     titles = [
         _title(found, one.coefficient, standing)
         for found, standing in zip(one.found, one.standings, strict=True)
@@ -111,17 +120,21 @@ def _behind(standing: Standing | None) -> str:
     return f"{number(standing.behind)} ({span(standing.interval)})"
 
 
-def _labels(row: Contender) -> tuple[Cell, ...]:
-    return Cell(row.label, title=grader_name(row.config)), Cell(row.bank_name), Cell(str(row.min_grade))
+def _labels(row: Contender) -> tuple[TextCell, ...]:
+    return (
+        TextCell(row.label, title=grader_name(row.config)),
+        TextCell(row.bank_name),
+        TextCell(str(row.min_grade)),
+    )
 
 
-def _detail_cells(one: Column, place: int) -> tuple[Cell, ...]:
+def _detail_cells(one: CorrelationColumn, place: int) -> tuple[TextCell, ...]:
     found, standing = one.found[place], one.standings[place]
     value = _value(found.by[one.coefficient])
-    return value, Cell(span(found.interval(one.coefficient))), Cell(_behind(standing))
+    return value, TextCell(span(found.interval(one.coefficient))), TextCell(_behind(standing))
 
 
-def _value(found: Correlation) -> Cell:
+def _value(found: Correlation) -> TextCell:
     if found.value is None:
-        return Cell(f"void: {found.reason}")
-    return Cell(number(found.value))
+        return TextCell(f"void: {found.reason}")
+    return TextCell(number(found.value))

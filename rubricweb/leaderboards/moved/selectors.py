@@ -19,7 +19,7 @@ from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, Measure, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING, Asked
+from rubricweb.leaderboards.board.items import NOTHING, TopicItems
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.tables import parts
 
@@ -208,15 +208,15 @@ def _worth_of_items(made: Scored, run: int) -> dict[int, dict[str, float]]:
     return found
 
 
-def _worth(made: Scored, topic: TopicPool, asked: Asked) -> dict[str, float]:
+def _worth(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float]:
     """By uid: what covering the item adds to the score of the topic, or of the subtopic that is averaged."""
     measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
-    averaged = [Asked(matrix.item_ids)] if measure.is_workbench else parts(asked, made.spec)
+    averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(asked, made.spec)
     found = [shares for part in averaged if (shares := _shares(measure, part, matrix))]
     return {uid: share / len(found) for shares in found for uid, share in shares.items()}
 
 
-def _shares(measure: Measure, asked: Asked, matrix: GradeMatrix) -> dict[str, float]:
+def _shares(measure: Measure, asked: TopicItems, matrix: GradeMatrix) -> dict[str, float]:
     """By uid: what covering each adds; nothing where the score is 0 / 0."""
     uids, ratings = asked.uids, matrix.columns(asked.uids).ratings
     if measure.name == WEIGHTED_COVER:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 
-from grading.formats.sheets import Cell, Mark, Sheet, number
+from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from rubricweb.banks.models import Bank
 from rubricweb.leaderboards.influence.sheets import possible, signed
 from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
@@ -31,27 +31,29 @@ GAIN = (
 METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 
 
-def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> Sheet:
+def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
     """Every run with its places and scores; a link explains its difference."""
     lines = [
         (
-            Cell(row.run_tag, href=link(row.run_tag)),
-            Cell(str(row.rank_before)),
-            Cell(possible(row.possible_before)),
-            Cell(str(row.rank_after)),
-            Cell(possible(row.possible_after)),
-            Cell(_moved(row.rose), Mark.TIED if row.is_sure else Mark.NONE),
-            Cell(number(row.p)),
-            Cell(number(row.before)),
-            Cell(number(row.after)),
-            Cell(signed(row.difference)),
+            TextCell(row.run_tag, href=link(row.run_tag)),
+            TextCell(str(row.rank_before)),
+            TextCell(possible(row.possible_before)),
+            TextCell(str(row.rank_after)),
+            TextCell(possible(row.possible_after)),
+            TextCell(_moved(row.rose), Mark.TIED if row.is_sure else Mark.NONE),
+            TextCell(number(row.p)),
+            TextCell(number(row.before)),
+            TextCell(number(row.after)),
+            TextCell(signed(row.difference)),
         )
         for row in rows
     ]
-    return Sheet("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "more than noise"),))
+    return PrintedTable(
+        "Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "more than noise"),)
+    )
 
 
-def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet:
+def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> PrintedTable:
     """What each item adds to the run's difference, with the cells that made it."""
     is_items = any(row.text for row in rows)
     lines = []
@@ -64,9 +66,13 @@ def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet
             (*cells, *([(f"and {more} more", "")] if more else [])) if any(href for _, href in cells) else ()
         )
         names = (
-            (Cell(row.text, href=grid), Cell(row.query_id)) if is_items else (Cell(row.query_id, href=grid),)
+            (TextCell(row.text, href=grid), TextCell(row.query_id))
+            if is_items
+            else (TextCell(row.query_id, href=grid),)
         )
-        lines.append((*names, Cell(row.cause), Cell(signed(row.contribution)), Cell(texts, links=links)))
+        lines.append(
+            (*names, TextCell(row.cause), TextCell(signed(row.contribution)), TextCell(texts, links=links))
+        )
     heads = ("Item", "Topic") if is_items else ("Topic",)
     columns = (*heads, "Change", "Adds to the score", "Cells" if is_items else "Passages labelled otherwise")
     title = f"Why {run_tag} differs"
@@ -74,7 +80,7 @@ def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Sheet
         "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "
         "the same on both boards, and counts on one"
     )
-    return Sheet(title, columns, tuple(lines), len(heads) + 1, (said,), n_notes=1)
+    return PrintedTable(title, columns, tuple(lines), len(heads) + 1, (said,), n_notes=1)
 
 
 def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:

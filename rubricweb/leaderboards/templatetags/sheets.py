@@ -5,13 +5,13 @@ from __future__ import annotations
 from django import template
 
 from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import Sheet, tex_lines
+from grading.formats.sheets import PrintedTable, tex_lines
 
 register = template.Library()
 
 
 @register.inclusion_tag("leaderboards/_sheet.html")
-def sheet(found: Sheet, name: str, caption: str = "") -> dict[str, object]:
+def sheet(found: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
     """The table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
     return {
         "sheet": found,

@@ -11,20 +11,20 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Pooled
 from rubricweb.review.adjudication.models import Decision
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.queue.blinding import veiled_cell
 
 TO_ADJUDICATE = roles.TO_EDIT_BANK
 
 
-def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, Place]:
+def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, CellKey]:
     collection = collection_for(user, slug, needed=TO_ADJUDICATE)
     revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
     revision = get_object_or_404(revisions, pk=revision_id)
     get_object_or_404(Pooled, topic=revision.topic_id, passage=passage_id)
     if veiled_cell(user, revision.topic, revision.pk, passage_id).people:
         raise PermissionDenied("You are to rate this cell yourself before you see what others say of it.")
-    return collection, Place(revision.topic_id, revision.pk, passage_id)
+    return collection, CellKey(revision.topic_id, revision.pk, passage_id)
 
 
 def decision_for(user: User, slug: str, decision_id: int) -> tuple[Collection, Decision]:

@@ -16,7 +16,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.models import DecidedRating, Decision
-from rubricweb.review.agreement.latest_ratings import Event, Place, Which, ratings, settled
+from rubricweb.review.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
 from rubricweb.review.queue.models import Campaign
 
 MOST_AT_ONCE = 500
@@ -24,7 +24,7 @@ MOST_AT_ONCE = 500
 
 
 def decide(
-    place: Place, *, rating: int, by: User, seen: int, reason: str = "", uid: UUID | None = None
+    place: CellKey, *, rating: int, by: User, seen: int, reason: str = "", uid: UUID | None = None
 ) -> Decision:
     """Settle the cell, where `seen` is the number of its last decision, 0 without any.
 
@@ -43,7 +43,7 @@ def decide(
 
 
 def _decide(
-    place: Place, rating: int, by: User, said: tuple[int, str, UUID], between: Mapping[int, int]
+    place: CellKey, rating: int, by: User, said: tuple[int, str, UUID], between: Mapping[int, int]
 ) -> Decision:
     seen, reason, uid = said
     cell = humans.Cell(*place)
@@ -68,7 +68,7 @@ def _decide(
     return decision
 
 
-def _refuse_newer(place: Place, seen: int) -> None:
+def _refuse_newer(place: CellKey, seen: int) -> None:
     last = decisions_of(place).order_by("-number").first()
     if last is not None and last.number != seen:
         raise DecidedMeanwhile(last)
@@ -106,14 +106,14 @@ def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | N
 
 def unanimous(
     collection: Collection, *, campaign: Campaign | None = None
-) -> list[tuple[Place, dict[int, int]]]:
+) -> list[tuple[CellKey, dict[int, int]]]:
     """Cells that two or more rated alike, and nobody decided."""
     return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
 
 
 def alike(
-    said: Mapping[Place, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
-) -> list[tuple[Place, dict[int, int]]]:
+    said: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+) -> list[tuple[CellKey, dict[int, int]]]:
     """The unanimous ones of cells that two or more rated."""
     return [
         (place, people)
@@ -128,11 +128,11 @@ def standing(collection: Collection) -> dict[tuple[int, int], Decision]:
     return {(row.revision_id, row.passage_id): row for row in rows.order_by("number")}
 
 
-def decisions_of(place: Place) -> QuerySet[Decision]:
+def decisions_of(place: CellKey) -> QuerySet[Decision]:
     return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
 
 
-def said_of(place: Place) -> dict[int, int]:
+def said_of(place: CellKey) -> dict[int, int]:
     """By person: what they say of the cell now, without decisions."""
     rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
     people: dict[int, list[Event]] = {}

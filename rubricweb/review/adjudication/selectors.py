@@ -15,7 +15,7 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.review.adjudication.actions import alike, decisions_of, said_of, standing
 from rubricweb.review.adjudication.models import DecidedRating, Decision
-from rubricweb.review.agreement.latest_ratings import Place, Ratings, ratings
+from rubricweb.review.agreement.latest_ratings import CellKey, Ratings, ratings
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.queue.models import Campaign, Turn, new_uid
@@ -42,7 +42,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AssessorRating:
     """One assessor's rating beside the others."""
 
     name: str
@@ -55,7 +55,7 @@ class Said:
 class ConflictRow:
     """A cell in the list."""
 
-    place: Place
+    place: CellKey
     topic: Topic
     revision: ItemRevision
     doc_id: str
@@ -76,7 +76,7 @@ class Inbox:
 class Conflicts:
     """Cells on which assessors differ, without what the person who looks shall still rate."""
 
-    said: dict[Place, Ratings]
+    said: dict[CellKey, Ratings]
     decisions: dict[tuple[int, int], Decision]
     unanimous: int
 
@@ -113,7 +113,7 @@ def inbox(collection: Collection, query: Query, person: User) -> Inbox:
 
 
 def _rows(
-    places: list[Place], said: dict[Place, Ratings], decided: dict[tuple[int, int], Decision]
+    places: list[CellKey], said: dict[CellKey, Ratings], decided: dict[tuple[int, int], Decision]
 ) -> tuple[ConflictRow, ...]:
     revisions = ItemRevision.objects.select_related("topic").in_bulk({place.revision for place in places})
     doc_ids = dict(
@@ -137,10 +137,10 @@ def _rows(
 class Case:
     """One cell with everything that was said of it."""
 
-    place: Place
+    place: CellKey
     revision: ItemRevision
     passage: Passage
-    said: tuple[Said, ...]
+    said: tuple[AssessorRating, ...]
     grades: tuple[Grade, ...]
     """By graders."""
     segments: tuple[Segment, ...]
@@ -150,8 +150,8 @@ class Case:
     seen: int
     number: int
     count: int
-    previous: Place | None
-    next: Place | None
+    previous: CellKey | None
+    next: CellKey | None
     uid: UUID
 
     @property
@@ -160,7 +160,7 @@ class Case:
         return next((one for one in self.decisions if one.withdrawn_at is None), None)
 
 
-def case(collection: Collection, place: Place, query: Query, listed: tuple[ConflictRow, ...]) -> Case:
+def case(collection: Collection, place: CellKey, query: Query, listed: tuple[ConflictRow, ...]) -> Case:
     """`listed` is the list that the adjudicator walks through."""
     places = [row.place for row in listed]
     at = places.index(place) if place in places else -1
@@ -186,12 +186,12 @@ def case(collection: Collection, place: Place, query: Query, listed: tuple[Confl
     )
 
 
-def _grades(place: Place) -> list[Grade]:
+def _grades(place: CellKey) -> list[Grade]:
     rows = Grade.objects.filter(revision=place.revision, passage=place.passage)
     return list(rows.select_related("config").order_by("config__llm", "config__prompt_class", "pk"))
 
 
-def _said(collection: Collection, place: Place, query: Query) -> tuple[Said, ...]:
+def _said(collection: Collection, place: CellKey, query: Query) -> tuple[AssessorRating, ...]:
     people = said_of(place)
     names = {person.pk: str(person) for person in User.objects.filter(pk__in=people)}
     turns = Turn.objects.filter(cell__revision=place.revision, cell__passage=place.passage, person__in=people)
@@ -200,7 +200,7 @@ def _said(collection: Collection, place: Place, query: Query) -> tuple[Said, ...
     for person, rating in people.items():
         name = names[person] if query.shows_names else pseudonym(collection, person)
         turn = notes.get(person)
-        found.append(Said(name, rating, turn.comment if turn else "", turn.mode if turn else ""))
+        found.append(AssessorRating(name, rating, turn.comment if turn else "", turn.mode if turn else ""))
     return tuple(sorted(found, key=lambda one: (-one.rating, one.name)))
 
 
@@ -224,6 +224,6 @@ def overruled(collection: Collection, person: User) -> list[Overruled]:
     for row in rows.select_related(*full).order_by("-decision_id")[:FEED]:
         if row.decision_id in holds:
             decision = row.decision
-            place = Place(decision.topic_id, decision.revision_id, decision.passage_id)
+            place = CellKey(decision.topic_id, decision.revision_id, decision.passage_id)
             found.append(Overruled(row.rating, decision, said_of(place).get(person.pk)))
     return found

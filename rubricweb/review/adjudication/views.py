@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.review.adjudication import access, actions, selectors
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.forms import ConflictsForm, DecideForm
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 
 PAGE_ROWS = 50
 
@@ -69,7 +69,7 @@ def withdraw(request: HtmxRequest, slug: str, decision_id: int) -> HttpResponse:
         messages.error(request, str(refusal))
     else:
         messages.success(request, "Decision withdrawn.")
-    return _go(request, collection, Place(decision.topic_id, decision.revision_id, decision.passage_id))
+    return _go(request, collection, CellKey(decision.topic_id, decision.revision_id, decision.passage_id))
 
 
 @require_POST
@@ -91,7 +91,7 @@ def overruled(request: HtmxRequest, slug: str) -> HttpResponse:
     return page_or_part(request, "review/adjudication/overruled.html", context, part="feed")
 
 
-def _next(request: HtmxRequest, collection: Collection, place: Place) -> Place | None:
+def _next(request: HtmxRequest, collection: Collection, place: CellKey) -> CellKey | None:
     """The case after this one in the list, before the list loses this one."""
     query = ConflictsForm(request.GET, collection).query
     places = [row.place for row in selectors.inbox(collection, query, request.user).rows]
@@ -100,7 +100,7 @@ def _next(request: HtmxRequest, collection: Collection, place: Place) -> Place |
     return rest[0] if rest else None
 
 
-def _go(request: HtmxRequest, collection: Collection, to: Place | None) -> HttpResponse:
+def _go(request: HtmxRequest, collection: Collection, to: CellKey | None) -> HttpResponse:
     if to is None:
         address = reverse("review:adjudication", args=[collection.slug])
         leave = redirect(f"{address}?{request.GET.urlencode()}")
@@ -114,7 +114,7 @@ def _go(request: HtmxRequest, collection: Collection, to: Place | None) -> HttpR
 
 
 def _case(
-    request: HtmxRequest, collection: Collection, place: Place, conflict: dict[str, object] | None = None
+    request: HtmxRequest, collection: Collection, place: CellKey, conflict: dict[str, object] | None = None
 ) -> HttpResponse:
     form = ConflictsForm(request.GET, collection)
     listed = selectors.inbox(collection, form.query, request.user).rows

@@ -25,7 +25,7 @@ class Which(StrEnum):
     """The last one that was given before the grader's rating was seen."""
 
 
-class Place(NamedTuple):
+class CellKey(NamedTuple):
     """A cell, by primary keys."""
 
     topic: int
@@ -53,7 +53,7 @@ def ratings(
     *,
     campaign: Campaign | None = None,
     at_least: int = 1,
-) -> dict[Place, Ratings]:
+) -> dict[CellKey, Ratings]:
     """By cell that `at_least` so many rated: what each person says, without decisions of adjudicators.
 
     Without cells of which whoever reads now must not see yet what others say.
@@ -61,10 +61,10 @@ def ratings(
     rows = _events(collection, campaign)
     if at_least > 1:
         rows = rows.filter(Exists(_by_several(collection, at_least)))
-    said: dict[Place, dict[int, list[Event]]] = {}
+    said: dict[CellKey, dict[int, list[Event]]] = {}
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
-        said.setdefault(Place(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
+        said.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
     hidden = visibility.hidden_cells(collection.pk)
     visible = {place: people for place, people in said.items() if place[1:] not in hidden[place.topic].people}
     found = {place: _settled(people, which) for place, people in visible.items()}

@@ -20,7 +20,7 @@ from grading.measures.agreement import (
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.measures.resampling import UNDEFINED, Interval
+from grading.measures.resampling import UNDEFINED, ConfidenceInterval
 from grading.measures.undefined import divide
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
@@ -30,7 +30,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade
-from rubricweb.review.agreement.latest_ratings import Place, Which, ratings
+from rubricweb.review.agreement.latest_ratings import CellKey, Which, ratings
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.queue.models import Campaign, Turn
 from rubricweb.review.selectors.raters import Rater
@@ -52,7 +52,7 @@ class PairRow:
     same: float
     kappa: float
     weighted: float
-    interval: Interval
+    interval: ConfidenceInterval
     """Of the weighted kappa, over topics."""
 
     @property
@@ -81,7 +81,7 @@ class Overall:
     cells: int
     people: int
     alpha: float
-    interval: Interval
+    interval: ConfidenceInterval
 
     @property
     def is_too_few(self) -> bool:
@@ -97,7 +97,7 @@ class Anchoring:
     blind_same: float
     assisted_same: float
     difference: float
-    interval: Interval
+    interval: ConfidenceInterval
 
     @property
     def is_too_few(self) -> bool:
@@ -118,7 +118,7 @@ class AgreementView:
 class Rated:
     """Ratings as an array, shape (people, cells), -1 where somebody did not rate."""
 
-    places: tuple[Place, ...]
+    places: tuple[CellKey, ...]
     people: tuple[int, ...]
     ratings: NDArray[np.int64]
 
@@ -231,7 +231,7 @@ def _pair(
     )
 
 
-def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> Interval:
+def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> ConfidenceInterval:
     """Over topics; undefined with fewer than ENOUGH_TOPICS, which resampling would only repeat."""
     by_topic = [table for table in tables if table.sum()]
     return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED

@@ -15,10 +15,10 @@ from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.humans import Cell, Shown
 from rubricweb.grades.models import GraderConfig
-from rubricweb.review.selectors.grid import Board, board
+from rubricweb.review.selectors.grid import TopicGrid, board
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.window import Column
+from rubricweb.review.selectors.window import GridColumn
 
 MOST_CELLS = 5_000
 """That people may find right or be given at once: nobody looks at more."""
@@ -38,7 +38,7 @@ class Plan:
 
     rows: tuple[int, ...]
     """Of the pool."""
-    columns: tuple[Column, ...]
+    columns: tuple[GridColumn, ...]
     selection: Selection
     cells: tuple[Cell, ...]
     unchecked: tuple[tuple[Cell, Shown], ...]
@@ -86,7 +86,7 @@ def plan(
     )
 
 
-def _to_grade(found: Board, rows: Some[int], columns: Some[Column], value: int) -> list[Missing]:
+def _to_grade(found: TopicGrid, rows: Some[int], columns: Some[GridColumn], value: int) -> list[Missing]:
     """The selected cells with this value, which no live job holds; none of a grader that nobody can ask."""
     cells: dict[GraderConfig, list[tuple[int, int]]] = {}
     for column in columns:
@@ -102,7 +102,7 @@ def _to_grade(found: Board, rows: Some[int], columns: Some[Column], value: int) 
     return [one for one in left_to_start(topic.collection, sought) if one.cells]
 
 
-def _unchecked(found: Board, rows: Some[int], columns: Some[Column]) -> list[tuple[Cell, Shown]]:
+def _unchecked(found: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, Shown]]:
     pairs, closed = [], found.said.keys() | found.blind
     for column in columns:
         config = found.rater.by_kind.get(column.kind)

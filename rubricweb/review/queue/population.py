@@ -24,7 +24,7 @@ from rubricweb.review.queue import ordering
 from rubricweb.review.queue.models import Campaign
 from rubricweb.review.queue.ordering import Cells, Drawn, Floats, Scores
 from rubricweb.review.selectors.raters import Rater, raters
-from rubricweb.review.selectors.sheet import Asked, judged, ratings_of
+from rubricweb.review.selectors.sheet import ItemColumn, judged, ratings_of
 
 Order, Taken = Campaign.Order, Campaign.Cells
 
@@ -79,20 +79,20 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RatableItem:
     """An item to rate passages by."""
 
     item: int
     revision: int
-    asked: Asked
+    asked: ItemColumn
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class TopicPopulation:
     """One topic of the choice: its columns, and their cells as the graders left them."""
 
     pool: TopicPool
-    columns: tuple[Column, ...]
+    columns: tuple[RatableItem, ...]
     cells: Cells
 
 
@@ -121,7 +121,7 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
     return Chosen(tuple(cells), len(places), revisions)
 
 
-def _sample(choice: Choice, sheets: Sequence[Sheet], seed: int) -> Chosen:
+def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Chosen:
     """Of the cells of the runs' first k passages, so many as an estimate of Rubric-Cover needs."""
     ranked = [
         Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
@@ -144,7 +144,7 @@ def _drawn(scores: Floats, choice: Choice, seed: int) -> Drawn:
     return ordering.draw(scores, size=size, random_share=share, seed=seed)
 
 
-def _taken(sheet: Sheet, choice: Choice) -> ordering.Mask:
+def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
     cells, which = sheet.cells, choice.cells
     if which == Taken.DECIDING:
         return _deciding(sheet, choice.cutoff)
@@ -157,7 +157,7 @@ def _taken(sheet: Sheet, choice: Choice) -> ordering.Mask:
     return np.ones(cells.ratings.shape, dtype=np.bool_)
 
 
-def _deciding(sheet: Sheet, cutoff: int) -> ordering.Mask:
+def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
     """The cells on which it hangs whether some run covers an item."""
     best = rubric_cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
     found = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
@@ -166,7 +166,9 @@ def _deciding(sheet: Sheet, cutoff: int) -> ordering.Mask:
     return found
 
 
-def _cell(choice: Choice, sheet: Sheet, place: tuple[int, int], why: tuple[str, float]) -> ChosenCell:
+def _cell(
+    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], why: tuple[str, float]
+) -> ChosenCell:
     column = sheet.columns[place[1]]
     config = choice.rater.by_kind.get(column.asked.kind)
     return ChosenCell(
@@ -190,7 +192,7 @@ class Gathered:
         self.columns = _columns(choice.bank, choice.kinds)
 
     @cached_property
-    def sheets(self) -> list[Sheet]:
+    def sheets(self) -> list[TopicPopulation]:
         """The topics that have items, also those that were not chosen: the board stands on all."""
         by_rater = [_by_kind(rater, self.pool) for rater in self._raters]
         confidence = _confidences(self.choice, self.columns)
@@ -203,7 +205,7 @@ class Gathered:
             grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
             said = [ratings_of(one, asked, size) for one in grades]
             cells = self._cells(topic, said, _placed(topic, columns, confidence))
-            found.append(Sheet(topic, columns, cells))
+            found.append(TopicPopulation(topic, columns, cells))
         return found
 
     @property
@@ -229,7 +231,7 @@ class Gathered:
             min_grade=self.choice.min_grade,
         )
 
-    def scored(self, sheet: Sheet) -> Scores:
+    def scored(self, sheet: TopicPopulation) -> Scores:
         """How early each cell should come."""
         cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
         if self.choice.order == Order.CONFIDENCE:
@@ -267,7 +269,7 @@ class Gathered:
         ]
         return ordering.checked_levels(pairs, self.choice.min_grade)
 
-    def reason(self, sheet: Sheet, scored: Scores, row: int, column: int) -> str:
+    def reason(self, sheet: TopicPopulation, scored: Scores, row: int, column: int) -> str:
         """For the person who rates; it gives away neither the grader's rating nor a run's name."""
         cells, pair = sheet.cells, int(scored.pairs[row, column])
         if self.choice.order == Order.LEADERBOARD and pair >= 0:
@@ -283,15 +285,15 @@ class Gathered:
         return "Next in this campaign."
 
 
-def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[Column, ...]]:
+def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
     """By topic id: the active items of these kinds whose words are known, each wording once."""
     rows = bank.items.active().of_kinds(kinds).exclude(revision__text="")
     fields = rows.order_by("topic_id", "position", "pk").values_list(
         "topic_id", "pk", "revision_id", "revision__uid", "kind"
     )
-    found: dict[int, dict[int, Column]] = {}
+    found: dict[int, dict[int, RatableItem]] = {}
     for topic, item, revision, uid, kind in fields:
-        column = Column(item, revision, Asked(ItemKind(kind), uid, revision, has_text=True))
+        column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
         found.setdefault(topic, {}).setdefault(revision, column)
     return {topic: tuple(columns.values()) for topic, columns in found.items()}
 
@@ -301,7 +303,9 @@ def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, 
     return {kind: by_config[config.pk] for kind, config in rater.by_kind.items()}
 
 
-def _confidences(choice: Choice, columns: Mapping[int, Iterable[Column]]) -> dict[tuple[int, int], float]:
+def _confidences(
+    choice: Choice, columns: Mapping[int, Iterable[RatableItem]]
+) -> dict[tuple[int, int], float]:
     """By (revision, passage): how sure the grader is; 0 where its reply held no rating."""
     rows = Grade.objects.filter(config__in=choice.rater.configs, topic__in=list(columns))
     rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
@@ -313,7 +317,7 @@ def _confidences(choice: Choice, columns: Mapping[int, Iterable[Column]]) -> dic
 
 
 def _placed(
-    topic: TopicPool, columns: tuple[Column, ...], confidence: dict[tuple[int, int], float]
+    topic: TopicPool, columns: tuple[RatableItem, ...], confidence: dict[tuple[int, int], float]
 ) -> Floats:
     revisions = [column.revision for column in columns]
     said = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]

@@ -24,8 +24,8 @@ from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, count_cells, judged, ratings_of
-from rubricweb.review.selectors.window import NO_RANK, Column, Row, Window, marks, ranks
+from rubricweb.review.selectors.sheet import ItemColumn, count_cells, judged, ratings_of
+from rubricweb.review.selectors.window import NO_RANK, GridColumn, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
 PAGE_COLUMNS = 30
@@ -52,21 +52,21 @@ class GridCounts:
 class Grid:
     """One window, its two pagers, and the counts."""
 
-    columns: Page[Column]
+    columns: Page[GridColumn]
     rows: tuple[Row, ...]
     page: Page[int]
     counts: GridCounts
-    items: tuple[Column, ...]
+    items: tuple[GridColumn, ...]
     """All of them, to pick columns from."""
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class TopicGrid:
     """All passages and items of a topic, of which a window is shown."""
 
     collection: CollectionPool
     pool: TopicPool
-    items: tuple[Column, ...]
+    items: tuple[GridColumn, ...]
     """Measured over the whole pool."""
     sheet: CheckedSheet
     said: SaidByCell
@@ -76,7 +76,7 @@ class Board:
     """Cells whose grades the reader may not see yet; measures and labels count them nonetheless."""
 
     @property
-    def chosen(self) -> list[Column]:
+    def chosen(self) -> list[GridColumn]:
         shown = [column for column in self.items if ITEM_FILTERS[self.query.items][1](column)]
         shown = [column for column in shown if column.pk not in self.query.hidden]
         return sorted(shown, key=ORDERS[self.query.order][1])
@@ -93,7 +93,7 @@ class Board:
         keys: NDArray[np.float64] = SORTS[query.sort][1](self.sheet)[rows]
         return [int(row) for row in rows[np.argsort(-keys, kind="stable")]]
 
-    def window(self, columns: Sequence[Column], rows: Sequence[int], flags: OpenCounts) -> Window:
+    def window(self, columns: Sequence[GridColumn], rows: Sequence[int], flags: OpenCounts) -> Window:
         passages = [self.pool.passage_pks[row] for row in rows]
         found = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
@@ -121,11 +121,11 @@ def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> di
     return {kind: by_config[config] for kind, config in rater.by_kind.items()}
 
 
-def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Board:
+def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> TopicGrid:
     collection = collection_pool(bank.collection)
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
     said = layers.said_in_topic(reader, topic)
-    asked = tuple(Asked(one.kind, one.uid, one.revision_pk, bool(one.text)) for one in items)
+    asked = tuple(ItemColumn(one.kind, one.uid, one.revision_pk, bool(one.text)) for one in items)
     graded = graded_by_kind(collection, topic, rater)
     found = layers.layers(rater, collection.only(topic.pk), graded)
     words = layers.older_words(bank, topic)
@@ -145,10 +145,10 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
     hidden = visibility.mask(veil.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
-    return Board(collection, pool, measured, sheet, said, rater, query, veil.graders)
+    return TopicGrid(collection, pool, measured, sheet, said, rater, query, veil.graders)
 
 
-def _source(source: Source, found: Layers, asked: tuple[Asked, ...], passages: int) -> Ratings:
+def _source(source: Source, found: Layers, asked: tuple[ItemColumn, ...], passages: int) -> Ratings:
     if source is Source.HUMANS:
         return layers.people_of(found, asked)
     by_config = ratings_of(found.graded if source is Source.GRADER else found.corrected, asked, passages)
@@ -158,7 +158,7 @@ def _source(source: Source, found: Layers, asked: tuple[Asked, ...], passages: i
     return np.asarray(np.where(people != MISSING, people, by_config), dtype=np.int8)
 
 
-def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[Column]:
+def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
     """The active items or a version's, questions first, numbered within their kind in the bank's order."""
     kinds = [str(kind) for kind in query.kinds]
     if query.version:
@@ -173,13 +173,13 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[Column]:
     for kind in query.kinds:
         of_kind = [row for row in rows if row[1] == kind]
         found += [
-            Column(pk, kind, number, revision_pk, uid, text, at=0)
+            GridColumn(pk, kind, number, revision_pk, uid, text, at=0)
             for number, (pk, _, revision_pk, uid, text) in enumerate(of_kind, 1)
         ]
     return found
 
 
-def _windows_at(found: Board, chosen: list[Column], order: list[int], rows: int) -> tuple[int, int]:
+def _windows_at(found: TopicGrid, chosen: list[GridColumn], order: list[int], rows: int) -> tuple[int, int]:
     """The numbers of the two pages: those of the cell that the address names, if it is shown at all."""
     number, column_number = found.query.page, found.query.columns
     passage, item = found.query.at or (0, 0)
@@ -190,7 +190,7 @@ def _windows_at(found: Board, chosen: list[Column], order: list[int], rows: int)
     return places[0] // rows + 1, column_places[0] // PAGE_COLUMNS + 1
 
 
-def _counts(found: Board) -> GridCounts:
+def _counts(found: TopicGrid) -> GridCounts:
     ratings = found.sheet.ratings
     kinds = found.rater.by_kind
     by_people = Source(found.query.source) is Source.HUMANS

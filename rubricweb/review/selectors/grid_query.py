@@ -13,7 +13,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.review.selectors.layers import CheckedSheet
 from rubricweb.review.selectors.raters import KINDS
 from rubricweb.review.selectors.sheet import Mask
-from rubricweb.review.selectors.window import Column
+from rubricweb.review.selectors.window import GridColumn
 
 
 def _any(cells: Mask) -> Mask:
@@ -42,13 +42,13 @@ SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
     "covered": ("items covered", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
     "unsure": ("low confidence", lambda sheet: sheet.unsure.sum(axis=1).astype(float)),
 }
-ITEM_FILTERS: dict[str, tuple[str, Callable[[Column], bool]]] = {
+ITEM_FILTERS: dict[str, tuple[str, Callable[[GridColumn], bool]]] = {
     "all": ("all", lambda column: True),
     "nobody": ("never covered", lambda column: column.is_covering_nobody),
     "spurious": ("spurious suspects", lambda column: column.is_spurious),
     "unknown": ("without text", lambda column: not column.text),
 }
-ORDERS: dict[str, tuple[str, Callable[[Column], float]]] = {
+ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
     "bank": ("order of the bank", lambda column: 0.0),
     "spurious": ("most spurious first", lambda column: -np.nan_to_num(column.spurious, nan=-1.0)),
     "covered": ("most covered first", lambda column: -np.nan_to_num(column.covered, nan=-1.0)),

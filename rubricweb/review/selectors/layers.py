@@ -17,7 +17,7 @@ from rubricweb.grades.humans import Source, corrected, human_matrices
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, Mask, Sheet, ratings_of
+from rubricweb.review.selectors.sheet import ItemColumn, Mask, Sheet, ratings_of
 
 LOW_CONFIDENCE = 50
 """Percent; below it a grader was not sure of its rating."""
@@ -25,7 +25,7 @@ CACHED_TOPICS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OwnRating:
     """What the reader said last of a cell."""
 
     number: int
@@ -38,7 +38,7 @@ class Said:
         return not self.is_withdrawn
 
 
-SaidByCell = dict[tuple[int, int], Said]
+SaidByCell = dict[tuple[int, int], OwnRating]
 """By (revision, passage)."""
 
 
@@ -118,7 +118,7 @@ def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
     return GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, found)
 
 
-def people_of(found: Layers, asked: Sequence[Asked]) -> Ratings:
+def people_of(found: Layers, asked: Sequence[ItemColumn]) -> Ratings:
     return found.people.matrix.columns([one.uid for one in asked]).ratings
 
 
@@ -135,13 +135,15 @@ def under_veil(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedShee
     )
 
 
-def checked_of(found: Layers, asked: Sequence[Asked], passages: int) -> Mask:
+def checked_of(found: Layers, asked: Sequence[ItemColumn], passages: int) -> Mask:
     """A nugget has its mark by the config of nuggets; what no config grades, where people rated it."""
     by_verdict = ratings_of(found.checked, asked, passages) == 1
     return np.asarray(by_verdict | (people_of(found, asked) != MISSING))
 
 
-def older_of(graded: Mapping[ItemKind, TopicGrades], asked: Sequence[Asked], old: Sequence[set[str]]) -> Mask:
+def older_of(
+    graded: Mapping[ItemKind, TopicGrades], asked: Sequence[ItemColumn], old: Sequence[set[str]]
+) -> Mask:
     """`old`: by item, the words that it had before."""
     passages = len(next(iter(graded.values())).pool.doc_ids)
     found = np.zeros((passages, len(asked)), dtype=np.bool_)
@@ -164,7 +166,7 @@ def said_in_topic(person: User, topic: Topic) -> SaidByCell:
     """What the person said last of each cell of the topic, also where they took it back."""
     rows = HumanGrade.objects.filter(by=person, topic=topic).order_by("number")
     fields = ("revision_id", "passage_id", "number", "rating", "verdict", "is_withdrawn")
-    return {(revision, passage): Said(*said) for revision, passage, *said in rows.values_list(*fields)}
+    return {(revision, passage): OwnRating(*said) for revision, passage, *said in rows.values_list(*fields)}
 
 
 def mine_of(said: SaidByCell, revisions: Sequence[int], passages: Sequence[int]) -> Mask:

@@ -17,14 +17,14 @@ from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GraderConfig, HumanGrade
 from rubricweb.review.flags.selectors import open_counts
 from rubricweb.review.queue.blinding import veiled_cell
-from rubricweb.review.selectors.grid import Board, columns_of, graded_by_kind
+from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
 from rubricweb.review.selectors.grid_query import GridQuery
-from rubricweb.review.selectors.layers import CheckedSheet, Said, confidences_of
+from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, confidences_of
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.window import Cell, Column
+from rubricweb.review.selectors.window import GridCell, GridColumn
 
 
-def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Cell | None:
+def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
     """The cell that `query.at` names; the matrix of all that people said is not read for it."""
     collection = collection_pool(bank.collection)
     pool = collection.by_topic[topic.pk]
@@ -43,9 +43,9 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
     sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))
     mine = now.get(reader.pk)
-    last = Said(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
+    last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     said = {place: last} if last else {}
-    found = Board(collection, pool, (column,), sheet, said, rater, query, veil.graders)
+    found = TopicGrid(collection, pool, (column,), sheet, said, rater, query, veil.graders)
     return found.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
 
 
@@ -53,7 +53,9 @@ Graded = tuple[int, int, bool]
 """Rating and confidence of the grader, and whether it rated older words."""
 
 
-def _of_grader(config: GraderConfig | None, grades: TopicGrades | None, column: Column, row: int) -> Graded:
+def _of_grader(
+    config: GraderConfig | None, grades: TopicGrades | None, column: GridColumn, row: int
+) -> Graded:
     if config is None or grades is None:
         return MISSING, MISSING, False
     changes = ItemChange.objects.filter(item=column.pk).exclude(revision=column.revision_pk)

@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ItemColumn:
     """An active item as a column."""
 
     kind: ItemKind
@@ -139,7 +139,7 @@ def judged(pool: TopicPool) -> NDArray[np.int16]:
     return np.array([pool.judgments.get(doc_id, UNJUDGED) for doc_id in pool.doc_ids], dtype=np.int16)
 
 
-def ratings_of(grades: Mapping[ItemKind, TopicGrades], asked: Sequence[Asked], passages: int) -> Ratings:
+def ratings_of(grades: Mapping[ItemKind, TopicGrades], asked: Sequence[ItemColumn], passages: int) -> Ratings:
     """Shape (passages, asked), each kind from its own config."""
     ratings = np.full((passages, len(asked)), MISSING, dtype=np.int8)
     for kind, found in grades.items():
@@ -155,7 +155,7 @@ MinGrades = tuple[tuple[ItemKind, int], ...]
 
 def topic_facts(
     grades: Mapping[ItemKind, TopicGrades],
-    asked: tuple[Asked, ...],
+    asked: tuple[ItemColumn, ...],
     min_relevant: int,
     min_grades: Mapping[ItemKind, int],
 ) -> TopicFacts:
@@ -165,7 +165,7 @@ def topic_facts(
 @lru_cache(maxsize=CACHED_TOPICS)
 def _facts(
     grades: tuple[tuple[ItemKind, TopicGrades], ...],
-    asked: tuple[Asked, ...],
+    asked: tuple[ItemColumn, ...],
     min_relevant: int,
     min_grades: MinGrades,
 ) -> TopicFacts:

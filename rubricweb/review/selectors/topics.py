@@ -18,7 +18,7 @@ from rubricweb.grades.models import GradingJob
 from rubricweb.grades.selectors import GraderRow, graders
 from rubricweb.review.flags.selectors import open_by_topic
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, TopicFacts, topic_facts
+from rubricweb.review.selectors.sheet import ItemColumn, TopicFacts, topic_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
 
 
 def _missing_behind(
-    collection: Collection, rater: Rater, asked: Mapping[int, tuple[Asked, ...]]
+    collection: Collection, rater: Rater, asked: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, int]:
     """By topic with cells that are hidden from the reader: how many of its cells have no grade.
 
@@ -177,13 +177,13 @@ def _missing_behind(
     return found
 
 
-def asked_by_topic(bank: Bank) -> dict[int, tuple[Asked, ...]]:
+def asked_by_topic(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """By topic id: the bank's active items, each wording of a kind once, without their texts."""
     rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
-    found: dict[int, list[Asked]] = {}
+    found: dict[int, list[ItemColumn]] = {}
     fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
     for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
-        found.setdefault(topic_id, []).append(Asked(ItemKind(kind), uid, revision, bool(has_text)))
+        found.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
     return {topic_id: tuple(asked) for topic_id, asked in found.items()}
 
 

@@ -15,7 +15,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
-from rubricweb.review.selectors.layers import CheckedSheet, Said, SaidByCell
+from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, SaidByCell
 from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
 DASH = "\N{EN DASH}"
@@ -28,7 +28,7 @@ Marks = dict[tuple[int, int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """An item at the head of a column, with its measures over the whole pool."""
 
     pk: int
@@ -57,7 +57,7 @@ class Column:
         """For the bar: 0 where nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
-    def measured(self, at: int, sheet: Sheet) -> Column:
+    def measured(self, at: int, sheet: Sheet) -> GridColumn:
         return replace(
             self,
             at=at,
@@ -70,7 +70,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One rating as the template prints it."""
 
     id: str
@@ -111,7 +111,7 @@ class Row:
     runs: tuple[RunRank, ...]
     """The first few."""
     run_count: int
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     flags: int
 
 
@@ -122,7 +122,7 @@ class Window:
     pool: TopicPool
     run_tags: tuple[str, ...]
     sheet: CheckedSheet
-    columns: tuple[Column, ...]
+    columns: tuple[GridColumn, ...]
     marks: Marks
     flags: OpenCounts
     said: SaidByCell
@@ -148,7 +148,7 @@ class Window:
             flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
         )
 
-    def cells(self, row: int, at: int) -> tuple[Cell, ...]:
+    def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
         """Those of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
@@ -180,7 +180,9 @@ class Window:
             if found := tuple(name for name, mask in masks.items() if mask[at]):
                 yield at, found
 
-    def _remarked(self, cell: Cell, people: int, marked: tuple[str, ...], said: Said | None) -> Cell:
+    def _remarked(
+        self, cell: GridCell, people: int, marked: tuple[str, ...], said: OwnRating | None
+    ) -> GridCell:
         mine = said.rating if said is not None and said.rating is not None else MISSING
         others = [rating for rating in (mine, people) if rating != MISSING and str(rating) != cell.text]
         is_wrong = said is not None and said.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
@@ -207,20 +209,20 @@ WORDLESS = "wordless"
 NO_TEXT = "the item has no text yet: supply it to rate it"
 
 
-def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> Cell:
+def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCell:
     if rating == MISSING:
-        return Cell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
+        return GridCell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
     if rating == FAILED:
-        return Cell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
+        return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
     said = f", {mark}" if mark else ""
-    return Cell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
+    return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
 
 
-def _hidden(cell: Cell, place: str) -> Cell:
+def _hidden(cell: GridCell, place: str) -> GridCell:
     return replace(cell, text="?", state="hidden", mark="", name=f"{place}, hidden until you have rated it")
 
 
-def _flagged(cell: Cell, flags: int) -> Cell:
+def _flagged(cell: GridCell, flags: int) -> GridCell:
     if not flags:
         return cell
     return replace(cell, flags=flags, name=f"{cell.name}, {flags} open flag{'' if flags == 1 else 's'}")

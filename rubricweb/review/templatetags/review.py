@@ -10,7 +10,7 @@ from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from rubricweb.core.templatetags.core import percent
-from rubricweb.review.selectors.window import Cell, Row
+from rubricweb.review.selectors.window import GridCell, Row
 from rubricweb.review.verify.estimates import Share
 
 register = template.Library()
@@ -61,7 +61,7 @@ def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
 
 
 @register.simple_tag
-def grid_cell(cell: Cell, suffix: str) -> SafeString:
+def grid_cell(cell: GridCell, suffix: str) -> SafeString:
     """One cell; what is seldom there is written only where it is."""
     seldom = " data-mark" if cell.mark else ""
     seldom += " data-flags" if cell.flags else ""

@@ -13,7 +13,7 @@ from rubricweb.corpus.models import Passage, Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class UncoveredPassage:
     """A passage of a topic's pool, and the bank that may lack an item for it."""
 
     bank: Bank
@@ -21,14 +21,14 @@ class Desk:
     passage: Passage
 
 
-def desk_for(user: User, bank_id: int, topic_id: int, passage_id: int) -> Desk:
+def desk_for(user: User, bank_id: int, topic_id: int, passage_id: int) -> UncoveredPassage:
     return _desk(*bank_topic_for(user, bank_id, topic_id), passage_id)
 
 
-def desk_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int) -> Desk:
+def desk_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int) -> UncoveredPassage:
     return _desk(*bank_topic_for_editor(user, bank_id, topic_id), passage_id)
 
 
-def _desk(bank: Bank, topic: Topic, passage_id: int) -> Desk:
+def _desk(bank: Bank, topic: Topic, passage_id: int) -> UncoveredPassage:
     pooled = get_object_or_404(topic.pool.select_related("passage"), passage=passage_id)
-    return Desk(bank, topic, pooled.passage)
+    return UncoveredPassage(bank, topic, pooled.passage)

@@ -14,7 +14,7 @@ from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage
-from rubricweb.review.uncovered.access import Desk
+from rubricweb.review.uncovered.access import UncoveredPassage
 
 """Of a row's id; databases refuse to look for larger numbers."""
 
@@ -60,7 +60,7 @@ class DraftItemForm(SpansForm):
 
 
 def draft_form(
-    desk: Desk, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
+    desk: UncoveredPassage, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
 ) -> DraftItemForm:
     """Empty, as sent, or with `initial`; a topic without subtopics has no field for them."""
     form = DraftItemForm(desk.passage, sent, initial={"kind": "question", **(initial or {})})
@@ -81,7 +81,7 @@ def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
     }
 
 
-def named_item(desk: Desk, said: object) -> Item | None:
+def named_item(desk: UncoveredPassage, said: object) -> Item | None:
     """The active item of the topic that a form names by its number."""
     items = desk.bank.items.active().for_topic(desk.topic)
     item: Item | None = (

@@ -13,7 +13,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.review.evidence import Look, TopicEvidence
 from rubricweb.review.selectors.window import NO_RANK, ranks
-from rubricweb.review.uncovered.access import Desk
+from rubricweb.review.uncovered.access import UncoveredPassage
 
 NO_JUDGMENT = -1_000
 LEAST_ALIKE = 0.05
@@ -98,7 +98,7 @@ def rows(bank: Bank, listed: Iterable[Gap]) -> list[GapRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a passage stands among the uncovered ones, and its neighbours there."""
 
     gap: Gap | None
@@ -111,14 +111,14 @@ class Place:
     after: Gap | None
 
 
-def place(found: Gaps, desk: Desk) -> Place:
+def place(found: Gaps, desk: UncoveredPassage) -> Position:
     """Without a place of its own the passage stands before the first."""
     listed = found.uncovered
     keys = [(gap.topic_id, gap.passage_pk) for gap in listed]
     mine = (desk.topic.pk, desk.passage.pk)
     at = keys.index(mine) if mine in keys else -1
     ungraded = next((gap for gap in found.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
-    return Place(
+    return Position(
         gap=listed[at] if at >= 0 else ungraded,
         is_ungraded=ungraded is not None,
         is_hidden=mine in found.hidden,
@@ -129,7 +129,7 @@ def place(found: Gaps, desk: Desk) -> Place:
     )
 
 
-def nearest_items(desk: Desk, spans: Iterable[str]) -> list[NearItem]:
+def nearest_items(desk: UncoveredPassage, spans: Iterable[str]) -> list[NearItem]:
     """The active items of the topic that share most words with the spans; those without text have none."""
     text = " ".join(spans)
     asked = desk.bank.items.active().for_topic(desk.topic).exclude(revision__text="")

@@ -20,7 +20,7 @@ from rubricweb.review.evidence import evidence
 from rubricweb.review.evidence_form import LookForm
 from rubricweb.review.selectors import raters
 from rubricweb.review.uncovered import access, selectors
-from rubricweb.review.uncovered.access import Desk
+from rubricweb.review.uncovered.access import UncoveredPassage
 from rubricweb.review.uncovered.forms import DraftItemForm, SpansForm, draft_form, named_item, rewording
 
 PAGE_ROWS = 50
@@ -72,7 +72,7 @@ def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
 
 def _page(
     request: HtmxRequest,
-    desk: Desk,
+    desk: UncoveredPassage,
     form: DraftItemForm,
     *,
     part: str = "draft",
@@ -84,26 +84,26 @@ def _page(
     return form_response(request, "review/uncovered/passage.html", context, part=part, status=status)
 
 
-def _standing(request: HtmxRequest, desk: Desk) -> dict[str, object]:
+def _standing(request: HtmxRequest, desk: UncoveredPassage) -> dict[str, object]:
     """Where the passage stands among the uncovered ones: `place` is computed where the template names it."""
     form = LookForm(request.GET)
     rater = form.offer(raters(desk.bank))
     form.offer_bank(desk.bank, desk.bank.collection.topics.all())
 
-    def place() -> selectors.Place:
+    def place() -> selectors.Position:
         topics = evidence(desk.bank, rater, form.look, request.user, form.topic_id)
         return selectors.place(selectors.gaps(topics, form.look), desk)
 
     return {"look": form.look, "place": place}
 
 
-def _place(desk: Desk) -> dict[str, object]:
+def _place(desk: UncoveredPassage) -> dict[str, object]:
     collection = desk.bank.collection
     place = {"bank": desk.bank, "topic": desk.topic, "passage": desk.passage, "collection": collection}
     return place | {"section": "review", "tab": "uncovered"}
 
 
-def _near(desk: Desk, sent: QueryDict) -> Context:
+def _near(desk: UncoveredPassage, sent: QueryDict) -> Context:
     """What the spans quote, and the items nearest to them; or why they cannot be read."""
     form = SpansForm(desk.passage, sent)
     if not form.is_valid():
@@ -112,7 +112,7 @@ def _near(desk: Desk, sent: QueryDict) -> Context:
     return {"spans": spans, "near": selectors.nearest_items(desk, spans)}
 
 
-def _drafting(request: HtmxRequest, desk: Desk) -> HttpResponse:
+def _drafting(request: HtmxRequest, desk: UncoveredPassage) -> HttpResponse:
     """Not saving yet: the words of an item to reword, or the items nearest to the spans."""
     sent = request.POST
     item = named_item(desk, sent.get("reword", ""))
@@ -123,7 +123,7 @@ def _drafting(request: HtmxRequest, desk: Desk) -> HttpResponse:
     return _page(request, desk, form, more=_near(desk, sent))
 
 
-def _commit(request: HtmxRequest, desk: Desk, form: DraftItemForm) -> HttpResponse:
+def _commit(request: HtmxRequest, desk: UncoveredPassage, form: DraftItemForm) -> HttpResponse:
     try:
         item = _save(request, desk, form)
     except Conflict as conflict:
@@ -141,7 +141,7 @@ def _commit(request: HtmxRequest, desk: Desk, form: DraftItemForm) -> HttpRespon
     return items_changed(after_post(request, page, context, to=f"{to}?{kept}" if kept else to))
 
 
-def _save(request: HtmxRequest, desk: Desk, form: DraftItemForm) -> Item:
+def _save(request: HtmxRequest, desk: UncoveredPassage, form: DraftItemForm) -> Item:
     words = form.cleaned_data
     kind, facet_id = ItemKind(words["kind"]), words["facet_id"]
     said = {"text": words["text"], "origin": words["spans"], "by": request.user}

@@ -21,7 +21,7 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.review.queue.blinding import veiled_in
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, Mask, ratings_of
+from rubricweb.review.selectors.sheet import ItemColumn, Mask, ratings_of
 from rubricweb.review.selectors.topics import asked_by_topic
 
 Keys = NDArray[np.uint64]
@@ -34,7 +34,7 @@ class TopicCells:
     """One topic: arrays of shape (passages, items)."""
 
     pool: TopicPool
-    asked: tuple[Asked, ...]
+    asked: tuple[ItemColumn, ...]
     graded: Ratings
     people: Ratings
     checked: Mask
@@ -102,14 +102,14 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])), wordless)
 
 
-def _draws(bank: Bank, asked: Mapping[int, tuple[Asked, ...]]) -> tuple[frozenset[int], frozenset[int]]:
+def _draws(bank: Bank, asked: Mapping[int, tuple[ItemColumn, ...]]) -> tuple[frozenset[int], frozenset[int]]:
     """The draws that took all cells of the bank's items alike, and the others."""
     wanted = {one.revision_pk for items in asked.values() for one in items if one.has_text}
     return uniform_draws(bank.collection, wanted)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _keys(pool: TopicPool, asked: tuple[Asked, ...]) -> Keys:
+def _keys(pool: TopicPool, asked: tuple[ItemColumn, ...]) -> Keys:
     """By passage and words alone, so that all graders are checked in the same random order."""
     passages = _numbers(pool.doc_ids)[:, np.newaxis]
     items = _numbers(f"{one.kind} {one.uid}" for one in asked)[np.newaxis, :]

@@ -18,7 +18,7 @@ from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
 from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Asked, ratings_of
+from rubricweb.review.selectors.sheet import ItemColumn, ratings_of
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
@@ -79,7 +79,7 @@ class Suspicions:
 
 
 def suspicions(
-    rater: Rater, pool: CollectionPool, asked: Sequence[Asked], *, min_grade: int | None
+    rater: Rater, pool: CollectionPool, asked: Sequence[ItemColumn], *, min_grade: int | None
 ) -> Suspicions:
     """`pool` has one topic."""
     (topic,) = pool.topics
@@ -97,7 +97,7 @@ def suspicions(
     )
 
 
-def _ratings(config: GraderConfig, pool: CollectionPool, asked: Sequence[Asked]) -> Ratings:
+def _ratings(config: GraderConfig, pool: CollectionPool, asked: Sequence[ItemColumn]) -> Ratings:
     (topic,) = pool.topics
     grades = dict.fromkeys(kinds_of(config), topic_grades(config, pool, topic.topic_id))
     return ratings_of(grades, asked, len(topic.doc_ids))
@@ -108,7 +108,7 @@ def _other_raters(rater: Rater, topic_id: int) -> list[GraderConfig]:
     return [one for one in graded.filter(purpose=Purpose.RATE) if one not in rater.configs]
 
 
-def _answers(rater: Rater, pool: CollectionPool, found: Layers, asked: Sequence[Asked]) -> Ratings:
+def _answers(rater: Rater, pool: CollectionPool, found: Layers, asked: Sequence[ItemColumn]) -> Ratings:
     """The rating's own answer, else the one that the same model extracted."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)

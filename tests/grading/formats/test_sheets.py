@@ -1,13 +1,13 @@
 """Tables to paste: TSV, and LaTeX that compiles whatever a run is called."""
 
-from grading.formats.sheets import Cell, Mark, Sheet, marked, row, tex, tex_lines, text_lines
+from grading.formats.sheets import Mark, PrintedTable, TextCell, marked, row, tex, tex_lines, text_lines
 
-SHEET = Sheet(
+SHEET = PrintedTable(
     "Correlation with\nNDCG@10",
     ("Evaluation", "\N{GREATER-THAN OR EQUAL TO}", "S"),
     (
-        (Cell("a_b & c"), Cell("4"), Cell("0.974", Mark.BEST)),
-        (Cell("50% {x}\\y"), Cell("5"), Cell("0.940", Mark.TIED)),
+        (TextCell("a_b & c"), TextCell("4"), TextCell("0.974", Mark.BEST)),
+        (TextCell("50% {x}\\y"), TextCell("5"), TextCell("0.940", Mark.TIED)),
         row("tab\there", 1, None),
     ),
     n_labels=2,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.drafting import actions, capabilities, jobs, leases, reaper
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.core import capabilities as workers
 from rubricweb.core import queue, worker_state
@@ -22,7 +22,7 @@ from tests.factories import BankFactory, TopicFactory
 from tests.rubricweb.grades.workers import wait_until
 from tests.rubricweb.grades.workers import workers as worker_processes
 
-QUESTIONS = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
+QUESTIONS = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
 from rubricweb.banks.drafting import actions, asking, jobs, leases, selectors
-from rubricweb.banks.drafting.asking import STALE_AFTER, Wanted
+from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyAsked
@@ -23,7 +23,7 @@ from tests.rubricweb.grades.workers import wait_until, workers
 
 PIGMENT = "Which pigment makes leaves red?"
 REPLY = f'{{"questions": ["{PIGMENT}", "When does chlorophyll break down?", "Does frost dull colours?"]}}'
-QUESTIONS = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny")
+QUESTIONS = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")
 
 
 @pytest.fixture
@@ -63,14 +63,14 @@ def test_a_request_without_redis_is_kept(
 
 
 def test_the_default_model_of_a_back_end(bank, topic):
-    wanted = Wanted(ItemKind.NUGGET, "hf_seq2seq")
+    wanted = DraftOptions(ItemKind.NUGGET, "hf_seq2seq")
     made = actions.request_drafts(bank, topic, wanted, by=None)
     assert (made.llm, made.prompt_id) == ("google/flan-t5-large", "TrecDlNuggets@1")
 
 
 def test_what_cannot_be_asked(bank, topic, collection):
     with pytest.raises(CannotDraft, match=r"lexical cannot write .* these can: hf_seq2seq"):
-        actions.request_drafts(bank, topic, Wanted(ItemKind.QUESTION, "lexical"), by=None)
+        actions.request_drafts(bank, topic, DraftOptions(ItemKind.QUESTION, "lexical"), by=None)
     silent = TopicFactory(collection=collection, text="")
     with pytest.raises(CannotDraft, match="no text"):
         actions.request_drafts(bank, silent, QUESTIONS, by=None)
@@ -93,7 +93,7 @@ def test_the_job_is_safe_to_run_twice(drafts, asked, says):
 
 def test_a_subtopic_is_asked_with_its_own_words(bank, topic, says):
     Subtopic.objects.create(topic=topic, facet_id="f1", text="Pigments", position=0)
-    wanted = Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny", "f1")
+    wanted = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny", "f1")
     asked = actions.request_drafts(bank, topic, wanted, by=None)
     llm = says(REPLY)
     jobs.draft_items(asked.pk)
@@ -247,7 +247,7 @@ def test_a_real_worker_says_in_the_inbox_why_nothing_came(
 ):
     with workers(database_url, redis_server.url, tmp_path) as start:
         start().wait_until_heard()
-        nowhere = Wanted(ItemKind.QUESTION, "openai_compatible", "none")
+        nowhere = DraftOptions(ItemKind.QUESTION, "openai_compatible", "none")
         asked = actions.request_drafts(bank, topic, nowhere, by=None)
         wait_until(lambda: not DraftRequest.objects.filter(state__in=DraftRequest.UNFINISHED), what="its end")
     asked.refresh_from_db()
@@ -260,7 +260,7 @@ def test_a_real_t5_fills_the_inbox(bank, topic, tmp_path):
     pytest.importorskip("torch")
     from tests.grading import tiny_writers
 
-    wanted = Wanted(ItemKind.NUGGET, "hf_seq2seq", str(tmp_path))
+    wanted = DraftOptions(ItemKind.NUGGET, "hf_seq2seq", str(tmp_path))
     asked = actions.request_drafts(bank, topic, wanted, by=None)
     [(_, words)] = asking.request_of(asked).messages
     tiny_writers.build_t5(tmp_path, words, '["red pigment", "short days"]')

@@ -6,7 +6,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.banks import actions as banks
 from rubricweb.banks.drafting import actions, leases
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.corpus.models import Subtopic
@@ -20,7 +20,9 @@ TRAIT = "<script>alert(1)</script>"
 
 @pytest.fixture
 def asked(bank, topic, owner):
-    return actions.request_drafts(bank, topic, Wanted(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=owner)
+    return actions.request_drafts(
+        bank, topic, DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=owner
+    )
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
 from rubricweb.banks.drafting import actions, importance, jobs, selectors
-from rubricweb.banks.drafting.asking import Wanted
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.core.models import AuditEntry
@@ -28,7 +28,7 @@ def nuggets(bank, topic):
 @pytest.fixture
 def drafted(bank, topic, says):
     """A nugget that a model drafted and nobody has decided about."""
-    asked = actions.request_drafts(bank, topic, Wanted(ItemKind.NUGGET, **MODEL), by=None)
+    asked = actions.request_drafts(bank, topic, DraftOptions(ItemKind.NUGGET, **MODEL), by=None)
     says('{"nuggets": ["frost dulls colours"]}')
     jobs.draft_items(asked.pk)
     return Draft.objects.get()

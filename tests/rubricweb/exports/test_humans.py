@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.queue.actions import rate, undo
 from tests.factories import take
 from tests.rubricweb.review.queue.conftest import bank, campaign_of
@@ -39,7 +39,7 @@ def download(client, name: str, query: str = "") -> str:
 
 def test_every_event_is_a_line(campaign, client_of, developer, assessor):
     cell = campaign.cells.get(order=1)
-    place = Place(cell.topic_id, cell.revision_id, cell.passage_id)
+    place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
     decide(place, rating=5, by=developer, seen=0, reason="line 2")
     lines = [json.loads(line) for line in download(client_of(developer), "human-grades").splitlines()]
     assert [(line["rating"], line["how"], line["withdrawn"]) for line in lines] == [

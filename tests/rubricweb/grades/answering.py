@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from grading.graders import registry
-from grading.types import Grade, GradeFailure, Outcome, Pair
+from grading.types import CellToGrade, Grade, GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions, jobs
@@ -46,7 +46,7 @@ def asking(collection: Collection, backend: str, *prompts: str) -> None:
     collection.save()
 
 
-def graded(number: int, pair: Pair) -> Iterator[scripted.Result]:
+def graded(number: int, pair: CellToGrade) -> Iterator[scripted.Result]:
     """Extracts where it is told no answer, else verifies."""
     cell = (pair.item.item_id, pair.passage.passage_id)
     if pair.answer is None:
@@ -55,7 +55,7 @@ def graded(number: int, pair: Pair) -> Iterator[scripted.Result]:
         yield Grade(*cell, 1, Outcome.NUMERIC, pair.answer)
 
 
-def silent(number: int, pair: Pair) -> Iterator[scripted.Result]:
+def silent(number: int, pair: CellToGrade) -> Iterator[scripted.Result]:
     yield GradeFailure(pair.item.item_id, pair.passage.passage_id, "No reply.")
 
 

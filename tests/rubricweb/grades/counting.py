@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from grading.graders import GraderSpec, registry
-from grading.types import Grade, Outcome, Pair, Purpose
+from grading.types import CellToGrade, Grade, Outcome, Purpose
 
 BATCH = 4
 BATCH_SECONDS = 0.02
@@ -36,7 +36,7 @@ class CountingGrader:
     def close(self) -> None:
         """It holds nothing."""
 
-    def grade(self, pairs: Iterable[Pair]) -> Iterator[Grade]:
+    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade]:
         waiting = iter(pairs)
         while batch := list(islice(waiting, BATCH)):
             lines = "".join(f"{pair.item.item_id} {pair.passage.passage_id}\n" for pair in batch)
@@ -46,7 +46,7 @@ class CountingGrader:
             for pair in batch:
                 yield self._grade(pair)
 
-    def _grade(self, pair: Pair) -> Grade:
+    def _grade(self, pair: CellToGrade) -> Grade:
         """Answers are right, ratings high."""
         cell = (pair.item.item_id, pair.passage.passage_id)
         if self.spec.prompt.purpose is Purpose.EXTRACT:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
 from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import Sheet
+from grading.formats.sheets import PrintedTable
 from grading.formats.workbench import read_official
 from grading.measures.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
@@ -80,7 +80,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
     return rows
 
 
-def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.Wanted]:
+def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
     measures = measures_named(" ".join(options["measure"] or MEASURES))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
@@ -93,9 +93,9 @@ def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.W
         )
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
-    found = [selectors.Wanted(board.name, measures, level, top, within, board) for board in boards]
+    found = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(known))
-    found += [selectors.Wanted(name, measures, level, top, within) for name in names]
+    found += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
     if not found:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
     return found
@@ -107,9 +107,9 @@ def _read(path: Path, measure: str) -> Official:
     return Official(name, board.kind == "ranks", board.values)
 
 
-def _compared(rows: list[Contender], wanted: selectors.Wanted) -> selectors.Comparison:
+def _compared(rows: list[Contender], wanted: selectors.MetaSpec) -> selectors.Comparison:
     return selectors.compared(selectors.meta_rows(rows, wanted), wanted, Coefficient)
 
 
-def _sheet(found: selectors.Comparison) -> Sheet:
+def _sheet(found: selectors.Comparison) -> PrintedTable:
     return sheets.comparison(found, found.wanted.reference.removeprefix(OFFICIAL))

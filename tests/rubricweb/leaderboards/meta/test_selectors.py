@@ -12,7 +12,7 @@ from rubricweb.leaderboards.meta import contenders as module
 from rubricweb.leaderboards.meta import files, sheets
 from rubricweb.leaderboards.meta.contenders import contenders
 from rubricweb.leaderboards.meta.references import JUDGMENTS, reference_choices
-from rubricweb.leaderboards.meta.selectors import Wanted, compared, meta_rows
+from rubricweb.leaderboards.meta.selectors import MetaSpec, compared, meta_rows
 from tests.worked import judge
 
 RUNS = ("both", "first", "lacks", "stray")
@@ -32,7 +32,7 @@ def rows_of(made, min_grades=(3, 4, 5)):
 
 def test_every_threshold_against_an_official_board(made):
     official(made.collection)
-    wanted = Wanted("official:TREC", ("rubric_cover",), 2)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     for row in meta_rows(rows_of(made), wanted):
         ours = COVER[row.contender.min_grade]
         (found,) = row.found
@@ -46,16 +46,16 @@ def test_every_threshold_against_an_official_board(made):
 
 def test_the_official_top_only(made):
     official(made.collection)
-    (row,) = meta_rows(rows_of(made, [4]), Wanted("official:TREC", ("rubric_cover",), 2, k=3))
+    (row,) = meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2, k=3))
     assert row.found[0].by[Coefficient.KENDALL].n == 3
-    (row,) = meta_rows(rows_of(made, [4]), Wanted("official:TREC", ("rubric_cover",), 2, k=2))
+    (row,) = meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2, k=2))
     assert row.found[0].by[Coefficient.KENDALL].reason == TOO_FEW
 
 
 def test_judgments_are_scored_by_the_same_measure(made):
     judge(made)
     assert reference_choices(made.collection) == [(JUDGMENTS, "human judgments")]
-    wanted = Wanted(JUDGMENTS, ("P_2", "rubric_cover"), 2)
+    wanted = MetaSpec(JUDGMENTS, ("P_2", "rubric_cover"), 2)
     precision, cover = (found.against for found in meta_rows(rows_of(made, [4]), wanted)[0].found)
     assert precision == "human judgments (P_2, relevant from 2)"
     assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
@@ -64,7 +64,7 @@ def test_judgments_are_scored_by_the_same_measure(made):
 def test_details_have_intervals_and_costs(made):
     official(made.collection, values=(4, 2, 3, 1))
     ((row,),) = (
-        one.found for one in meta_rows(rows_of(made, [4]), Wanted("official:TREC", ("rubric_cover",), 2))
+        one.found for one in meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2))
     )
     value, spread = row.by[Coefficient.KENDALL], row.interval(Coefficient.KENDALL)
     ours = COVER[4]
@@ -78,7 +78,7 @@ def test_details_have_intervals_and_costs(made):
 def test_a_grader_without_grades_is_void_by_name(made):
     official(made.collection)
     Grade.objects.update(rating=None, outcome="failed")
-    wanted = Wanted("official:TREC", ("rubric_cover",), 2)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     rows = meta_rows(rows_of(made, [4]), wanted)
     assert rows[0].found[0].by[Coefficient.KENDALL].reason == NO_GRADES
     document = files.document(compared(rows, wanted, Coefficient))
@@ -91,7 +91,7 @@ def test_a_direct_grader_has_one_row_and_no_cover(made):
     (row,) = contenders(made.collection, [direct], [made.bank], [3, 4, 5])
     assert (row.bank, row.min_grade) == (None, 1)
     assert row.spec("rubric_cover") is None
-    rows = meta_rows([row], Wanted("official:TREC", ("rubric_cover",), 2))
+    rows = meta_rows([row], MetaSpec("official:TREC", ("rubric_cover",), 2))
     assert rows[0].found[0].value(Coefficient.KENDALL) is None
     assert sheets.void(rows) == "a dash is void: this measure has no meaning for this grader"
 
@@ -104,7 +104,7 @@ def test_too_many_rows_are_refused(made, monkeypatch):
 
 def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
     official(made.collection)
-    wanted = Wanted("official:TREC", ("rubric_cover",), 2, within=0.15)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2, within=0.15)
     found = compared(meta_rows(rows_of(made), wanted), wanted, [Coefficient.SPEARMAN])
     sheet = sheets.comparison(found, "TREC")
     assert [cells[3].mark.value for cells in sheet.rows] == ["best", "best", ""]
@@ -114,7 +114,7 @@ def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
 def test_intervals_of_differences_say_what_is_as_good(made):
     """With two topics no interval leaves out 0: whatever is lower is as good as the best."""
     official(made.collection)
-    wanted = Wanted("official:TREC", ("rubric_cover",), 2)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
     spearman = found.columns[0]
     low, high = spearman.standings[2].interval.low, spearman.standings[2].interval.high
@@ -126,7 +126,7 @@ def test_intervals_of_differences_say_what_is_as_good(made):
 
 def test_a_win_is_a_measure_and_not_a_coefficient(made):
     official(made.collection)
-    wanted = Wanted("official:TREC", ("rubric_cover", "cover-4"), 2, within=0)
+    wanted = MetaSpec("official:TREC", ("rubric_cover", "cover-4"), 2, within=0)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
     assert len(found.columns) == 6
     assert [found.wins(place) for place in range(3)] == [2, 2, 1]
@@ -134,7 +134,7 @@ def test_a_win_is_a_measure_and_not_a_coefficient(made):
 
 def test_the_table_for_programs_has_a_line_a_board_and_measure(made):
     official(made.collection)
-    wanted = Wanted("official:TREC", ("rubric_cover", "P_2"), 2)
+    wanted = MetaSpec("official:TREC", ("rubric_cover", "P_2"), 2)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
     table = files.table([found, found], with_costs=True)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]

@@ -14,7 +14,7 @@ from rubricweb.review.adjudication.actions import accept_unanimous, decide, said
 from rubricweb.review.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.review.adjudication.models import Decision
 from rubricweb.review.adjudication.selectors import Query, inbox, overruled
-from rubricweb.review.agreement.latest_ratings import Place
+from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.queue.actions import rate
 from tests.factories import take
 
@@ -36,17 +36,17 @@ def campaign(campaign_of, assessor, second):
 
 
 @pytest.fixture
-def place(campaign) -> Place:
+def place(campaign) -> CellKey:
     """The cell that the two rated 5 and 1."""
     return place_of(campaign, 1)
 
 
-def place_of(campaign, order: int) -> Place:
+def place_of(campaign, order: int) -> CellKey:
     cell = campaign.cells.get(order=order)
-    return Place(cell.topic_id, cell.revision_id, cell.passage_id)
+    return CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
 
 
-def decided_rating(collection, place: Place) -> int:
+def decided_rating(collection, place: CellKey) -> int:
     """What boards by people take the cell for."""
     pool = collection_pool(collection)
     grades = human_matrices(pool)[place.topic]

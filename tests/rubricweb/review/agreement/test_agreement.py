@@ -12,7 +12,7 @@ from scipy.stats import contingency
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import Event, Place, Which, ratings, settled
+from rubricweb.review.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
 from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.agreement.selectors import agreement, anchoring
 from rubricweb.review.queue.actions import rate
@@ -88,7 +88,7 @@ class TestAgreement:
 
     def test_decisions_do_not_count_as_ratings(self, campaign, collection, developer):
         cell = campaign.cells.get(order=6)
-        place = Place(cell.topic_id, cell.revision_id, cell.passage_id)
+        place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
         decide(place, rating=0, by=developer, seen=0)
         assert sorted(ratings(collection)[place].values()) == [4, 5]
 
@@ -100,7 +100,7 @@ class TestAgreement:
     def test_independent_ratings_are_those_before_the_grader_was_seen(self, campaign, collection, assessor):
         cell = campaign.cells.get(order=1)
         rate(cell, rating=4, by=assessor, seen=1, uid=uuid4())
-        place = Place(cell.topic_id, cell.revision_id, cell.passage_id)
+        place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
         assert ratings(collection)[place][assessor.pk] == 4
         assert ratings(collection, Which.INDEPENDENT)[place][assessor.pk] == 0
 
