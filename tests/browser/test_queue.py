@@ -212,7 +212,7 @@ def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of
     page.get_by_role("link", name="Rate a cell that you skipped").click()
     expect_cell(page, campaign, 1)
     page.keyboard.press("2")
-    expect(page.get_by_text("All 1 ratings are there.")).to_be_visible()
+    expect(page.get_by_text("The one rating is there.")).to_be_visible()
     assert rated(campaign) == [(1, 2)]
 
 
