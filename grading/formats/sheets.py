@@ -99,7 +99,7 @@ def number(value: object) -> str:
 def text_lines(sheet: PrintedTable) -> list[str]:
     """Columns side by side, for a terminal; the best of a column has a star, what is as good a plus sign.
 
-    >>> text_lines(Sheet("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
+    >>> text_lines(PrintedTable("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
     ['T', '', 'run       S', 'bm25  0.500', 'ql    0.250']
     """
     body = [[_plain(cell.text) + _SIGNS[cell.mark] for cell in cells] for cells in sheet.rows]
@@ -119,7 +119,7 @@ def text_lines(sheet: PrintedTable) -> list[str]:
 def tex_lines(sheet: PrintedTable) -> list[str]:
     r"""A `tabular` in booktabs style.
 
-    >>> tex_lines(Sheet("", ("run_tag", "S"), ((Cell("50%"), Cell("0.9", Mark.TIED)),)))[3:6]
+    >>> tex_lines(PrintedTable("", ("run_tag", "S"), ((TextCell("50%"), TextCell("0.9", Mark.TIED)),)))[3:6]
     ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
     """
     align = "".join("r" if sheet.is_number(place) else "l" for place in range(len(sheet.columns)))

@@ -29,7 +29,7 @@ def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> RatedReply
     """`weights` are the ratings of the scale with their probabilities, which need not sum to 1.
 
     >>> weighed("4", 4, {4: 0.6, 5: 0.2})
-    Said(reply='4', rating=4, confidence=0.75, expectation=4.25)
+    RatedReply(reply='4', rating=4, confidence=0.75, expectation=4.25)
     """
     total = sum(weights.values())
     mean = sum(rating * weight for rating, weight in weights.items()) / total

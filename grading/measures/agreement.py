@@ -162,7 +162,7 @@ def bootstrapped(
 
     >>> same = [np.array([[3, 1], [1, 3]])] * 4
     >>> bootstrapped(same, cohen_kappa, resamples=100)
-    Interval(low=0.5, high=0.5)
+    ConfidenceInterval(low=0.5, high=0.5)
     """
     tables = np.array(list(by_topic), dtype=np.float64)
     if len(tables) < 2:  # one topic says nothing about others

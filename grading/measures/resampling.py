@@ -35,7 +35,7 @@ def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> Confidence
     """The percentile interval of resampled values; undefined ones are left out, unless they are too many.
 
     >>> interval(np.arange(101.0), level=0.5)
-    Interval(low=25.0, high=75.0)
+    ConfidenceInterval(low=25.0, high=75.0)
     >>> interval(np.array([1.0, np.nan, np.nan])).is_defined
     False
     """
