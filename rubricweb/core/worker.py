@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 import redis
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections
 from rq import Queue, SimpleWorker
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
@@ -27,6 +27,8 @@ LONGEST_RETRY_SECONDS = 5.0
 IDLE_SECONDS = 1
 """So long an idle worker takes to notice that it shall stop."""
 STEP_SECONDS = 0.1
+CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
+"""The last is what SQLite says of a closed connection."""
 WORKER_TTL = 30
 """Seconds; RQ's own beat, which an idle worker renews at half of it."""
 
@@ -185,3 +187,15 @@ def close_dead_connections() -> None:
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None and not connection.is_usable():
             connection.close()
+
+
+def has_lost_connection(error: Exception) -> bool:
+    """Whether PostgreSQL went away, rather than refused what was asked.
+
+    Source: PostgreSQL documentation, Appendix A: classes 08 and 57P; what the client itself notices has none.
+    """
+    cause = error.__cause__
+    if not isinstance(error, CONNECTION_LOST) or not hasattr(cause, "sqlstate"):
+        return False
+    code: str | None = cause.sqlstate  # type: ignore[union-attr]
+    return code is None or code.startswith(("08", "57P"))

@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterable, Iterator
 
 import redis
-from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader
 from rubricweb.core import capabilities as workers
 from rubricweb.core import worker_state
-from rubricweb.core.worker import close_dead_connections
+from rubricweb.core.worker import CONNECTION_LOST, close_dead_connections, has_lost_connection
 from rubricweb.grades import convert
 from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import capabilities, chunks, dispatch, endings, leases, loaded
@@ -30,8 +29,6 @@ BATCH_SECONDS = 1.0
 SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
 """Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
 
-CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
-"""The last is what SQLite says of a closed connection."""
 CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
 
 
@@ -61,7 +58,10 @@ def grade_chunk(chunk_id: int) -> None:
     except Exception as error:
         logger.warning("chunk %s of job %s failed", lease.chunk_id, lease.job_id, exc_info=True)
         close_dead_connections()
-        endings.retry_chunk(lease, error=f"{type(error).__name__}: {error}")
+        if has_lost_connection(error):
+            endings.give_back(lease, queue_name=GradingJob.objects.get(pk=lease.job_id).priority)
+        else:
+            endings.retry_chunk(lease, error=f"{type(error).__name__}: {error}")
 
 
 def _grade(lease: Lease) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -41,6 +42,7 @@ class LeaseLost(Exception):
     """The chunk was cancelled or given to another worker: write nothing more."""
 
 
+@transaction.atomic
 def claim(chunk_id: int) -> Lease | None:
     """Take a chunk that waits, or whose worker is gone; None if it is not to be had."""
     worker = worker_name()

@@ -8,13 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.db.models import Count, Sum
 
 from grading.graders import registry
+from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, loaded, reaper
+from rubricweb.grades.engine import chunks, leases, loaded, reaper
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
@@ -143,6 +144,30 @@ def test_a_database_that_drops_its_connections(job, start_worker, calls):
     assert drops > 1
     assert_true(job)
     assert paid_twice(calls) <= drops * 2 * BATCH
+
+
+def test_a_database_that_goes_away_fails_nobody(job, monkeypatch):
+    """However often a chunk loses its connection: it is no attempt, since the chunk is not to blame."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no sessions")
+    lost, real = [], chunks.work_of
+
+    def lose(lease):
+        lost.append(lease)
+        with transaction.atomic():
+            connections["default"].connection.close()
+            return real(lease)
+
+    chunk = job.chunks.first()
+    monkeypatch.setattr(chunks, "work_of", lose)
+    for _ in range(MAX_ATTEMPTS + 1):
+        jobs.grade_chunk(chunk.pk)
+    chunk.refresh_from_db()
+    assert len(lost) == MAX_ATTEMPTS + 1
+    assert (chunk.state, chunk.attempts, chunk.worker) == (JobChunk.State.QUEUED, 0, "")
+    assert connection.is_usable()
+    monkeypatch.setattr(chunks, "work_of", real)
+    assert leases.claim(chunk.pk)
 
 
 def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redis_server, monkeypatch):
