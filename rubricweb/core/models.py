@@ -1,6 +1,7 @@
 """The audit trail: one row for each change, written in the transaction of the change."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, models
@@ -19,6 +20,16 @@ def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
     if refused is not None:
         return bool(refused.sqlstate == "23505" and refused.table_name == model._meta.db_table)
     return str(error).startswith(f"UNIQUE constraint failed: {model._meta.db_table}.")
+
+
+class JsonList(models.Aggregate):
+    """The values of a group as a list of JSON values; None of no rows."""
+
+    function = "JSONB_AGG"
+    output_field = models.JSONField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # as Django calls it
+        return self.as_sql(compiler, connection, function="JSON_GROUP_ARRAY", **extra)
 
 
 class AuditEntry(models.Model):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
-from django.db.models.functions import Now
+from django.db.models import Max, Subquery
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from grading.types import ItemKind
@@ -224,12 +225,13 @@ def rate(
     """
     place = saying_of(cell)
     with humans.said_once(place, by=by, seen=seen):
-        turn = _own_turn(cell, by)
-        turn.said = humans.said_before(place, by=by, seen=seen, uid=uid)
+        turn, known = _own_turn(cell, by)
+        is_new = known.last_number == seen and turn.uid != uid
+        turn.said = None if is_new else humans.said_before(place, by=by, seen=seen, uid=uid)
         if turn.said is None:
             if turn.state == State.SKIPPED:
                 _unskip(turn)
-            turn.said = _say(turn, cell, rating=rating, by=by, seen=seen, uid=uid)
+            turn.said = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
             turn.rating = rating if turn.rating is None else turn.rating
             turn.comment = comment
             _hand_in(turn, State.SUBMITTED, uid)
@@ -237,15 +239,15 @@ def rate(
     return turn
 
 
-def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID) -> HumanGrade:
-    how = How.BLIND if turn.is_blind and turn.rating is None else How.ASSISTED
+def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: Known, uid: UUID) -> HumanGrade:
+    is_blind = turn.is_blind and turn.rating is None
     return humans.add_rating(
         saying_of(cell),
         rating=rating,
         by=by,
-        seen=seen,
-        how=how,
-        shown=None if how == How.BLIND else shown_beside(cell),
+        seen=known.last_number,
+        how=How.BLIND if is_blind else How.ASSISTED,
+        shown=None if is_blind or cell.config is None else humans.Shown(cell.config, known.grader_rating),
         draw=cell.campaign.draw_id if cell.is_random else None,
         uid=uid,
     )
@@ -260,7 +262,7 @@ def comment(cell: CampaignCell, *, text: str, by: User) -> None:
 @transaction.atomic
 def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
     """Give the cell up, and why; somebody else may take it instead."""
-    turn = _own_turn(cell, by)
+    turn, _ = _own_turn(cell, by)
     if turn.uid == uid:
         return turn
     if turn.state != State.LEASED:
@@ -329,25 +331,33 @@ def saying_of(cell: CampaignCell) -> humans.Cell:
     return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id, channel)
 
 
-def shown_beside(cell: CampaignCell) -> humans.Shown | None:
-    """The grader's rating of the cell, as it is now."""
-    if cell.config is None:
-        return None
-    grades = Grade.objects.filter(config=cell.config, revision=cell.revision_id, passage=cell.passage_id)
-    rating = grades.values_list("rating", flat=True).first()
-    return humans.Shown(cell.config, rating)
+class Known(NamedTuple):
+    """What stands of a cell when somebody comes to it."""
+
+    last_number: int
+    """Of what they said last of it; 0 if nothing."""
+    grader_rating: int | None
 
 
-def _own_turn(cell: CampaignCell, person: User) -> Turn:
+def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
     """The person's turn of the cell, else one that nobody has; a new one where others have them all."""
-    turn = cell.turns.select_for_update().filter(person=person).first()
-    if turn is not None:
-        return turn
+    place = {"revision": cell.revision_id, "passage": cell.passage_id}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number")
+    grades = Grade.objects.filter(config=cell.config, **place)
+    known = {
+        "last_number": Coalesce(Subquery(said.values("number")[:1]), 0),
+        "grader_rating": Subquery(grades.values("rating")[:1]),
+    }
+    theirs = cell.turns.select_for_update(of=("self",)).filter(person=person)
+    own: Any = theirs.annotate(**known).first()
+    if own is not None:
+        return own, Known(own.last_number, own.grader_rating)
     turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
     begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
     for name, value in begun.items():
         setattr(turn, name, value)
-    return turn
+    row: Any = CampaignCell.objects.filter(pk=cell.pk).annotate(**known).values_list(*known).get()
+    return turn, Known(*row)
 
 
 def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:

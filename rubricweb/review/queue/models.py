@@ -185,7 +185,7 @@ class Turn(models.Model):
     )
 
     said: HumanGrade | None = None
-    """Not stored: the rating that was sent with this request, for the page that shows it."""
+    """Set by those who ask: what the person said last of the cell."""
 
     class Meta:
         ordering = ("order", "pk")

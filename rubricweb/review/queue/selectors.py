@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Now
 
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
+from rubricweb.core.models import JsonList
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import humans
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
@@ -174,13 +175,19 @@ class Desk:
         return None if self.pace is None else self.pace * self.left
 
 
-def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) -> Desk:
-    """The cells that the person holds; `cell`, one of theirs, goes before them."""
+def desk(
+    campaign: Campaign, person: User, *, cell: CampaignCell | None = None, rating: HumanGrade | None = None
+) -> Desk:
+    """The cells that the person holds; `cell`, one of theirs, goes before them.
+
+    `rating` is what they said last of `cell`, where that is known already.
+    """
     turns = _turns(campaign, person, cell)
     looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
+    if looked_at is not None:
+        looked_at.said = rating
     cards = _cards(turns[:2], person)
     figures = _figures(campaign, person, looked_at)
-    last = _done_by(campaign, person).order_by("-done_at").values_list("done_at", flat=True)
     return Desk(
         campaign=campaign,
         cards=cards,
@@ -188,7 +195,7 @@ def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) 
         done=figures["done"],
         total=figures["all_turns"] - figures["skips"],
         mine=figures["mine"],
-        pace=pace(last[: PACE_OF + 1]),
+        pace=pace(map(datetime.fromisoformat, figures["times"] or ())),
         previous=figures["before"],
         next=figures["after"],
         can_undo=figures["can_undo"],
@@ -198,12 +205,18 @@ def desk(campaign: Campaign, person: User, *, cell: CampaignCell | None = None) 
     )
 
 
-def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Turn]:
-    """What the person holds, in the order in which they took it, behind their turn of `cell`."""
+def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Any]:
+    """The turns that the person holds, in the order in which they took them, behind their turn of `cell`.
+
+    Each has `last_number`, that of what the person said last of its cell; 0 if nothing.
+    """
     rows = campaign.turns.select_related(
         "cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config"
     )
     wanted = Q(state=State.LEASED) | Q(cell=cell) if cell is not None else Q(state=State.LEASED)
+    place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
+    rows = rows.annotate(last_number=Coalesce(Subquery(said[:1]), 0))
     turns = list(rows.filter(wanted, person=person).order_by("taken_at", "pk"))
     for turn in turns:
         turn.cell.campaign = campaign
@@ -228,8 +241,16 @@ def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> dict[s
         can_undo=Exists(mine.filter(can_undo=True)),
         before=Subquery(before.values("cell")[:1]),
         after=Subquery(after.values("cell")[:1]),
+        times=_last_times(mine),
     ).get()
     return dict(figures)
+
+
+def _last_times(mine: QuerySet[Turn]) -> Subquery:
+    """When the last of them were done, as a list of texts."""
+    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
+    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
+    return Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:
@@ -261,21 +282,22 @@ def _neighbours(mine: QuerySet[Turn], at: Turn | None) -> tuple[QuerySet[Turn], 
     return before.order_by("-done_at", "-pk"), after.order_by("done_at", "pk")
 
 
-def _cards(turns: list[Turn], person: User) -> tuple[Card, ...]:
-    said = humans.last_said(person, [saying_of(turn.cell) for turn in turns])
+def _cards(turns: list[Any], person: User) -> tuple[Card, ...]:
+    asked = [saying_of(turn.cell) for turn in turns if turn.last_number and turn.said is None]
+    said = humans.last_said(person, asked)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
     answers = graded(shows)
-    return tuple(
-        _card(turn, said.get(saying_of(turn.cell)), answers.get(turn.cell_id, (None, ""))) for turn in turns
-    )
+    for turn in turns:
+        turn.said = turn.said or said.get(saying_of(turn.cell))
+    return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
 
 
 def _hides_grader(turn: Turn) -> bool:
     return turn.is_blind and turn.rating is None
 
 
-def _card(turn: Turn, said: HumanGrade | None, shown: tuple[Grade | None, str]) -> Card:
-    grade, answer = shown
+def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
+    said = turn.said
     return Card(
         cell=turn.cell,
         turn=turn,

@@ -113,7 +113,7 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     except SaidMeanwhile:
         return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
     is_first_look = turn.said is not None and turn.said.how == HumanGrade.How.BLIND
-    return _show(request, cell.campaign, cell if is_first_look else None)
+    return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.said)
 
 
 @require_POST
@@ -188,9 +188,16 @@ def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None =
     return _show(request, campaign, cell)
 
 
-def _show(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
+def _show(
+    request: HtmxRequest,
+    campaign: Campaign,
+    cell: CampaignCell | None = None,
+    *,
+    rating: HumanGrade | None = None,
+) -> HttpResponse:
+    """`rating` is what the user said last of `cell`, where that is known already."""
     if request.htmx:
-        return _desk(request, campaign, cell)
+        return _desk(request, campaign, cell, rating=rating)
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("review:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
@@ -202,13 +209,14 @@ def _desk(
     campaign: Campaign,
     cell: CampaignCell | None = None,
     *,
+    rating: HumanGrade | None = None,
     mine: int | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "collection": campaign.collection,
         "campaign": campaign,
-        "desk": selectors.desk(campaign, request.user, cell=cell),
+        "desk": selectors.desk(campaign, request.user, cell=cell, rating=rating),
         "looked_at": cell,
         "mine": mine,
         **WORDS,
