@@ -11,10 +11,11 @@ from hypothesis import settings
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.core import worker_state
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
-from rubricweb.grades.engine import price
+from rubricweb.grades.engine import dispatch, price
 from rubricweb.grades.humans import matrices as human_matrices
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
@@ -70,7 +71,12 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 @pytest.fixture(autouse=True)
 def empty_caches():
-    """Caches are keyed by ids and stamps, which a database that is rolled back gives out again."""
+    """Caches are keyed by ids and stamps, which a database that is rolled back gives out again.
+
+    What this process could not run in one test, it can in the next; no job of an earlier one was announced.
+    """
+    worker_state.now.refused.clear()
+    dispatch._announced.clear()
     pools._load.cache_clear()
     matrices._cache.clear()
     human_matrices._cache.clear()

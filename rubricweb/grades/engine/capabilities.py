@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def need_of(config: GraderConfig) -> Need:
-    return Need(f"{capabilities.PREFIX}config-{config.pk}", str(config))
+    return Need(f"{capabilities.PREFIX}config-{config.fingerprint}", str(config))
 
 
 def refuse(lease: Lease, config: GraderConfig, reason: str) -> None:
