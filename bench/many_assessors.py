@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rubricweb.review.queue.models import Campaign
+    from rubricweb.campaigns.queue.models import Campaign
     from tests.rubricweb.review.assessors import Assessor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,10 +59,10 @@ def campaign_of(cells: int) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.review.queue.actions import Plan, open_campaign
-    from rubricweb.review.queue.models import Campaign
-    from rubricweb.review.queue.population import Choice
-    from rubricweb.review.selectors.raters import KINDS, raters
+    from rubricweb.campaigns.queue.actions import Plan, open_campaign
+    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.grades.raters import KINDS, raters
     from tests.factories import CollectionFactory, gradable
 
     call_command("migrate", verbosity=0)
@@ -106,7 +106,7 @@ def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor
     from tests.factories import MembershipFactory
     from tests.rubricweb.review.assessors import Assessor
 
-    queue = reverse("review:queue", args=[campaign.collection.slug, campaign.pk])
+    queue = reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk])
     people = {}
     for _ in range(count):
         person = MembershipFactory(collection=campaign.collection, role="assessor").user
@@ -129,7 +129,7 @@ def work(people: dict[int, Assessor], *, seconds: float, pause: float) -> None:
 
 
 def report(campaign: Campaign, people: dict[int, Assessor]) -> int:
-    from rubricweb.review.queue.models import Turn
+    from rubricweb.campaigns.queue.models import Turn
 
     believed = {(pk, cell): rating for pk, one in people.items() for cell, rating in one.sent.items()}
     turns = campaign.turns.filter(state=Turn.State.SUBMITTED)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from rubricweb.review.queue.models import Campaign
+    from rubricweb.campaigns.queue.models import Campaign
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET_MS = 100
@@ -56,10 +56,10 @@ def campaign_of(cells: int) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.review.queue.actions import Plan, open_campaign
-    from rubricweb.review.queue.models import Campaign
-    from rubricweb.review.queue.population import Choice
-    from rubricweb.review.selectors.raters import KINDS, raters
+    from rubricweb.campaigns.queue.actions import Plan, open_campaign
+    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.grades.raters import KINDS, raters
     from tests.factories import CollectionFactory, lexical_config
 
     call_command("migrate", verbosity=0)
@@ -118,19 +118,19 @@ def measure(campaign: Campaign) -> int:
     from django.test.utils import CaptureQueriesContext
     from django.urls import reverse
 
-    from rubricweb.review.queue.models import Turn
+    from rubricweb.campaigns.queue.models import Turn
     from tests.factories import MembershipFactory
 
     person = MembershipFactory(collection=campaign.collection, role="assessor").user
     client = Client()
     client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
-    client.post(reverse("review:queue-next", args=[campaign.collection.slug, campaign.pk]))
+    client.post(reverse("campaigns:queue-next", args=[campaign.collection.slug, campaign.pk]))
     took, worked, queries = [], [], []
     for _ in range(SAVES):
         turn = (
             campaign.turns.filter(person=person, state=Turn.State.LEASED).order_by("taken_at", "pk").first()
         )
-        address = reverse("review:queue-cell", args=[campaign.collection.slug, campaign.pk, turn.cell_id])
+        address = reverse("campaigns:queue-cell", args=[campaign.collection.slug, campaign.pk, turn.cell_id])
         body = {"rating": 3, "seen": 0, "uid": uuid4(), "comment": ""}
         with CaptureQueriesContext(connection) as captured:
             started, begun = time.perf_counter(), time.process_time()

@@ -12,12 +12,12 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.campaigns.queue.leases import HELD, top_up
+from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
-from rubricweb.review.queue.leases import HELD, top_up
-from rubricweb.review.queue.models import Campaign, Turn
 
 STRICT = from_template(
     "StrictPrompt",

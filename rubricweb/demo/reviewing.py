@@ -9,13 +9,13 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
+from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply
 from rubricweb.review.flags.subjects import Kind, Subject
-from rubricweb.review.queue.actions import Plan, open_campaign
-from rubricweb.review.queue.models import Campaign
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors import raters
 
 OKAY_NUGGETS = (
     "shorter days trigger the change",

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
-from rubricweb.review.agreement.people import pseudonym
 from rubricweb.review.flags.models import Flag, FlagEvent
 
 BATCH = 500

@@ -12,15 +12,15 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.campaigns.agreement.people import pseudonym
+from rubricweb.campaigns.queue.models import CampaignCell, Turn
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.visibility import visible_sayings
-from rubricweb.review.agreement.people import pseudonym
-from rubricweb.review.forms import AddressForm
-from rubricweb.review.queue.models import CampaignCell, Turn
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User

@@ -94,3 +94,14 @@ def take_imported_default(collection: Collection) -> None:
 def _store(collection: Collection, config: GraderConfig) -> None:
     collection.default_grader = config.fingerprint
     collection.save(update_fields=["default_grader"])
+
+
+def banks(collection: Collection) -> list[Bank]:
+    """By name; the first is that of the default grader, or without grades the one named `main`."""
+    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    if len(found) > 1 and (grader := default_grader(collection)):
+        default = default_bank(collection, grader)
+        found.sort(key=lambda bank: bank != default)
+    for bank in found:
+        bank.collection = collection
+    return found

@@ -22,7 +22,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
 from rubricweb.core.reading import Reader, reader, reading_as
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool
 
 if TYPE_CHECKING:
@@ -118,6 +118,17 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
         for topic, places in people.items()
     }
     return defaultdict(Hidden, found)
+
+
+def hidden_in_topic(user: User, topic: Topic) -> Hidden:
+    """What is hidden from the user of one topic."""
+    return hidden_from(user, topic.collection_id, topic=topic.pk)[topic.pk]
+
+
+def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) -> Hidden:
+    """What is hidden from the user of one cell of the topic: the cell itself, or nothing."""
+    cell = {"revision": revision_id, "passage": passage_id}
+    return hidden_from(user, topic.collection_id, **cell)[topic.pk]
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:

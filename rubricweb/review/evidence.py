@@ -18,10 +18,9 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.visibility import Hidden
-from rubricweb.review.queue.blinding import veiled_in
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, Mask, ratings_of
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of
+from rubricweb.grades.visibility import Hidden, hidden_from
 
 CACHED_TOPICS = 8_000
 
@@ -83,7 +82,7 @@ def evidence(
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance, veils = _relevance(pool, look), veiled_in(reader, bank.collection)
+    relevance, veils = _relevance(pool, look), hidden_from(reader, bank.collection_id)
     found = []
     for pk, items in _items(bank, topic_id).items():
         topic = pool.by_topic[pk]

@@ -9,8 +9,8 @@ from django import forms
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
+from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
 from rubricweb.review.evidence import Look, Source, default_source
-from rubricweb.review.forms import AT_ONCE, GraderForm, covered_from
 
 SOURCES = {Source.JUDGMENTS: "the judgments", Source.PEOPLE: "people's own ratings"}
 

@@ -1,13 +1,10 @@
 from django.urls import path
 
 from rubricweb.review import views
-from rubricweb.review.adjudication.urls import urlpatterns as adjudication
-from rubricweb.review.agreement.urls import urlpatterns as agreement
 from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
 from rubricweb.review.overview.urls import urlpatterns as overview
-from rubricweb.review.queue.urls import urlpatterns as queue
 from rubricweb.review.spurious.urls import urlpatterns as spurious
 from rubricweb.review.uncovered.urls import urlpatterns as uncovered
 from rubricweb.review.verify.urls import urlpatterns as verify
@@ -23,9 +20,6 @@ urlpatterns = [
     *flags,
     *spurious,
     *uncovered,
-    *queue,
-    *adjudication,
-    *agreement,
     path("", views.home, name="home"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
     path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),

@@ -7,8 +7,11 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.raters import raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, TopicsForm, address_kept, kept_fields
 from rubricweb.review.views_saved.selectors import views_of
@@ -34,17 +37,17 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
         "counts": selectors.collection_counts(found),
         "form": form,
         **address_kept(request),
-        **_topics(selectors.banks(found), form),
+        **_topics(banks(found), form),
     }
     return page_or_part(request, "review/collection.html", context, part="topics")
 
 
-def _topics(banks: list[selectors.Bank], form: TopicsForm) -> dict[str, object]:
+def _topics(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     """The table's part of the context; without a bank there is none."""
     if not banks:
         return {"banks": banks}
     bank = form.offer_banks(banks)
-    rater = form.offer(selectors.raters(bank))
+    rater = form.offer(raters(bank))
     rows = selectors.topic_rows(bank.collection, bank, rater)
     sort = form.value("sort", "topic")
     chosen = selectors.arranged(rows, words=form.value("q", ""), sort=sort)
@@ -64,7 +67,7 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Passages x items of a topic, a window at a time."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
     form = GridForm(request.GET)
-    rater = form.offer(selectors.raters(bank))
+    rater = form.offer(raters(bank))
     form.offer_runs(selectors.run_tags(bank.collection))
     form.offer_versions(bank)
     query = form.query()

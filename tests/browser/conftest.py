@@ -24,12 +24,12 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Bank, Item
+from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import load_demo
-from rubricweb.review.queue.actions import Plan, open_campaign
-from rubricweb.review.queue.models import Campaign
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import raters
+from rubricweb.grades.raters import raters
 from tests.browser import chromium
 from tests.browser.inspector import Inspector
 from tests.servers import url_of_test_database

@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.queue.models import Campaign, Turn
 
 SHOWN = "#queue-card > article[data-cell]"
 
 
 def open_queue(page: Page, campaign: Campaign) -> None:
-    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    page.goto(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
     expect(page.locator(SHOWN)).to_be_visible()
 
 

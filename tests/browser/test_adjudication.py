@@ -12,11 +12,11 @@ from grading.types import ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.review.adjudication.models import Decision
-from rubricweb.review.queue.actions import Plan, open_campaign, rate
-from rubricweb.review.queue.models import Campaign
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import raters
+from rubricweb.campaigns.adjudication.models import Decision
+from rubricweb.campaigns.queue.actions import Plan, open_campaign, rate
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
+from rubricweb.grades.raters import raters
 from tests.factories import take
 
 
@@ -34,7 +34,7 @@ def inbox(places) -> str:
             cell = take(campaign, person, count=1)[0].cell
             said = {"rating": 3 if number == 3 else rating, "by": person, "seen": 0}
             rate(cell, uid=uuid4(), comment=f"why {rating}", **said)
-    return reverse("review:adjudication", args=[places.collection.slug])
+    return reverse("campaigns:adjudication", args=[places.collection.slug])
 
 
 def begin(page: Page, inbox: str) -> None:

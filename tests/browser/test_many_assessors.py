@@ -13,12 +13,12 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.leases import HELD
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.queue.actions import Plan, open_campaign
-from rubricweb.review.queue.leases import HELD
-from rubricweb.review.queue.models import Campaign, Turn
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import raters
+from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb.review.assessors import Assessor
 
@@ -30,7 +30,7 @@ WRITES = 10
 
 def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor]:
     """By person: each signed in."""
-    queue = reverse("review:queue", args=[campaign.collection.slug, campaign.pk])
+    queue = reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk])
     found = {}
     for number in range(count):
         person = MembershipFactory(

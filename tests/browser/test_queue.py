@@ -8,9 +8,9 @@ from playwright.sync_api import Page, Route, expect
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.campaigns.queue.actions import saying_of
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.queue.actions import saying_of
 from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
 
 OFFLINE = (
@@ -302,7 +302,7 @@ def test_escape_leaves_the_comment_and_the_next_digit_rates(people, campaign_of)
 def test_without_javascript(people, campaign_of, client_of):
     campaign = campaign_of("blind", size=2)
     page = people.sign_in("assessor", java_script_enabled=False)
-    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    page.goto(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
     page.get_by_role("button", name="Start rating").click()
     page.get_by_role("button", name="3, in part").click()
     expect(page.locator(SHOWN)).to_contain_text("by the grader")

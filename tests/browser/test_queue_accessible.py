@@ -10,12 +10,12 @@ from playwright.sync_api import expect
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import CellKey
-from rubricweb.review.queue.actions import Plan, open_campaign, rate
-from rubricweb.review.queue.models import Campaign
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import raters
+from rubricweb.campaigns.adjudication.actions import decide
+from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.queue.actions import Plan, open_campaign, rate
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
+from rubricweb.grades.raters import raters
 from tests.factories import take
 
 
@@ -53,13 +53,13 @@ def test_pages(inspector_of, campaign):
         "overruled": (),
         "agreement": (),
     }.items():
-        inspector.open(reverse(f"review:{name}", args=[slug, *more]))
+        inspector.open(reverse(f"campaigns:{name}", args=[slug, *more]))
         inspector.inspect(name)
 
 
 def test_every_card_is_announced_and_has_the_focus(people, campaign):
     page = people.sign_in("organizer")
-    page.goto(reverse("review:queue", args=[campaign.collection.slug, campaign.pk]))
+    page.goto(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
     said = page.get_by_role("status").and_(page.locator("#queue-said"))
     expect(said).to_have_attribute("aria-live", "polite")
     before = page.locator("#queue-card > article").get_attribute("data-cell")

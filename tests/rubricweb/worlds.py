@@ -10,21 +10,21 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
+from rubricweb.campaigns.adjudication.actions import decide
+from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
 from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.grades.raters import KINDS, raters
 from rubricweb.leaderboards.public.actions import publish_board
-from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import CellKey
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
-from rubricweb.review.queue.actions import Plan, open_campaign
-from rubricweb.review.queue.models import Campaign
-from rubricweb.review.queue.population import Choice
-from rubricweb.review.selectors.raters import KINDS, raters
 from rubricweb.review.views_saved.models import SavedView
 from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked, take
 

@@ -15,9 +15,9 @@ from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.humans import Cell, Shown
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.grid import TopicGrid, board
 from rubricweb.review.selectors.grid_query import GridQuery
-from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import GridColumn
 
 MOST_CELLS = 5_000

@@ -15,16 +15,16 @@ from django.views.decorators.http import require_http_methods
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
+from rubricweb.campaigns.queue.actions import assign_cells
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading
 from rubricweb.grades import humans
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkForm, Deed, selection
 from rubricweb.review.bulk.plans import Plan, plan
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
-from rubricweb.review.queue.actions import assign_cells
-from rubricweb.review.selectors.raters import Rater
 
 PAGE = "review/bulk/bulk.html"
 
@@ -49,7 +49,7 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, Plan]:
     form = GridForm(address)
-    rater = form.offer(selectors.raters(bank))
+    rater = form.offer(raters(bank))
     form.offer_runs(selectors.run_tags(bank.collection))
     form.offer_versions(bank)
     return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)

@@ -10,8 +10,8 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
 from rubricweb.grades.humans.errors import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
-from rubricweb.review.queue.blinding import veiled_cell
-from rubricweb.review.selectors.raters import Rater
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.visibility import hidden_of_cell
 
 
 class Reworded(HumanGradeError):
@@ -63,7 +63,7 @@ def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
     cell = Cell.of(item, passage)
     last = said_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    veil = veiled_cell(reader, item.topic, cell.revision_id, cell.passage_id)
+    veil = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
     others = () if veil.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
     return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(veil.graders))
 

@@ -13,20 +13,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
+from rubricweb.campaigns.queue.actions import undo_in_grid
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
+from rubricweb.grades.forms import GraderForm
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
 from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.raters import raters
+from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.forms import RatingForm, SayingForm
 from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
-from rubricweb.review.forms import GraderForm, GridForm, address_kept
-from rubricweb.review.queue.actions import undo_in_grid
-from rubricweb.review.queue.blinding import veiled_cell
+from rubricweb.review.forms import GridForm, address_kept
 
 Place = tuple[Item, Passage]
 STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}
@@ -47,8 +49,8 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
     item, passage = place
-    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
-    is_blind = veiled_cell(request.user, item.topic, item.revision_id, passage.pk).graders
+    rater = GraderForm(request.GET).offer(raters(item.bank))
+    is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else shown(item, passage, rater, _source(request))
     return _tried(request, place, form, partial(humans.rate_cell, shown=before))
 
@@ -94,7 +96,7 @@ def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
     template = "review/cell.html#panel"
     if request.POST.get("part") == "cell":
         form = GridForm(request.GET)
-        rater = form.offer(selectors.raters(item.bank))
+        rater = form.offer(raters(item.bank))
         form.offer_versions(item.bank)
         query = form.query(at=(passage.pk, item.pk))
         found = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
@@ -109,7 +111,7 @@ def _source(request: HtmxRequest) -> Source:
 
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
-    rater = GraderForm(request.GET).offer(selectors.raters(item.bank))
+    rater = GraderForm(request.GET).offer(raters(item.bank))
     found, said = selectors.cell(item, passage, rater), sayings(item, passage, request.user)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),

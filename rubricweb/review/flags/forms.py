@@ -11,10 +11,10 @@ from django.db.models import TextChoices
 from rubricweb.accounts.models import User
 from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Topic
+from rubricweb.grades.forms import AddressForm
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.selectors import State, Who
 from rubricweb.review.flags.subjects import Kind, Subject
-from rubricweb.review.forms import AddressForm
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

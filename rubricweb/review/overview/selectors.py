@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
+from rubricweb.campaigns.adjudication import selectors as adjudication
+from rubricweb.campaigns.queue.selectors import CampaignRow, campaign_rows
 from rubricweb.corpus.models import Collection
-from rubricweb.review.adjudication import selectors as adjudication
 from rubricweb.review.flags.selectors import InboxCounts, inbox_counts
-from rubricweb.review.queue.selectors import CampaignRow, campaign_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,18 @@
 """What the review screens ask: the home page, a collection's topics, a topic's grid, and one cell."""
 
-from rubricweb.banks.models import Bank
 from rubricweb.review.selectors.cell import cell
 from rubricweb.review.selectors.grid import grid, run_tags
 from rubricweb.review.selectors.home import cards
 from rubricweb.review.selectors.one import one_cell
-from rubricweb.review.selectors.raters import raters
-from rubricweb.review.selectors.topics import arranged, banks, collection_counts, topic_rows, totals
+from rubricweb.review.selectors.topics import arranged, collection_counts, topic_rows, totals
 
 __all__ = [
-    "Bank",
     "arranged",
-    "banks",
     "cards",
     "cell",
     "collection_counts",
     "grid",
     "one_cell",
-    "raters",
     "run_tags",
     "topic_rows",
     "totals",

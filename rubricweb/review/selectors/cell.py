@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
@@ -16,8 +15,9 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.answers import answers_for
+from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.review.selectors.raters import Rater
+from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.window import RunRank, retrieved
 
 HOW_FOUND = {
@@ -27,14 +27,6 @@ HOW_FOUND = {
     Outcome.EXTRACTED: "an extracted answer, without a rating",
     Outcome.FAILED: "grading failed; this is not a 0",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of the passage; the extracted answer's stretches are marked."""
-
-    text: str
-    is_answer: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +105,6 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
     )
-
-
-def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
-    """`text` cut where it holds `answer` as whole words, whatever the case and the white space."""
-    words = answer.split()
-    if not words:
-        return (Segment(text, is_answer=False),)
-    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
-    segments, end = [], 0
-    for match in pattern.finditer(text):
-        segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]
-        end = match.end()
-    segments.append(Segment(text[end:], is_answer=False))
-    return tuple(segment for segment in segments if segment.text)
 
 
 def _grades(item: Item, passage: Passage) -> list[Grade]:

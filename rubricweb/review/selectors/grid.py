@@ -17,14 +17,13 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
-from rubricweb.grades.visibility import Places
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, count_cells, judged, ratings_of
+from rubricweb.grades.visibility import Places, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.queue.blinding import veiled
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, count_cells, judged, ratings_of
 from rubricweb.review.selectors.window import NO_RANK, GridColumn, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
@@ -141,7 +140,7 @@ def board(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User
         older=layers.older_of(graded, asked, [words.get(one.pk, set()) - {one.uid} for one in items]),
         mine=layers.mine_of(said, [column.revision_pk for column in items], pool.passage_pks),
     )
-    veil = veiled(reader, topic)
+    veil = hidden_in_topic(reader, topic)
     hidden = visibility.mask(veil.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.under_veil(sheet, hidden, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, ItemKind
 from rubricweb.grades.humans import Source
+from rubricweb.grades.raters import KINDS
+from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.selectors.layers import CheckedSheet
-from rubricweb.review.selectors.raters import KINDS
-from rubricweb.review.selectors.sheet import Mask
 from rubricweb.review.selectors.window import GridColumn
 
 

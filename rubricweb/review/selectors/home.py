@@ -15,8 +15,8 @@ from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.defaults import in_order
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
+from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow
-from rubricweb.review.selectors.raters import Rater, active_raters, shown_rater
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.humans import Source, corrected, human_matrices
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, Mask, Sheet, ratings_of
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
 
 LOW_CONFIDENCE = 50
 """Percent; below it a grader was not sure of its rating."""

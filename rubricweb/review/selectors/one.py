@@ -15,12 +15,12 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.humans.matrices import decided
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review.flags.selectors import open_counts
-from rubricweb.review.queue.blinding import veiled_cell
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, confidences_of
-from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.selectors.window import GridCell, GridColumn
 
 
@@ -37,7 +37,7 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     grades = graded_by_kind(collection, topic, rater).get(column.kind)
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
     place = (column.revision_pk, passage)
-    veil = veiled_cell(reader, topic, *place)
+    veil = hidden_of_cell(reader, topic, *place)
     events = events.filter(by=reader) if veil.people else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)

@@ -12,13 +12,12 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Subtopic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.defaults import MAIN, default_bank, default_grader
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
+from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import GraderRow, graders
+from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, TopicFacts, topic_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +96,6 @@ SORTS: dict[str, Callable[[TopicRow], str | float]] = {
     "failed": lambda row: row.facts.failed,
     "flags": lambda row: row.flags,
 }
-
-
-def banks(collection: Collection) -> list[Bank]:
-    """By name; the first is that of the default grader, or without grades the one named `main`."""
-    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
-    if len(found) > 1 and (grader := default_grader(collection)):
-        default = default_bank(collection, grader)
-        found.sort(key=lambda bank: bank != default)
-    for bank in found:
-        bank.collection = collection
-    return found
 
 
 def collection_counts(collection: Collection) -> CollectionCounts:

@@ -13,10 +13,10 @@ from grading.types import FAILED, MISSING, ItemKind, Outcome
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.topic_ratings import UNJUDGED, Sheet
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
 from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, SaidByCell
-from rubricweb.review.selectors.sheet import UNJUDGED, Sheet
 
 DASH = "\N{EN DASH}"
 SHOWN_RUNS = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
+from rubricweb.grades.forms import AT_ONCE
 from rubricweb.review.evidence_form import LookForm
-from rubricweb.review.forms import AT_ONCE
 from rubricweb.review.spurious.selectors import SORTS
 
 

@@ -9,9 +9,9 @@ from grading.measures.diagnostics import Spurious, spurious_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.editor.what_if import WhatIf, retirements
+from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import Measure
 from rubricweb.review.evidence import AskedItem, Look, TopicEvidence
-from rubricweb.review.selectors.raters import Rater
 
 SHOWN_PASSAGES = 50
 SORTS = {"count": "how often", "share": "share"}

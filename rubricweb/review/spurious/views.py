@@ -18,9 +18,9 @@ from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.grades.editor.what_if import what_if
+from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import Measure
 from rubricweb.review.evidence import count_hidden, evidence
-from rubricweb.review.selectors import raters
 from rubricweb.review.spurious import selectors
 from rubricweb.review.spurious.forms import SuspectsForm
 

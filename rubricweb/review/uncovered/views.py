@@ -16,9 +16,9 @@ from rubricweb.banks.models import Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import evidence
 from rubricweb.review.evidence_form import LookForm
-from rubricweb.review.selectors import raters
 from rubricweb.review.uncovered import access, selectors
 from rubricweb.review.uncovered.access import UncoveredPassage
 from rubricweb.review.uncovered.forms import DraftItemForm, SpansForm, draft_form, named_item, rewording

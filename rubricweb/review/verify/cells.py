@@ -18,10 +18,10 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.review.queue.blinding import veiled_in
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of
+from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, Mask, ratings_of
 from rubricweb.review.selectors.topics import asked_by_topic
 
 Keys = NDArray[np.uint64]
@@ -80,7 +80,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
-    people, veils = human_matrices(pool), veiled_in(reader, bank.collection)
+    people, veils = human_matrices(pool), hidden_from(reader, bank.collection_id)
     found, wordless, by_topic = [], 0, asked_by_topic(bank)
     draws = _draws(bank, by_topic)
     for topic_id, items in by_topic.items():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grading.measures.agreement import ENOUGH_CELLS
 from grading.types import MAX_RATING, MISSING
-from rubricweb.review.selectors.sheet import Mask
+from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.verify.cells import BankCells
 
 LEVEL = 0.95

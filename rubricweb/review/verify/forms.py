@@ -10,9 +10,9 @@ from django import forms
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
+from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.forms import SayingForm
-from rubricweb.review.forms import AT_ONCE, GraderForm, covered_from
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 ORDERS = (

@@ -15,8 +15,8 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import Mask
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.verify.cells import BankCells, TopicCells
 from rubricweb.review.verify.suspicion import suspicions
 

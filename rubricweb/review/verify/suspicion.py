@@ -16,9 +16,9 @@ from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
-from rubricweb.review.selectors.raters import Rater
-from rubricweb.review.selectors.sheet import ItemColumn, ratings_of
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}

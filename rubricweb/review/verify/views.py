@@ -19,9 +19,9 @@ from rubricweb.core.ids import parse_id
 from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
-from rubricweb.review.selectors.raters import Rater
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import bank_cells
 from rubricweb.review.verify.errors import RatedAnew
@@ -67,7 +67,7 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
     """Precision and recall of the grader, from the random share."""
     bank = _bank(request, slug, bank_id)
     form = CheckForm(request.GET)
-    rater = form.offer(selectors.raters(bank))
+    rater = form.offer(raters(bank))
     context = {
         "found": estimates(bank_cells(bank, rater, request.user)),
         "query": form.query(),
@@ -90,7 +90,7 @@ def _judged(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
     said = form.cleaned_data
     where = (bank.pk, said["topic"])
     item, passage = access.cell_for(request.user, where, (said["passage"], said["item"]), QueryDict())
-    rater = CheckForm(request.GET).offer(selectors.raters(bank))
+    rater = CheckForm(request.GET).offer(raters(bank))
     try:
         if said["revision"] != item.revision_id:
             raise Reworded
@@ -114,7 +114,7 @@ def _answer(
     form.offer_topics(bank.collection.topics.all())
     if saving is not None and not request.htmx:
         return _sent_back(request, bank, saving, at)
-    rater = form.offer(selectors.raters(bank))
+    rater = form.offer(raters(bank))
     asked = form.query()
     query = replace(asked, at=at) if saving is not None else asked
     cells = bank_cells(bank, rater, request.user)

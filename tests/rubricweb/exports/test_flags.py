@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from rubricweb.review.agreement.people import pseudonym
+from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Kind, Subject, subject_of

@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
+from rubricweb.campaigns.adjudication.actions import decide
+from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.queue.actions import rate, undo
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.adjudication.actions import decide
-from rubricweb.review.agreement.latest_ratings import CellKey
-from rubricweb.review.queue.actions import rate, undo
 from tests.factories import take
-from tests.rubricweb.review.queue.conftest import bank, campaign_of
+from tests.rubricweb.campaigns.queue.conftest import bank, campaign_of
 
 pytestmark = pytest.mark.django_db
 __all__ = ["bank", "campaign_of"]

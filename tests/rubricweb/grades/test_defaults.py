@@ -13,7 +13,7 @@ from rubricweb.grades.defaults import (
     keep_default_grader,
     take_imported_default,
 )
-from rubricweb.review.selectors.raters import raters
+from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, grade, lexical_config, pooled
 from tests.factories import TopicFactory as Topics
 

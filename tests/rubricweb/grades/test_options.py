@@ -16,9 +16,9 @@ from rubricweb.grades.configs import (
     running_spec,
 )
 from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.board.choices import grader_name, grader_named
 from rubricweb.leaderboards.errors import BoardError
-from rubricweb.review.selectors.raters import raters
 from tests.factories import PassageFactory, gradable, grade
 
 PAGE = "/collections/autumn/settings/"

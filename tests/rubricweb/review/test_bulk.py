@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from rubricweb.campaigns.queue.models import Turn
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
-from rubricweb.review.queue.models import Turn
 from tests.factories import grade
 
 HTMX = {"HX-Request": "true"}

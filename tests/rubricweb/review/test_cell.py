@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from grading.types import Purpose
 from rubricweb.grades.configs import config_for, imported_config
+from rubricweb.grades.highlighting import highlighted
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
-from rubricweb.review.selectors.cell import highlighted
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
 
 LLM = "google/flan-t5-large"

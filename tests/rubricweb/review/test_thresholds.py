@@ -4,9 +4,9 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
+from rubricweb.campaigns.queue.forms import CampaignForm
 from rubricweb.grades.configs import config_for
-from rubricweb.review.queue.forms import CampaignForm
-from rubricweb.review.selectors.raters import raters
+from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, JudgmentFactory, TopicFactory, grade, pooled
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell, ratings_by
 from rubricweb.grades.models import Draw, Grade, HumanGrade
+from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
-from rubricweb.review.selectors.raters import raters
 from rubricweb.review.verify.cells import bank_cells
 from rubricweb.review.verify.estimates import Population, Share, estimates
 from tests.factories import grade

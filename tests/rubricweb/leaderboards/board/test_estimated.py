@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from grading.types import ItemKind
+from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Draw, HumanGrade
 from rubricweb.grades.scoring import Definition, Measure
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
-from rubricweb.review.queue.models import Campaign
 from tests import factories
 
 pytestmark = pytest.mark.django_db

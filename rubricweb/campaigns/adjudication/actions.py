@@ -1,0 +1,143 @@
+"""Decide a cell, take a decision back, accept what assessors agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.adjudication.errors import DecidedMeanwhile, NotYourDecision
+from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
+from rubricweb.campaigns.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import humans
+from rubricweb.grades.models import HumanGrade
+
+MOST_AT_ONCE = 500
+"""Unanimous cells that one click accepts."""
+
+
+def decide(
+    place: CellKey, *, rating: int, by: User, seen: int, reason: str = "", uid: UUID | None = None
+) -> Decision:
+    """Settle the cell, where `seen` is the number of its last decision, 0 without any.
+
+    `uid` makes sending it twice harmless. Raises DecidedMeanwhile.
+    """
+    uid = uid or uuid4()
+    if (sent := Decision.objects.filter(uid=uid, by=by).first()) is not None:
+        return sent
+    _refuse_newer(place, seen)
+    try:
+        with transaction.atomic():
+            return _decide(place, rating, by, (seen, reason.strip(), uid), said_of(place))
+    except IntegrityError:
+        _refuse_newer(place, seen)
+        raise
+
+
+def _decide(
+    place: CellKey, rating: int, by: User, said: tuple[int, str, UUID], between: Mapping[int, int]
+) -> Decision:
+    seen, reason, uid = said
+    cell = humans.Cell(*place)
+    last = humans.said_by(by, cell)
+    number = last.number if last else 0
+    how = HumanGrade.How.ADJUDICATED
+    grade = humans.rate_cell(cell, rating=rating, by=by, seen=number, how=how, uid=uid)
+    decision = Decision.objects.create(
+        topic_id=place.topic,
+        revision_id=place.revision,
+        passage_id=place.passage,
+        number=seen + 1,
+        rating=rating,
+        reason=reason,
+        by=by,
+        grade=grade,
+        uid=uid,
+    )
+    DecidedRating.objects.bulk_create(
+        DecidedRating(decision=decision, person_id=person, rating=one) for person, one in between.items()
+    )
+    return decision
+
+
+def _refuse_newer(place: CellKey, seen: int) -> None:
+    last = decisions_of(place).order_by("-number").first()
+    if last is not None and last.number != seen:
+        raise DecidedMeanwhile(last)
+
+
+@transaction.atomic
+def withdraw(decision: Decision, *, by: User) -> Decision:
+    """Open the cell again: what was decided before holds, or nothing. Sent twice it does no harm."""
+    if decision.by_id != by.pk:
+        raise NotYourDecision("Only who decided can take it back; you may decide anew.")
+    if decision.withdrawn_at is None:
+        cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+        last = humans.said_by(by, cell)
+        if last is not None and last.pk == decision.grade_id:
+            humans.undo(cell, by=by, seen=last.number)
+        decision.withdrawn_at = timezone.now()
+        decision.save(update_fields=["withdrawn_at"])
+        audit.record("decision withdrawn", decision, by=by)
+    return decision
+
+
+@transaction.atomic
+def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | None = None) -> int:
+    """Decide, as they rated, the cells that two or more rated alike; how many."""
+    accepted = 0
+    for place, people in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
+        last = decisions_of(place).order_by("-number").first()
+        rating = next(iter(people.values()))
+        said = (last.number if last else 0, "", uuid4())
+        _decide(place, rating, by, said, people)
+        accepted += 1
+    audit.record("unanimous ratings accepted", collection, by=by, detail=accepted)
+    return accepted
+
+
+def unanimous(
+    collection: Collection, *, campaign: Campaign | None = None
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """Cells that two or more rated alike, and nobody decided."""
+    return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
+
+
+def alike(
+    said: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """The unanimous ones of cells that two or more rated."""
+    return [
+        (place, people)
+        for place, people in said.items()
+        if len(set(people.values())) == 1 and (place.revision, place.passage) not in decided
+    ]
+
+
+def standing(collection: Collection) -> dict[tuple[int, int], Decision]:
+    """By (revision, passage): the decision that holds."""
+    rows = Decision.objects.filter(topic__collection=collection, withdrawn_at=None).select_related("by")
+    return {(row.revision_id, row.passage_id): row for row in rows.order_by("number")}
+
+
+def decisions_of(place: CellKey) -> QuerySet[Decision]:
+    return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
+
+
+def said_of(place: CellKey) -> dict[int, int]:
+    """By person: what they say of the cell now, without decisions."""
+    rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
+    people: dict[int, list[Event]] = {}
+    fields = ("by_id", "number", "rating", "how", "is_withdrawn")
+    for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
+        people.setdefault(by, []).append(Event(*event))
+    found = {by: settled(events, Which.LATEST) for by, events in people.items()}
+    return {by: rating for by, rating in found.items() if rating is not None}

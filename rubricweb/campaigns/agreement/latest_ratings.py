@@ -1,0 +1,108 @@
+"""What each person says of each cell that at least one, or several, rated: a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
+from rubricweb.grades.models import HumanGrade
+
+How = HumanGrade.How
+
+
+class Which(StrEnum):
+    """Which of a person's ratings of a cell counts."""
+
+    LATEST = "latest"
+    INDEPENDENT = "independent"
+    """The last one that was given before the grader's rating was seen."""
+
+
+class CellKey(NamedTuple):
+    """A cell, by primary keys."""
+
+    topic: int
+    revision: int
+    passage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a person said once."""
+
+    number: int
+    rating: int | None
+    how: str
+    is_withdrawn: bool
+
+
+Ratings = dict[int, int]
+"""By person: a rating."""
+
+
+def ratings(
+    collection: Collection,
+    which: Which = Which.LATEST,
+    *,
+    campaign: Campaign | None = None,
+    at_least: int = 1,
+) -> dict[CellKey, Ratings]:
+    """By cell that `at_least` so many rated: what each person says, without decisions of adjudicators.
+
+    Without cells of which whoever reads now must not see yet what others say.
+    """
+    rows = _events(collection, campaign)
+    if at_least > 1:
+        rows = rows.filter(Exists(_by_several(collection, at_least)))
+    said: dict[CellKey, dict[int, list[Event]]] = {}
+    fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
+    for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
+        said.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
+    hidden = visibility.hidden_cells(collection.pk)
+    visible = {place: people for place, people in said.items() if place[1:] not in hidden[place.topic].people}
+    found = {place: _settled(people, which) for place, people in visible.items()}
+    return {place: people for place, people in found.items() if len(people) >= at_least}
+
+
+def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[HumanGrade]:
+    rows = HumanGrade.objects.filter(topic__collection=collection).exclude(how=How.ADJUDICATED)
+    if campaign is None:
+        return rows
+    cells = CampaignCell.objects.filter(
+        campaign=campaign, revision=OuterRef("revision"), passage=OuterRef("passage")
+    )
+    return rows.filter(Exists(cells))
+
+
+def _by_several(collection: Collection, at_least: int) -> Any:  # Any: an aggregated queryset
+    same = HumanGrade.objects.filter(
+        topic__collection=collection, revision=OuterRef("revision"), passage=OuterRef("passage")
+    ).order_by()
+    counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
+    return counted.filter(people__gte=at_least)
+
+
+def _settled(people: Mapping[int, list[Event]], which: Which) -> Ratings:
+    found = {person: settled(events, which) for person, events in people.items()}
+    return {person: rating for person, rating in found.items() if rating is not None}
+
+
+def settled(events: Iterable[Event], which: Which) -> int | None:
+    """The rating that counts of one person's events in turn; None where it was taken back, or is none."""
+    listed = list(events)
+    if which is Which.LATEST:
+        return None if listed[-1].is_withdrawn else listed[-1].rating
+    blind = [
+        number for number, event in enumerate(listed) if event.how == How.BLIND and not event.is_withdrawn
+    ]
+    if not blind:
+        return None
+    after = listed[blind[-1] + 1 :]
+    return None if after and after[0].is_withdrawn else listed[blind[-1]].rating

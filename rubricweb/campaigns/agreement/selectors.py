@@ -1,0 +1,314 @@
+"""Agreement of assessors with each other and with a grader, and the effect of seeing the grader's rating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.measures.agreement import (
+    ENOUGH_CELLS,
+    ENOUGH_TOPICS,
+    Statistic,
+    bootstrapped,
+    cohen_kappa,
+    coincidences,
+    contingency,
+    ordinal_alpha,
+    weighted_kappa,
+)
+from grading.measures.resampling import UNDEFINED, ConfidenceInterval
+from grading.measures.undefined import divide
+from grading.types import MAX_RATING
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import ItemRevision
+from rubricweb.campaigns.agreement.latest_ratings import CellKey, Which, ratings
+from rubricweb.campaigns.agreement.people import pseudonym
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import Grade
+from rubricweb.grades.raters import Rater
+
+LEVELS = tuple(range(MAX_RATING + 1))
+MOST_PAIRS = 40
+MOST_ROWS = 200
+Tables = NDArray[np.int64]
+"""Shape (topics, 6, 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two who rated the same cells."""
+
+    first: str
+    second: str
+    cells: int
+    same: float
+    kappa: float
+    weighted: float
+    interval: ConfidenceInterval
+    """Of the weighted kappa, over topics."""
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaRow:
+    """Krippendorff's alpha of all assessors, over some of the cells."""
+
+    name: str
+    cells: int
+    """Rated by two or more."""
+    same: float
+    """Of the pairs of ratings of a cell: the share that is equal."""
+    alpha: float
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    cells: int
+    people: int
+    alpha: float
+    interval: ConfidenceInterval
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Anchoring:
+    """Agreement with the grader among ratings given blind, and given beside its rating."""
+
+    blind: int
+    assisted: int
+    blind_same: float
+    assisted_same: float
+    difference: float
+    interval: ConfidenceInterval
+
+    @property
+    def is_too_few(self) -> bool:
+        return min(self.blind, self.assisted) < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementView:
+    overall: Overall
+    pairs: tuple[PairRow, ...]
+    with_grader: tuple[PairRow, ...]
+    by_topic: tuple[AlphaRow, ...]
+    by_item: tuple[AlphaRow, ...]
+    anchoring: Anchoring | None
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """Ratings as an array, shape (people, cells), -1 where somebody did not rate."""
+
+    places: tuple[CellKey, ...]
+    people: tuple[int, ...]
+    ratings: NDArray[np.int64]
+
+    @property
+    def topics(self) -> NDArray[np.int64]:
+        return np.array([place.topic for place in self.places], dtype=np.int64)
+
+    @property
+    def revisions(self) -> NDArray[np.int64]:
+        return np.array([place.revision for place in self.places], dtype=np.int64)
+
+
+def agreement(
+    collection: Collection,
+    rater: Rater | None,
+    *,
+    which: Which = Which.LATEST,
+    campaign: Campaign | None = None,
+    shows_names: bool = False,
+) -> AgreementView:
+    """`rater` is the grader that people are compared with, if there is any."""
+    rated = _rated(collection, which, campaign)
+    names = _names(collection, rated.people, shows_names=shows_names)
+    graded = _graded(collection, rater, rated)
+    pairs = [
+        _pair(rated, (names[one], names[other]), rated.ratings[one], rated.ratings[other])
+        for one, other in combinations(range(len(rated.people)), 2)
+    ]
+    grader = rater.name if rater else ""
+    beside = [
+        _pair(rated, (name, grader), said, graded) for name, said in zip(names, rated.ratings, strict=True)
+    ]
+    return AgreementView(
+        overall=_overall(rated),
+        pairs=_largest(pairs),
+        with_grader=_largest(beside),
+        by_topic=_by(rated, rated.topics, _topic_names(collection)),
+        by_item=_by(rated, rated.revisions, _item_names(rated)),
+        anchoring=anchoring(collection, campaign=campaign),
+    )
+
+
+def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> Rated:
+    found = ratings(collection, which, campaign=campaign)
+    places = tuple(sorted(found))
+    people = tuple(sorted({person for said in found.values() for person in said}))
+    row_of = {person: row for row, person in enumerate(people)}
+    array = np.full((len(people), len(places)), -1, dtype=np.int64)
+    for column, place in enumerate(places):
+        for person, rating in found[place].items():
+            array[row_of[person], column] = rating
+    return Rated(places, people, array)
+
+
+def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) -> list[str]:
+    if not shows_names:
+        return [pseudonym(collection, person) for person in people]
+    found = User.objects.in_bulk(list(people))
+    return [str(found[person]) for person in people]
+
+
+def _graded(collection: Collection, rater: Rater | None, rated: Rated) -> NDArray[np.int64]:
+    """The grader's ratings of the same cells; -1 where it has none."""
+    found = np.full(len(rated.places), -1, dtype=np.int64)
+    if rater is None:
+        return found
+    pool = collection_pool(collection)
+    uids = dict(ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist())).values_list("pk", "uid"))
+    for config in rater.configs:
+        by_topic = matrices(config, pool)
+        column_of = {
+            topic: {uid: column for column, uid in enumerate(grades.matrix.item_ids)}
+            for topic, grades in by_topic.items()
+        }
+        row_of = {
+            topic.topic_id: {pk: row for row, pk in enumerate(topic.passage_pks)} for topic in pool.topics
+        }
+        for place, (topic, revision, passage) in enumerate(rated.places):
+            row, column = row_of[topic].get(passage), column_of[topic].get(uids[revision])
+            if row is not None and column is not None and found[place] < 0:
+                found[place] = by_topic[topic].matrix.ratings[row, column]
+    return found
+
+
+def _tables(rated: Rated, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
+    """A contingency table a topic that has any pair."""
+    both = (first >= 0) & (second >= 0)
+    tables = []
+    for topic in np.unique(rated.topics[both]).tolist():
+        here = both & (rated.topics == topic)
+        tables.append(contingency(first[here], second[here], rows=LEVELS, columns=LEVELS))
+    return np.array(tables, dtype=np.int64).reshape(-1, len(LEVELS), len(LEVELS))
+
+
+def _pair(
+    rated: Rated, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
+) -> PairRow | None:
+    tables = _tables(rated, first, second)
+    whole = tables.sum(axis=0)
+    if not whole.sum():
+        return None
+    return PairRow(
+        first=names[0],
+        second=names[1],
+        cells=int(whole.sum()),
+        same=float(np.trace(whole) / whole.sum()),
+        kappa=float(cohen_kappa(whole)),
+        weighted=float(weighted_kappa(whole)),
+        interval=_interval(tables, weighted_kappa),
+    )
+
+
+def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> ConfidenceInterval:
+    """Over topics; undefined with fewer than ENOUGH_TOPICS, which resampling would only repeat."""
+    by_topic = [table for table in tables if table.sum()]
+    return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED
+
+
+def _largest(rows: Iterable[PairRow | None]) -> tuple[PairRow, ...]:
+    found = [row for row in rows if row is not None]
+    return tuple(sorted(found, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
+
+
+def _overall(rated: Rated) -> Overall:
+    topics = rated.topics
+    by_topic = [
+        coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
+    ]
+    paired = [table for table in by_topic if table.sum()]
+    whole = np.sum(paired, axis=0) if paired else np.zeros((len(LEVELS), len(LEVELS)))
+    return Overall(
+        cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
+        people=len(rated.people),
+        alpha=float(ordinal_alpha(whole)),
+        interval=_interval(paired, ordinal_alpha),
+    )
+
+
+def _by(rated: Rated, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
+    """A row a topic or item, the least agreement first."""
+    rows = []
+    twice = (rated.ratings >= 0).sum(axis=0) >= 2
+    for group in np.unique(groups[twice]).tolist():
+        here = rated.ratings[:, twice & (groups == group)]
+        pairs = coincidences(here, LEVELS)
+        same = float(np.trace(pairs) / pairs.sum())
+        rows.append(AlphaRow(names[group], here.shape[1], same, float(ordinal_alpha(pairs))))
+    return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
+
+
+def _topic_names(collection: Collection) -> dict[int, str]:
+    return {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
+
+
+def _item_names(rated: Rated) -> dict[int, str]:
+    rows = ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist()))
+    return {row.pk: str(row) for row in rows}
+
+
+def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:
+    """From campaigns that draw the mode by lot, and so compare like with like; None without both modes."""
+    turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
+    turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
+    if campaign is not None:
+        turns = turns.filter(campaign=campaign)
+    fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
+    hidden = visibility.hidden_cells(collection.pk)
+    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].people]
+    said = _said_by_graders({row[3] for row in rows}, {row[1] for row in rows})
+    tables: dict[int, Tables] = {}
+    for topic, revision, passage, config, mode, rating in rows:
+        if (grader := said.get((config, revision, passage))) is not None:
+            table = tables.setdefault(topic, np.zeros((2, 2), dtype=np.int64))
+            table[int(mode == Turn.Mode.ASSISTED), int(rating != grader)] += 1
+    whole = sum(tables.values(), np.zeros((2, 2), dtype=np.int64))
+    blind, assisted = (int(count) for count in whole.sum(axis=1))
+    if not blind or not assisted:
+        return None
+    shares = whole[:, 0] / whole.sum(axis=1)
+    interval = _interval(tables.values(), _difference)
+    return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
+
+
+def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
+    """Shape (..., 2, 2) to (...): the share that agrees when assisted, less that when blind."""
+    shares = divide(tables[..., 0], tables.sum(axis=-1))
+    return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
+
+
+def _said_by_graders(configs: set[int], revisions: set[int]) -> dict[tuple[int, int, int], int]:
+    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
+    fields = rows.values_list("config_id", "revision_id", "passage_id", "rating")
+    return {(config, revision, passage): rating for config, revision, passage, rating in fields.iterator()}

@@ -1,0 +1,14 @@
+from django.apps import AppConfig
+
+
+class CampaignsConfig(AppConfig):
+    name = "rubricweb.campaigns"
+    label = "campaigns"
+
+    def ready(self) -> None:
+        from rubricweb.banks import access
+        from rubricweb.campaigns.queue.blinding import blind_cells, why_not_edit
+        from rubricweb.grades import visibility
+
+        visibility.register(blind_cells)
+        access.register_guard(why_not_edit)

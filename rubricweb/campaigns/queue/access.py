@@ -1,0 +1,65 @@
+"""Fetch and authorise in one call and one query, always through the collection."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.http import Http404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.corpus.access import collection_for
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+
+def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_ASSESS) -> Campaign:
+    """A campaign of the collection; who was not named where people were may not work on it."""
+    rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
+    campaign = _with_access(rows, user, campaign="pk", collection="collection").first()
+    if campaign is None:
+        collection_for(user, slug, needed=needed)
+        raise Http404("No such campaign.")
+    _require(campaign, campaign, user, needed)
+    return campaign
+
+
+def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:
+    """A cell of a campaign that the user may work on."""
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").filter(
+        campaign__collection__slug=slug, campaign=campaign_id, pk=cell_id
+    )
+    cell = _with_access(rows, user, campaign="campaign", collection="campaign__collection").first()
+    if cell is None:
+        campaign_for(user, slug, campaign_id)
+        raise Http404("No such cell.")
+    _require(cell, cell.campaign, user, roles.TO_ASSESS)
+    return cell
+
+
+def _with_access(rows: Rows, user: User, *, campaign: str, collection: str) -> Rows:
+    """Each row with the role that the user holds, and whether the campaign is open to them.
+
+    Everybody may work where nobody is named; in the standing campaign, who has cells there.
+    """
+    held = user.memberships.filter(collection=OuterRef(collection)).values("role")
+    people = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))
+    turns = Turn.objects.filter(campaign=OuterRef(campaign), person=user)
+    return rows.annotate(
+        held=Subquery(held[:1]),
+        has_turns=Exists(turns),
+        is_named=Q(~Exists(people) | Exists(people.filter(user=user))),
+    )
+
+
+def _require(row: Any, campaign: Campaign, user: User, needed: Role) -> None:
+    """`row` is one of `_with_access`."""
+    roles.remember(user, campaign.collection_id, row.held)
+    held = roles.require(user, campaign.collection, needed)
+    may_work = row.has_turns if campaign.is_standing else row.is_named
+    if not may_work and not held.includes(roles.TO_ORGANIZE):
+        raise PermissionDenied("This campaign is for other assessors.")

@@ -1,0 +1,371 @@
+"""Every change to a campaign and its turns. What people say of cells goes to `grades.humans`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from secrets import randbelow
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max, Subquery
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from grading.types import ItemKind
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank
+from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, take_missing
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.queue.population import Choice, Chosen, ChosenCell, chosen
+from rubricweb.core import audit, events
+from rubricweb.grades import humans
+from rubricweb.grades.models import Draw, Grade, HumanGrade
+from rubricweb.grades.raters import KINDS, raters
+
+How, State = HumanGrade.How, Turn.State
+
+MOST_TURNS = 100_000
+BATCH = 2_000
+ASSIGNED = "Assigned to you."
+SEEDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a campaign is worked on."""
+
+    name: str
+    mode: Campaign.Mode = Campaign.Mode.BLIND
+    assessors: int = 1
+    people: tuple[User, ...] = ()
+    """Who may take from it; empty for every assessor."""
+
+
+@transaction.atomic
+def open_campaign(choice: Choice, plan: Plan, *, by: User | None, seed: int | None = None) -> Campaign:
+    """Freeze the chosen cells in their order, with as many turns each as independent assessors are wanted."""
+    seed = randbelow(SEEDS) if seed is None else seed
+    found = chosen(choice, seed=seed)
+    if not found.cells:
+        raise UnfitCampaign("No cell meets this choice: take other topics, kinds or cells.")
+    if len(found.cells) * plan.assessors > MOST_TURNS:
+        raise UnfitCampaign(
+            f"These are {len(found.cells):,} cells; {plan.assessors} assessors each are more than "
+            f"{MOST_TURNS:,} ratings. Choose a sample."
+        )
+    if choice.bank.collection.campaigns.filter(name=plan.name).exists():
+        raise UnfitCampaign(f"There is a campaign named \u201c{plan.name}\u201d already.")
+    campaign = _campaign(choice, plan, by, seed=seed, found=found)
+    campaign.people.set(plan.people)
+    cells = _frozen(campaign, found.cells)
+    Turn.objects.bulk_create(
+        (
+            Turn(campaign=campaign, cell=cell, order=cell.order)
+            for cell in cells
+            for _ in range(plan.assessors)
+        ),
+        batch_size=BATCH,
+    )
+    audit.record("campaign opened", campaign, by=by, detail=f"{len(cells)} cells, {plan.mode}")
+    _publish(campaign)
+    return campaign
+
+
+def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, found: Chosen) -> Campaign:
+    is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
+    return Campaign.objects.create(
+        collection=choice.bank.collection,
+        bank=choice.bank,
+        name=plan.name,
+        kinds=sorted(str(kind) for kind in choice.kinds),
+        cells_taken=choice.cells,
+        min_grade=choice.min_grade,
+        cutoff=choice.cutoff,
+        mode=plan.mode,
+        order=Campaign.Order.RANDOM if is_random else choice.order,
+        random_share=1.0 if is_random else choice.random_share,
+        assessors=plan.assessors,
+        seed=seed,
+        population=found.population,
+        draw=_draw(choice, found),
+        grader=f"{choice.rater.name} ({choice.rater.prompt_classes})"[:200],
+        by=by,
+    )
+
+
+def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) -> list[CampaignCell]:
+    return CampaignCell.objects.bulk_create(
+        (
+            CampaignCell(
+                campaign=campaign,
+                topic_id=cell.topic,
+                item_id=cell.item,
+                revision_id=cell.revision,
+                passage_id=cell.passage,
+                order=order,
+                reason=cell.reason,
+                is_random=cell.is_random,
+                draw_probability=cell.probability,
+                config_id=cell.config,
+            )
+            for order, cell in enumerate(cells, first)
+        ),
+        batch_size=BATCH,
+    )
+
+
+def _draw(choice: Choice, found: Chosen) -> Draw | None:
+    """What estimates may stand on; None without cells that are drawn from all of their items."""
+    if choice.design is None or not any(cell.is_random for cell in found.cells):
+        return None
+    is_cover = choice.design == Draw.Design.COVER
+    draw = Draw.objects.create(
+        collection=choice.bank.collection,
+        design=choice.design,
+        cutoff=choice.cutoff if is_cover else None,
+        min_grade=choice.min_grade if is_cover else None,
+        revisions=list(found.revisions),
+    )
+    if is_cover:
+        draw.configs.set(choice.rater.configs)
+    return draw
+
+
+@transaction.atomic
+def close_campaign(campaign: Campaign, *, by: User) -> Campaign:
+    """Hand out no more cells; what people have they may still hand in."""
+    return _set_closed(campaign, Now(), "campaign closed", by)
+
+
+@transaction.atomic
+def reopen_campaign(campaign: Campaign, *, by: User) -> Campaign:
+    return _set_closed(campaign, None, "campaign opened again", by)
+
+
+def _set_closed(campaign: Campaign, when: Now | None, verb: str, by: User) -> Campaign:
+    Campaign.objects.filter(pk=campaign.pk).update(closed_at=when)
+    campaign.refresh_from_db()
+    audit.record(verb, campaign, by=by)
+    _publish(campaign)
+    return campaign
+
+
+@transaction.atomic
+def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User) -> int:
+    """Put these cells into the queue of one person, in this order; how many are new there.
+
+    They land in the bank's standing campaign, beside the grader's rating. Raises UnfitCampaign where `to` may
+    not rate here.
+    """
+    held = roles.role_of(to, bank.collection)
+    if held is None or not held.includes(roles.TO_ASSESS):
+        raise UnfitCampaign(f"{to} is no assessor here.")
+    campaign = _standing(bank, by)
+    frozen = _joined(campaign, list(dict.fromkeys(cells)))
+    theirs = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
+    new = [cell for cell in frozen if cell.pk not in theirs]
+    Turn.objects.bulk_create(
+        (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
+        batch_size=BATCH,
+    )
+    Campaign.objects.filter(pk=campaign.pk).update(closed_at=None)
+    audit.record("cells assigned", campaign, by=by, detail=f"{len(new)} to {to.username}")
+    _publish(campaign)
+    return len(new)
+
+
+def _standing(bank: Bank, by: User) -> Campaign:
+    fixed = {
+        "collection": bank.collection,
+        "name": f"Assigned cells of {bank.name}"[:120],
+        "kinds": [str(kind) for kind in KINDS],
+        "mode": Campaign.Mode.ASSISTED,
+        "random_share": 0,
+        "seed": randbelow(SEEDS),
+        "population": 0,
+        "by": by,
+    }
+    return Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
+
+
+def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
+    """The campaign's rows of these cells, new ones at its end; without cells that the bank does not ask."""
+    wanted = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    rows = campaign.cells.filter(revision__in={cell.revision_id for cell in cells})
+    known = {(row.revision_id, row.passage_id): row for row in rows}
+    items = campaign.bank.items.active().filter(revision__in={cell.revision_id for cell in cells})
+    by_revision = {item.revision_id: item for item in items}
+    rater = raters(campaign.bank)[0]
+    last = campaign.cells.aggregate(last=Max("order"))["last"] or 0
+    new = []
+    for place, cell in wanted.items():
+        item = by_revision.get(cell.revision_id)
+        if item is not None and place not in known:
+            config = rater.by_kind.get(ItemKind(item.kind))
+            ids = (cell.topic_id, item.pk, cell.revision_id, cell.passage_id)
+            new.append(ChosenCell(*ids, ASSIGNED, probability=0.0, config=config.pk if config else None))
+    for row in _frozen(campaign, new, first=last + 1):
+        known[row.revision_id, row.passage_id] = row
+    return [known[place] for place in wanted if place in known]
+
+
+@retried
+def rate(
+    cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
+) -> Turn:
+    """Hand in a rating, where `seen` is the number of what `by` said last of the cell, and lease the next
+    cells until `by` has `hold` of them.
+
+    A rating that comes late, when the lease is over and the cell with somebody else, counts too: as a turn
+    more. Sent twice it is saved once. Raises what `grades.humans.rate_cell` raises.
+    """
+    place = saying_of(cell)
+    with humans.said_once(place, by=by, seen=seen):
+        turn, known = _own_turn(cell, by)
+        is_new = known.last_number == seen and turn.uid != uid
+        turn.said = None if is_new else humans.said_before(place, by=by, seen=seen, uid=uid)
+        if turn.said is None:
+            if turn.state == State.SKIPPED:
+                _unskip(turn)
+            turn.said = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
+            turn.rating = rating if turn.rating is None else turn.rating
+            turn.comment = comment
+            _hand_in(turn, State.SUBMITTED, uid)
+        take_missing(cell.campaign, by, count=hold)
+    return turn
+
+
+def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: Known, uid: UUID) -> HumanGrade:
+    is_blind = turn.is_blind and turn.rating is None
+    return humans.add_rating(
+        saying_of(cell),
+        rating=rating,
+        by=by,
+        seen=known.last_number,
+        how=How.BLIND if is_blind else How.ASSISTED,
+        shown=None if is_blind or cell.config is None else humans.Shown(cell.config, known.grader_rating),
+        draw=cell.campaign.draw_id if cell.is_random else None,
+        uid=uid,
+    )
+
+
+def comment(cell: CampaignCell, *, text: str, by: User) -> None:
+    """Keep what `by` says to the adjudicator of a cell that they have; raises NotYours."""
+    if not cell.turns.filter(person=by).update(comment=text):
+        raise NotYours("Only the comment of a cell that you have can be kept.")
+
+
+@transaction.atomic
+def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
+    """Give the cell up, and why; somebody else may take it instead."""
+    turn, _ = _own_turn(cell, by)
+    if turn.uid == uid:
+        return turn
+    if turn.state != State.LEASED:
+        raise NotYours("Only a cell that waits for your rating can be skipped.")
+    turn.reason = reason
+    _hand_in(turn, State.SKIPPED, uid)
+    if cell.turns.exclude(state=State.SKIPPED).count() < cell.campaign.assessors and not turn.assigned_by_id:
+        cell.turns.create(campaign=cell.campaign, order=cell.order)
+    return turn
+
+
+@transaction.atomic
+def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
+    """Take back what `by` did last in this campaign: a rating, a change of mind, or a skip."""
+    mine = campaign.turns.select_related("cell__campaign__collection").filter(person=by)
+    if (done := mine.filter(uid=uid).first()) is not None:
+        return done
+    turn = mine.filter(can_undo=True).order_by("-done_at", "-pk").first()
+    if turn is None:
+        raise NothingToUndo("There is nothing to undo: you have handed in nothing here.")
+    is_open = _unskip(turn) if turn.state == State.SKIPPED else _unsay(turn, by, uid)
+    turn.can_undo, turn.uid = False, uid
+    if is_open:
+        turn.state, turn.done_at, turn.lease_until = State.LEASED, None, Now() + LEASE
+    turn.save()
+    turn.refresh_from_db()
+    return turn
+
+
+def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
+    """Whether the cell waits for a rating again."""
+    cell = saying_of(turn.cell)
+    last = humans.said_by(by, cell)
+    event = humans.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
+    return event.is_withdrawn or event.how not in {How.BLIND, How.ASSISTED}
+
+
+def _unskip(turn: Turn) -> bool:
+    """Nobody else needs to take the cell, unless somebody has begun to."""
+    others = turn.cell.turns.exclude(state=State.SKIPPED).exclude(pk=turn.pk)
+    spare = others.filter(state=State.PENDING, person=None).order_by("-pk").first()
+    if spare is not None and others.count() >= turn.cell.campaign.assessors:
+        Turn.objects.filter(pk=spare.pk, state=State.PENDING, person=None).delete()
+    turn.reason = ""
+    return True
+
+
+@transaction.atomic
+def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
+    """Undo outside the queue; when no rating of `by` is left, the queue asks for the cell again.
+
+    Raises what `grades.humans.undo` raises.
+    """
+    event = humans.undo(cell, by=by, seen=seen, uid=uid)
+    if event.is_withdrawn and humans.said_by(by, cell) == event:
+        place = {"cell__revision": cell.revision_id, "cell__passage": cell.passage_id}
+        done = Turn.objects.filter(person=by, state=State.SUBMITTED, **place)
+        free = {"state": State.PENDING, "can_undo": False, "done_at": None}
+        done.exclude(assigned_by=None).update(**free)
+        done.filter(assigned_by=None).update(person=None, **free)
+    return event
+
+
+def saying_of(cell: CampaignCell) -> humans.Cell:
+    channel = cell.campaign.collection.channel
+    return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id, channel)
+
+
+class Known(NamedTuple):
+    """What stands of a cell when somebody comes to it."""
+
+    last_number: int
+    """Of what they said last of it; 0 if nothing."""
+    grader_rating: int | None
+
+
+def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
+    """The person's turn of the cell, else one that nobody has; a new one where others have them all."""
+    place = {"revision": cell.revision_id, "passage": cell.passage_id}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number")
+    grades = Grade.objects.filter(config=cell.config, **place)
+    known = {
+        "last_number": Coalesce(Subquery(said.values("number")[:1]), 0),
+        "grader_rating": Subquery(grades.values("rating")[:1]),
+    }
+    theirs = cell.turns.select_for_update(of=("self",)).filter(person=person)
+    own: Any = theirs.annotate(**known).first()
+    if own is not None:
+        return own, Known(own.last_number, own.grader_rating)
+    turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
+    begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
+    for name, value in begun.items():
+        setattr(turn, name, value)
+    row: Any = CampaignCell.objects.filter(pk=cell.pk).annotate(**known).values_list(*known).get()
+    return turn, Known(*row)
+
+
+def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:
+    turn.state, turn.uid, turn.can_undo = state, uid, True
+    turn.done_at, turn.lease_until = timezone.now(), None
+    turn.save()
+    return turn
+
+
+def _publish(campaign: Campaign) -> None:
+    events.publish_on_commit(campaign.collection.channel, "campaigns")

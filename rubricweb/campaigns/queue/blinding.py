@@ -1,0 +1,46 @@
+"""What assessors may not see yet of a cell they shall rate: other people's ratings; if blind, grades too.
+
+`grades.visibility` asks `blind_cells` wherever ratings are read.
+"""
+
+from __future__ import annotations
+
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, Value, When
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Item
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.grades.models import HumanGrade
+
+
+def why_not_edit(person: User, item: Item) -> str:
+    """Whoever rates an item blind must not change what it asks; for `banks.access`."""
+    cells = blind_cells(person, item.bank.collection_id).filter(item=item)
+    cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
+    if not (count := cells.count()):
+        return ""
+    waiting = f"{count} cell{'' if count == 1 else 's'} of this {item.kind} still wait"
+    return f"{waiting}{'s' if count == 1 else ''} for your blind rating. Rate them first, then edit it."
+
+
+def blind_cells(person: User | None, collection_id: int) -> QuerySet[CampaignCell]:
+    """Cells of open campaigns that the person has, or may still be handed, and has not rated.
+
+    Topic developers and organizers see everything but what they have taken or were named for. From whoever
+    has a public link (None) all these cells are hidden, since that may be an assessor.
+    """
+    cells = CampaignCell.objects.filter(campaign__collection=collection_id, campaign__closed_at=None)
+    assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
+    cells = cells.annotate(hides_graders=Case(assisted, default=True, output_field=BooleanField()))
+    if person is None:
+        return cells
+    rated = HumanGrade.objects.filter(
+        by=person, revision=OuterRef("revision"), passage=OuterRef("passage"), is_withdrawn=False
+    )
+    mine = Exists(Turn.objects.filter(cell=OuterRef("pk"), person=person))
+    theirs = mine | Exists(Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person))
+    if roles.role_in(person, collection_id) == Role.ASSESSOR:
+        theirs |= Q(campaign__people=None, campaign__is_standing=False)
+    return cells.filter(theirs, ~Exists(rated))

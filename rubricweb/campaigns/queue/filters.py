@@ -1,0 +1,38 @@
+"""What addresses say where the work of a campaign's assessors is listed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.forms import AddressForm
+
+
+class CampaignFilter(AddressForm):
+    """One campaign or all, and whether assessors go by their names; every control takes effect at once."""
+
+    campaign = forms.ChoiceField(label="Campaign", required=False)
+    names = forms.ChoiceField(label="Assessors", choices=[("", "pseudonyms"), ("1", "names")], required=False)
+
+    all_campaigns: ClassVar[str] = "any"
+
+    def __init__(self, address: QueryDict, collection: Collection) -> None:
+        super().__init__(address)
+        self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
+        named = [(pk, campaign.name) for pk, campaign in self.campaigns.items()]
+        offer_choices(self, "campaign", [("", self.all_campaigns), *named])
+        for field in self.fields.values():
+            field.widget.attrs["data-submits"] = ""
+
+    @property
+    def chosen(self) -> Campaign | None:
+        return self.campaigns.get(self.value("campaign", ""))
+
+    @property
+    def shows_names(self) -> bool:
+        return bool(self.value("names", ""))

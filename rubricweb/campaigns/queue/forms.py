@@ -1,0 +1,181 @@
+"""What organizers choose for a campaign, and what assessors send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import QuerySet
+
+from grading.measures.cover_estimate import COVER_CELLS
+from grading.types import MAX_RATING, ItemKind
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Bank
+from rubricweb.campaigns.queue.actions import Plan
+from rubricweb.campaigns.queue.meanings import Meanings
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
+from rubricweb.core.forms import RowsField, offer_choices, offer_rows
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.forms import rater_choices
+from rubricweb.grades.raters import KINDS, raters
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from rubricweb.grades.raters import Rater
+
+MAX_COMMENT = 2_000
+MOST_ASSESSORS = 20
+REASONS = ("the passage cannot be read", "the item is unclear", "not my field", "another reason")
+
+
+class RateForm(forms.Form):
+    """A rating; `seen` is the number of what the person said of the cell last."""
+
+    rating = forms.TypedChoiceField(coerce=int)
+    seen = forms.IntegerField(min_value=0)
+    uid = forms.UUIDField()
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+    def __init__(self, sent: QueryDict, meanings: Meanings) -> None:
+        super().__init__(sent)
+        offer_choices(self, "rating", meanings)
+
+
+class CommentForm(forms.Form):
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+
+class SkipForm(forms.Form):
+    reason = forms.CharField(max_length=200)
+    uid = forms.UUIDField()
+
+
+class UndoForm(forms.Form):
+    uid = forms.UUIDField()
+
+
+def sent_uid(form: forms.Form) -> UUID:
+    uid: UUID = form.cleaned_data["uid"]
+    return uid
+
+
+def members_who_rate(collection: Collection) -> QuerySet[User]:
+    enough = [role for role in Role if role.includes(roles.TO_ASSESS)]
+    held = {"memberships__collection": collection, "memberships__role__in": enough}
+    return User.objects.filter(**held).order_by("first_name", "username")
+
+
+def _checkboxes() -> forms.CheckboxSelectMultiple:
+    return forms.CheckboxSelectMultiple()
+
+
+class CampaignForm(forms.Form):
+    """A new campaign over one bank and grader."""
+
+    name = forms.CharField(label="Name", max_length=120)
+    bank = forms.ChoiceField(label="Bank")
+    grader = forms.ChoiceField(
+        label="Grader to check", help_text="Its ratings are shown beside cells, and decide choice and order."
+    )
+    kinds = forms.MultipleChoiceField(
+        label="Kinds of items",
+        choices=[(str(kind), f"{kind}s") for kind in KINDS],
+        initial=[str(kind) for kind in KINDS],
+        widget=_checkboxes(),
+    )
+    topics = RowsField(
+        Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
+    )
+    cells = forms.ChoiceField(
+        label="Cells",
+        choices=Campaign.Cells.choices,
+        help_text="The sample that estimates Rubric-Cover serves leaderboards of this grader, threshold and "
+        f"cutoff. Its order is random. Without a number it has {COVER_CELLS} cells, which usually estimate "
+        "to within 0.05 to 0.1.",
+    )
+    min_grade = forms.IntegerField(
+        label="Threshold",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered. "
+        "A prompt that is not known here, since its grades came in a file, counts from 4; labels from 1.",
+    )
+    cutoff = forms.IntegerField(label="Leaderboard's cutoff k", min_value=1, max_value=1_000, initial=20)
+    size = forms.IntegerField(
+        label="At most so many cells",
+        min_value=1,
+        required=False,
+        help_text="Empty for all of them, or for a sample of the usual size.",
+    )
+    order = forms.ChoiceField(label="Order", choices=Campaign.Order.choices)
+    random_percent = forms.IntegerField(
+        label="Drawn at random, %",
+        min_value=0,
+        max_value=100,
+        initial=20,
+        help_text="Where the cells are \u201call\u201d, estimates stand on these only. In random order all "
+        "are.",
+    )
+    assessors = forms.IntegerField(
+        label="Independent assessors a cell", min_value=1, max_value=MOST_ASSESSORS, initial=1
+    )
+    mode = forms.ChoiceField(label="What assessors see", choices=Campaign.Mode.choices)
+    people = RowsField(
+        User.objects.none(),
+        label="Who rates",
+        required=False,
+        help_text="None chosen means everybody.",
+        widget=_checkboxes(),
+    )
+
+    def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
+        super().__init__(sent, auto_id="campaign-%s")
+        self.banks = {str(bank.pk): bank for bank in banks}
+        self.raters: dict[str, list[Rater]] = {pk: list(raters(bank)) for pk, bank in self.banks.items()}
+        offer_choices(self, "bank", [(pk, bank.name) for pk, bank in self.banks.items()])
+        known = {str(rater.pk): rater for found in self.raters.values() for rater in found}
+        offer_choices(self, "grader", rater_choices(known.values()))
+        offer_rows(self, "topics", collection.topics.all())
+        self.fields["topics"].widget.attrs["size"] = 6
+        offer_rows(self, "people", members_who_rate(collection))
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if not self.errors and self._rater() is None:
+            self.add_error("grader", "This grader has no grades of this bank.")
+        return said
+
+    def _rater(self) -> Rater | None:
+        said = self.cleaned_data
+        return next((one for one in self.raters[said["bank"]] if str(one.pk) == said["grader"]), None)
+
+    @property
+    def choice(self) -> Choice:
+        said, rater = self.cleaned_data, self._rater()
+        assert rater is not None  # noqa: S101 - a valid form has one
+        bank = self.banks[said["bank"]]
+        kinds = [ItemKind(kind) for kind in said["kinds"]]
+        return Choice(
+            bank=bank,
+            topics=tuple(said["topics"] or bank.collection.topics.all()),
+            kinds=frozenset(kinds),
+            rater=rater,
+            cells=Campaign.Cells(said["cells"]),
+            order=Campaign.Order(said["order"]),
+            min_grade=min(said["min_grade"] or rater.min_grade_of(kinds[0]), rater.highest),
+            cutoff=said["cutoff"],
+            size=said["size"],
+            random_share=said["random_percent"] / 100,
+        )
+
+    @property
+    def plan(self) -> Plan:
+        said = self.cleaned_data
+        name = " ".join(said["name"].split())
+        return Plan(name, Campaign.Mode(said["mode"]), said["assessors"], tuple(said["people"]))

@@ -1,0 +1,208 @@
+"""Whose turn a cell is: handed out once, kept alive by the open page, free again when its lease runs out.
+
+One code path for both databases: a candidate is looked for (on PostgreSQL past the rows that others are
+taking), then taken by a conditional UPDATE, so that of two who try only one succeeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Now
+
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.core.models import is_duplicate
+from rubricweb.grades.models import HumanGrade
+
+LEASE = timedelta(minutes=5)
+HELD = 2
+"""The cell that is worked on, and the one that is fetched ahead."""
+TRIES = 8
+COMMENTED = "commented on, and not rated"
+"""Why somebody gave a cell up who stopped after a comment."""
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+State, Mode = Turn.State, Turn.Mode
+_WAITING = Q(state=State.PENDING)
+NEW = Q(_WAITING, person=None)
+"""Nobody has it, whatever became of it before."""
+LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
+"""Somebody let it lapse."""
+
+
+def retried(change: Callable[P, Result]) -> Callable[P, Result]:
+    """Make a transaction anew where another window of the same person took the same cell at the same time."""
+
+    @wraps(change)
+    def tried(*args: P.args, **kwargs: P.kwargs) -> Result:
+        for _ in range(TRIES - 1):
+            try:
+                return change(*args, **kwargs)
+            except IntegrityError as error:
+                if not is_duplicate(error, Turn):
+                    raise
+        return change(*args, **kwargs)
+
+    return tried
+
+
+@retried
+@transaction.atomic
+def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
+    """Renew the person's open turns, and lease new ones until there are `count` or none is to be had."""
+    renew(campaign, person)
+    take_missing(campaign, person, count=count)
+
+
+def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None:
+    """Lease turns until the person holds `count`, or none is to be had; in a transaction that is `retried`.
+
+    That one may hold locks already, so this waits for nobody's.
+    """
+    holds = 0
+    while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
+        holds = turn.holds
+        if holds < count and _lease(turn, campaign, person):
+            holds += 1
+
+
+def may_take(campaign: Campaign, person: User) -> bool:
+    """Whether there is a turn that `top_up` could lease."""
+    theirs = campaign.turns.filter(_WAITING, person=person)
+    return campaign.is_open and (theirs.exists() or _takeable(campaign, person, NEW | LAPSED).exists())
+
+
+def renew(campaign: Campaign, person: User) -> int:
+    """Keep what the person has for another while, also where the lease ran out and nobody else came."""
+    held = campaign.turns.filter(person=person, state=State.LEASED)
+    return held.update(lease_until=Now() + LEASE)
+
+
+def hand_back(campaign: Campaign, person: User) -> int:
+    """Give up what the person has and did not rate. What was assigned to them stays theirs, and what they
+    commented on, until somebody else takes it.
+    """
+    held = campaign.turns.filter(person=person, state=State.LEASED)
+    free = {"state": State.PENDING, "lease_until": None, "taken_at": None}
+    assigned = held.exclude(assigned_by=None).update(**free)
+    others = held.filter(assigned_by=None)
+    commented = others.exclude(comment="").update(lease_until=Now())
+    return assigned + commented + others.filter(comment="").update(person=None, mode="", **free)
+
+
+def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mode:
+    """Blind or assisted: the campaign's mode, or by lot, which falls the same way whenever it is drawn."""
+    if campaign.mode != Campaign.Mode.MIXED:
+        return Mode(campaign.mode)
+    lot = hashlib.sha256(f"{campaign.seed}:{cell.pk}:{person.pk}".encode()).digest()
+    return Mode.BLIND if lot[0] < 128 else Mode.ASSISTED
+
+
+def fresh(
+    campaign: Campaign, cell: CampaignCell, person: User, *, was_rated: bool = True
+) -> dict[str, object]:
+    """The fields of a turn that the person begins.
+
+    Who rated the cell before, and took that back, has seen what the grader says of it: a blind rating that
+    they gave then stays their first one, and after another rating the turn is not blind. `was_rated` is False
+    where the person is known never to have rated the cell.
+    """
+    mode, first = drawn_mode(campaign, cell, person), None
+    said = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
+    before = said.exclude(rating=None).order_by("number").first() if was_rated else None
+    if before is not None and mode == Mode.BLIND:
+        is_blind = before.how == HumanGrade.How.BLIND
+        mode, first = (mode, before.rating) if is_blind else (Mode.ASSISTED, None)
+    return {
+        "person": person,
+        "mode": mode,
+        "rating": first,
+        "comment": "",
+        "reason": "",
+        "can_undo": False,
+        "uid": None,
+    }
+
+
+def free_turn(cell: CampaignCell) -> Turn | None:
+    """A turn of the cell that nobody has, or that was let lapse without a comment."""
+    free = NEW | LAPSED & Q(comment="")
+    return cell.turns.select_for_update().filter(free).order_by("pk").first()
+
+
+def _candidate(campaign: Campaign, person: User) -> Any:  # a turn, as `_first_of` finds it
+    """The next turn that the person could take: assigned to them, let lapse by others, or new.
+
+    At the end come cells that they rated elsewhere, or nobody might finish the campaign.
+    """
+    theirs = campaign.turns.filter(_WAITING, person=person)
+    others = [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
+    turn = _first_of((theirs, *others), campaign, person)
+    if turn is None or not turn.was_rated:
+        return turn
+    unrated = [turns.filter(_unrated_by(person)) for turns in others]
+    return _first_of((theirs, *unrated, *others), campaign, person)
+
+
+def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: Campaign, person: User) -> Any:
+    """A turn of the first of these kinds that has one, with `was_rated`, whether the person ever rated its
+    cell, and `holds`, how many turns they have.
+
+    One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
+    """
+    cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
+    held = campaign.turns.filter(person=person, state=State.LEASED).order_by().values("campaign")
+    turns = Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).annotate(
+        was_rated=Exists(HumanGrade.objects.filter(by=person, **cell)),
+        holds=Coalesce(Subquery(held.annotate(turns=Count("*")).values("turns")), 0),
+    )
+    return turns.select_related("cell").first()
+
+
+def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
+    """Free turns of cells of which the person has no turn."""
+    had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
+    return campaign.turns.filter(free, ~Exists(had))
+
+
+def _unrated_by(person: User) -> Coalesce:
+    """Of a turn: the person said nothing of its cell anywhere, or took it back.
+
+    The cell is not joined, so that only turns are locked.
+    """
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("is_withdrawn")
+    cell = CampaignCell.objects.filter(pk=OuterRef("cell")).order_by()
+    return Coalesce(Subquery(cell.values_list(Subquery(said[:1]))), Value(True))
+
+
+def _first(turns: QuerySet[Turn]) -> Subquery:
+    """The first of them that nobody else is taking just now. SQLite has one writer anyway."""
+    return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
+
+
+def _lease(turn: Any, campaign: Campaign, person: User) -> bool:
+    """False where somebody else was quicker."""
+    free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
+    times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
+    begun = fresh(campaign, turn.cell, person, was_rated=turn.was_rated)
+    if not free.update(state=State.LEASED, **begun, **times):
+        return False
+    if turn.comment and turn.person_id not in {None, person.pk}:
+        _keep_comment(turn)
+    return True
+
+
+def _keep_comment(turn: Turn) -> None:
+    """As a cell given up by who had commented on it; they may still rate it."""
+    said = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
+    given_up = {"cell": turn.cell, "order": turn.order, "person_id": turn.person_id, "state": State.SKIPPED}
+    Turn.objects.create(campaign_id=turn.campaign_id, done_at=Now(), **given_up, **said)

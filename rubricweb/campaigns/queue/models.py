@@ -1,0 +1,221 @@
+"""Campaigns, the cells that each froze, and the turns in which assessors take them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
+
+
+class Campaign(models.Model):
+    """Cells that people shall rate: which, in which order, by how many, and what they see before."""
+
+    class Mode(models.TextChoices):
+        BLIND = "blind", "blind: rate first, then see the grader's rating"
+        ASSISTED = "assisted", "assisted: rate beside the grader's rating"
+        MIXED = "mixed", "randomised mix: each cell and assessor by lot"
+
+    class Order(models.TextChoices):
+        RANDOM = "random", "random"
+        CONFIDENCE = "confidence", "low confidence of the grader first"
+        DISAGREEMENT = "disagreement", "disagreement of graders, or with the judgment, first"
+        LEADERBOARD = "leaderboard", "expected change of the leaderboard first"
+
+    class Cells(models.TextChoices):
+        ALL = "all", "all"
+        HIGH = "high", "graded at the threshold or above"
+        UNSURE = "unsure", "failed or unsure"
+        DISAGREEING = "disagreeing", "graders disagree, or grader and judgment"
+        DECIDING = "deciding", "those that decide a run's Rubric-Cover"
+        COVER = "cover", "a sample that estimates every run's Rubric-Cover"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")
+    name = models.CharField(max_length=120)
+    kinds = models.JSONField()
+    cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
+    min_grade = models.PositiveSmallIntegerField(default=4)
+    cutoff = models.PositiveSmallIntegerField(default=20)
+    """Of the leaderboard whose change is expected."""
+    mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
+    order = models.CharField(max_length=20, choices=Order, default=Order.RANDOM)
+    random_share = models.FloatField(default=0.2)
+    """Of the campaign's cells: how many are drawn at random, whatever the order."""
+    assessors = models.PositiveSmallIntegerField(default=1)
+    """Independent ones a cell."""
+    seed = models.PositiveIntegerField()
+    """Of every draw: the random cells, and who is blind where modes are mixed."""
+    population = models.PositiveIntegerField()
+    """Cells that met the choice; the campaign's own are drawn from these."""
+    draw = models.OneToOneField(Draw, null=True, on_delete=models.RESTRICT, related_name="campaign")
+    """Of its random cells; None where these stand for a part of the cells only, and so for no estimate."""
+    grader = models.CharField(max_length=200, blank=True)
+    """Whose ratings the choice and the order stand on, in words."""
+    is_standing = models.BooleanField(default=False)
+    """Holds what was assigned to persons one by one; it has no order of its own."""
+    people = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="campaigns")
+    """Who may take from it; nobody named means every assessor."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "name"), name="campaign_name_once_a_collection"),
+            models.UniqueConstraint(
+                fields=("bank",), condition=Q(is_standing=True), name="one_standing_campaign_per_bank"
+            ),
+            models.CheckConstraint(condition=Q(assessors__gte=1), name="campaign_wants_an_assessor"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("campaigns:queue", args=[self.collection.slug, self.pk])
+
+    @property
+    def is_open(self) -> bool:
+        return self.closed_at is None
+
+    @property
+    def counts_for(self) -> str:
+        """Which estimates stand on its ratings, in words."""
+        if self.draw_id is None:
+            return (
+                "No estimate stands on these cells, because they were not drawn at random from all of them."
+            )
+        if self.cells_taken == self.Cells.COVER:
+            return (
+                "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards of this "
+                f"grader, threshold {self.min_grade} and cutoff {self.cutoff}. They do not count in Verify "
+                "grading."
+            )
+        return (
+            "The rated cells that were drawn at random count in the shares of Verify grading, and for "
+            "\u201cBy people, estimated\u201d on leaderboards of the same items."
+        )
+
+
+class CampaignCell(models.Model):
+    """One wording and one passage to rate, frozen when the campaign was made."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="cells")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="+")
+    """The words that the item had then; it may have others by now."""
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
+    order = models.PositiveIntegerField()
+    """The first is 1."""
+    reason = models.CharField(max_length=200)
+    """Why this cell is here, for the person who rates it."""
+    is_random = models.BooleanField(default=False)
+    """It was drawn at random; estimates may stand on these only."""
+    draw_probability = models.FloatField(default=0)
+    """The chance with which it was drawn at random; 0 where it was not."""
+    config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
+    """The grader whose rating is shown beside it."""
+
+    class Meta:
+        ordering = ("order",)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "revision", "passage"), name="cell_once_a_campaign"),
+            models.CheckConstraint(
+                condition=Q(draw_probability__gte=0, draw_probability__lte=1),
+                name="draw_probability_is_one",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("campaign", "order"), name="campaign_cells_in_order"),
+            models.Index(fields=("revision", "passage"), name="campaign_cells_by_cell"),
+        )
+
+    def __str__(self) -> str:
+        return f"cell {self.order}"
+
+
+class Turn(models.Model):
+    """One assessor's rating of one cell: waited for, leased, handed in, or skipped with a reason."""
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        LEASED = "leased"
+        SUBMITTED = "submitted"
+        SKIPPED = "skipped"
+
+    class Mode(models.TextChoices):
+        BLIND = "blind"
+        ASSISTED = "assisted"
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="turns")
+    cell = models.ForeignKey(CampaignCell, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    order = models.PositiveIntegerField()
+    """The cell's, kept here because turns are handed out by it."""
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="turns"
+    )
+    """Who has it, or whom it was assigned to; nobody while anybody may take it."""
+    state = models.CharField(max_length=20, choices=State, default=State.PENDING)
+    mode = models.CharField(max_length=20, choices=Mode, blank=True)
+    """What the person was shown; by lot where the campaign mixes modes."""
+    taken_at = models.DateTimeField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+    reason = models.CharField(max_length=200, blank=True)
+    """Why it was skipped."""
+    done_at = models.DateTimeField(null=True, blank=True)
+    """When it was handed in or skipped last."""
+    rating = models.SmallIntegerField(null=True, blank=True)
+    """The first one that was given in this turn, so without the grader's where the turn is blind."""
+    can_undo = models.BooleanField(default=False)
+    uid = models.UUIDField(null=True, blank=True)
+    """Of the last request that changed the turn: the same one sent again changes nothing."""
+    assigned_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    said: HumanGrade | None = None
+    """Set by those who ask: what the person said last of the cell."""
+
+    class Meta:
+        ordering = ("order", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("cell", "person"), name="one_turn_per_cell_and_person"),
+            models.CheckConstraint(
+                condition=~Q(state="leased") | Q(lease_until__isnull=False), name="leased_turn_ends"
+            ),
+            models.CheckConstraint(
+                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                name="turn_rating_within_scale",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("campaign", "state", "order"), name="turns_to_hand_out"),
+            models.Index(fields=("person", "campaign", "done_at"), name="turns_by_person"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.state} turn {self.pk}"
+
+    @property
+    def is_done(self) -> bool:
+        return self.state in {self.State.SUBMITTED, self.State.SKIPPED}
+
+    @property
+    def is_blind(self) -> bool:
+        return self.mode == self.Mode.BLIND
+
+
+def new_uid() -> uuid.UUID:
+    """For a form: what it sends is known again when it is sent twice."""
+    return uuid.uuid4()

@@ -1,0 +1,202 @@
+"""Which cells a campaign takes, and in which order: numpy over a topic's matrices.
+
+The expected change of the leaderboard by a person's rating of one cell, under Rubric-Cover@k at threshold t:
+
+    P(flip) x sum over neighbouring runs (a above b) of  closes(a, b) x d / (d + gap(a, b))
+
+- P(flip) is the chance that the rating changes sides of t. Where the grader is sure with probability c:
+  (1 - c) x the share of the five other ratings that lie on the other side. Where it does not say how sure it
+  is: of its ratings of this level that people rated, the share that changed sides, smoothed by two imagined
+  ones that halve with each step from the threshold (1/2 beside it, 1/4 one further). A cell that failed or
+  is missing covers nothing; it flips with the share of the topic's rated cells that reach t.
+- d = 1 / (items of the topic x topics with items) is what one covered item adds to a run's mean. A flip
+  changes a run's mean only if the passage is among the run's first k and no other of them covers the item.
+- closes(a, b) is 1 where the flip takes from a and not from b, or gives to b and not to a; among tied runs
+  where it changes one of the two; else 0. d / (d + gap) is 1 for tied runs, 1/2 where the flip just makes
+  them tie, and goes to 0 for runs far apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.types import FAILED, MAX_RATING, Ratings
+from rubricweb.grades.topic_ratings import UNJUDGED
+
+UNSURE_BELOW = 0.6
+"""A rating that the grader gives less than this probability is unsure."""
+IMAGINED = 2
+TIED = 1e-12
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One topic's cells, shape (passages, items) each, as the graders left them."""
+
+    ratings: Ratings
+    """By the grader whose ratings are to be checked."""
+    confidence: Floats
+    """0..1 where the grader says how sure it is, 0 where its reply held no rating, else NaN."""
+    others: tuple[Ratings, ...]
+    """By other graders."""
+    judged: NDArray[np.int16]
+    """By passage."""
+    in_top: Mask
+    """Shape (runs, passages): among the run's first k."""
+    min_relevant: int
+    min_grade: int
+
+    @property
+    def high(self) -> Mask:
+        return np.asarray(self.ratings >= self.min_grade)
+
+    @property
+    def rated(self) -> Mask:
+        return np.asarray(self.ratings >= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """By cell: how early it should come, and which pair of neighbours in the board it could swap (or -1)."""
+
+    scores: Floats
+    pairs: Places
+
+
+def unsure(cells: Cells) -> Mask:
+    return np.asarray((cells.ratings == FAILED) | (cells.confidence < UNSURE_BELOW))
+
+
+def spread(cells: Cells) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """By cell: the lowest and the highest rating of all graders; MAX + 1 and -1 where nobody rated."""
+    stack = np.stack([cells.ratings, *cells.others])
+    low = np.where(stack >= 0, stack, MAX_RATING + 1).min(axis=0)
+    return low.astype(np.int8), np.where(stack >= 0, stack, -1).max(axis=0).astype(np.int8)
+
+
+def against_judgment(cells: Cells) -> Mask:
+    """Covered by a passage judged not relevant, or of a relevant passage that covers nothing."""
+    is_judged, relevant = cells.judged != UNJUDGED, cells.judged >= cells.min_relevant
+    covers = cells.high.any(axis=1)
+    spurious = (is_judged & ~relevant)[:, np.newaxis] & cells.high
+    return np.asarray(spurious | (relevant & ~covers)[:, np.newaxis] & cells.rated)
+
+
+def disagreeing(cells: Cells) -> Mask:
+    low, top = spread(cells)
+    return np.asarray((low < cells.min_grade) & (top >= cells.min_grade) | against_judgment(cells))
+
+
+def by_confidence(cells: Cells) -> Floats:
+    """Failed cells first; where the grader does not say how sure it is, the middle."""
+    doubt = np.where(np.isnan(cells.confidence), 0.5, 1 - cells.confidence)
+    return np.where(cells.ratings == FAILED, 1.0, np.where(cells.rated, doubt, 0.5))
+
+
+def by_disagreement(cells: Cells) -> Floats:
+    """How far the graders are apart, or grader and judgment, whichever is more, as a share of the scale."""
+    low, top = spread(cells)
+    apart = np.clip(top - low, 0, None) / MAX_RATING
+    scale = max(int(cells.judged.max(initial=1)), 1)
+    judged = np.clip(cells.judged, 0, None)[:, np.newaxis] / scale
+    from_judgment = np.abs(judged - np.clip(cells.ratings, 0, None) / MAX_RATING)
+    return np.asarray(np.maximum(apart, np.where(against_judgment(cells), from_judgment, 0.0)))
+
+
+def flip_chances(cells: Cells, checked: Floats) -> Floats:
+    """By cell: P(flip) of the module's formula. `checked`: of each rating, how many people rated and how many
+    of these changed sides, shape (2, 6).
+
+    >>> cells = Cells(np.array([[4, 0, -2]], np.int8), np.array([[0.5, np.nan, np.nan]]), (),
+    ...               np.zeros(1, np.int16), np.ones((1, 1), bool), 1, 4)
+    >>> flip_chances(cells, np.zeros((2, 6))).round(3).tolist()
+    [[0.4, 0.062, 0.5]]
+    """
+    t = cells.min_grade
+    levels = np.arange(MAX_RATING + 1)
+    prior = 0.5 ** (np.abs(levels - (t - 0.5)) + 0.5)
+    seen, flipped = checked
+    by_level = (flipped + IMAGINED * prior) / (seen + IMAGINED)
+    other_side = np.where(cells.high, t, MAX_RATING + 1 - t) / MAX_RATING
+    known = by_level[np.clip(cells.ratings, 0, MAX_RATING)]
+    chances = np.where(np.isnan(cells.confidence), known, (1 - cells.confidence) * other_side)
+    reached = (cells.high.sum() + 0.5) / (cells.rated.sum() + 1)
+    return np.asarray(np.where(cells.rated, chances, reached), dtype=np.float64)
+
+
+def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) -> Scores:
+    """The expected change of the leaderboard by each cell; `means` are the runs' scores, none NaN.
+
+    Two tied runs, of which only the first has the passage, which alone covers the only item of two topics:
+
+    >>> cells = Cells(np.array([[5]], np.int8), np.array([[np.nan]]), (), np.zeros(1, np.int16),
+    ...               np.array([[True], [False]]), 1, 4)
+    >>> by_leaderboard(cells, np.array([[0.25]]), np.array([0.5, 0.5]), 2).scores.tolist()
+    [[0.25]]
+    """
+    order = np.argsort(-means, kind="stable")
+    gaps = -np.diff(means[order])
+    if not len(gaps):
+        return Scores(np.zeros(cells.ratings.shape), np.full(cells.ratings.shape, -1))
+    step = 1 / (max(cells.ratings.shape[1], 1) * max(topics, 1))
+    close = step / (step + gaps)
+    top = cells.in_top[order].astype(np.int32)
+    covering = top @ cells.high.astype(np.int32)  # runs x items
+    alone = np.where(cells.high, covering[:, np.newaxis, :] == 1, covering[:, np.newaxis, :] == 0)
+    changed = top[:, :, np.newaxis].astype(np.bool_) & alone
+    upper, lower = changed[:-1], changed[1:]
+    closes = np.where(cells.high, upper & ~lower, lower & ~upper)
+    closes |= (gaps <= TIED)[:, np.newaxis, np.newaxis] & (upper ^ lower)
+    weighed = closes * close[:, np.newaxis, np.newaxis]
+    best = np.where(closes.any(axis=0), weighed.argmax(axis=0), -1)
+    return Scores(chances * weighed.sum(axis=0), best)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The chosen places of a population in their order, which of them by lot, and with which chance."""
+
+    places: Places
+    is_random: Mask
+    probability: float
+
+
+def draw(scores: Floats, *, size: int, random_share: float, seed: int) -> Drawn:
+    """Choose `size` of the population: a share by lot, spread evenly, and the highest of the others between.
+
+    >>> drawn = draw(np.array([0.0, 3.0, 1.0, 2.0]), size=3, random_share=0.3, seed=1)
+    >>> int(drawn.is_random.sum()), drawn.probability
+    (1, 0.25)
+    """
+    lot = np.random.default_rng(seed).permutation(len(scores))
+    size = min(size, len(scores))
+    by_lot = int(np.ceil(round(random_share * size, 9)))
+    rest = lot[by_lot:]
+    rest = rest[np.argsort(-scores[rest], kind="stable")][: size - by_lot]
+    quota = np.arange(1, size + 1) * by_lot // max(size, 1)
+    is_random = np.diff(quota, prepend=0) > 0
+    places = np.empty(size, dtype=np.int64)
+    places[is_random], places[~is_random] = lot[:by_lot], rest
+    return Drawn(places, is_random, by_lot / len(scores) if len(scores) else 0.0)
+
+
+def checked_levels(pairs: Sequence[tuple[Ratings, Ratings]], min_grade: int) -> Floats:
+    """Shape (2, 6): by the grader's rating, how many cells people rated, and how many changed sides.
+
+    >>> checked_levels([(np.array([[5, 5, 0]], np.int8), np.array([[5, 1, -1]], np.int8))], 4)[:, 5].tolist()
+    [2.0, 1.0]
+    """
+    found = np.zeros((2, MAX_RATING + 1))
+    for said, truth in pairs:
+        both = (said >= 0) & (truth >= 0)
+        flipped = both & ((said >= min_grade) != (truth >= min_grade))
+        found += [np.bincount(said[one], minlength=MAX_RATING + 1) for one in (both, flipped)]
+    return found

@@ -1,0 +1,324 @@
+"""A campaign's choice as cells in their order, each with the reason why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from django.db.models import Q
+
+from grading.measures import rubric_cover
+from grading.measures.cover_estimate import COVER_CELLS
+from grading.measures.cover_sample import Ranked, cover_sample
+from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
+from rubricweb.banks.models import Bank
+from rubricweb.campaigns.queue import ordering
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.ordering import Cells, Drawn, Floats, Scores
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.models import Draw, Grade
+from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.scales import PAPERS_MIN_GRADE
+from rubricweb.grades.topic_ratings import ItemColumn, judged, ratings_of
+
+Order, Taken = Campaign.Order, Campaign.Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an organizer chose."""
+
+    bank: Bank
+    topics: tuple[Topic, ...]
+    kinds: frozenset[ItemKind]
+    rater: Rater
+    cells: Campaign.Cells = Taken.ALL
+    order: Campaign.Order = Order.RANDOM
+    min_grade: int = PAPERS_MIN_GRADE
+    cutoff: int = 20
+    size: int | None = None
+    """How many cells; None for all."""
+    random_share: float = 0.2
+
+    @property
+    def design(self) -> Draw.Design | None:
+        """Of its random cells; None where they stand for a part of the cells only."""
+        designs = {Taken.ALL: Draw.Design.CELLS, Taken.COVER: Draw.Design.COVER}
+        return designs.get(self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCell:
+    """By primary keys; `item` has the wording `revision`."""
+
+    topic: int
+    item: int
+    revision: int
+    passage: int
+    reason: str
+    probability: float
+    """Of being drawn at random; 0 where it was not."""
+    config: int | None
+
+    @property
+    def is_random(self) -> bool:
+        return self.probability > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    cells: tuple[ChosenCell, ...]
+    population: int
+    revisions: tuple[int, ...] = ()
+    """The wordings whose cells could be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatableItem:
+    """An item to rate passages by."""
+
+    item: int
+    revision: int
+    asked: ItemColumn
+
+
+@dataclass(frozen=True, eq=False)
+class TopicPopulation:
+    """One topic of the choice: its columns, and their cells as the graders left them."""
+
+    pool: TopicPool
+    columns: tuple[RatableItem, ...]
+    cells: Cells
+
+
+def chosen(choice: Choice, *, seed: int) -> Chosen:
+    """Draw and order the cells."""
+    gathered = Gathered(choice)
+    sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
+    revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
+    if choice.cells == Taken.COVER:
+        return replace(_sample(choice, sheets, seed), revisions=revisions)
+    masks = [_taken(sheet, choice) for sheet in sheets]
+    places = [
+        (number, int(row), int(column))
+        for number, mask in enumerate(masks)
+        for row, column in np.argwhere(mask)
+    ]
+    scored = [gathered.scored(sheet) for sheet in sheets]
+    scores = np.concatenate([one.scores[mask] for one, mask in zip(scored, masks, strict=True)] or [_NONE])
+    drawn = _drawn(scores, choice, seed)
+    cells = []
+    for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
+        number, row, column = places[place]
+        reason = RANDOM if is_random else gathered.reason(sheets[number], scored[number], row, column)
+        why = (reason, drawn.probability if is_random else 0.0)
+        cells.append(_cell(choice, sheets[number], (row, column), why))
+    return Chosen(tuple(cells), len(places), revisions)
+
+
+def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Chosen:
+    """Of the cells of the runs' first k passages, so many as an estimate of Rubric-Cover needs."""
+    ranked = [
+        Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
+    ]
+    drawn = cover_sample(ranked, size=choice.size or COVER_CELLS, seed=seed)
+    cells = [
+        _cell(choice, sheets[one.topic], (one.row, one.column), (RANDOM, one.probability)) for one in drawn
+    ]
+    population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
+    return Chosen(tuple(cells), population)
+
+
+RANDOM = "Drawn at random."
+_NONE = np.zeros(0)
+
+
+def _drawn(scores: Floats, choice: Choice, seed: int) -> Drawn:
+    size = len(scores) if choice.size is None else choice.size
+    share = 1.0 if choice.order == Order.RANDOM else choice.random_share
+    return ordering.draw(scores, size=size, random_share=share, seed=seed)
+
+
+def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
+    cells, which = sheet.cells, choice.cells
+    if which == Taken.DECIDING:
+        return _deciding(sheet, choice.cutoff)
+    if which == Taken.HIGH:
+        return cells.high
+    if which == Taken.UNSURE:
+        return ordering.unsure(cells)
+    if which == Taken.DISAGREEING:
+        return ordering.disagreeing(cells)
+    return np.ones(cells.ratings.shape, dtype=np.bool_)
+
+
+def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
+    """The cells on which it hangs whether some run covers an item."""
+    best = rubric_cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
+    found = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
+    runs, columns = np.nonzero(best >= 0)
+    found[best[runs, columns], columns] = True
+    return found
+
+
+def _cell(
+    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], why: tuple[str, float]
+) -> ChosenCell:
+    column = sheet.columns[place[1]]
+    config = choice.rater.by_kind.get(column.asked.kind)
+    return ChosenCell(
+        topic=sheet.pool.topic_id,
+        item=column.item,
+        revision=column.revision,
+        passage=sheet.pool.passage_pks[place[0]],
+        reason=why[0],
+        probability=why[1],
+        config=config.pk if config else None,
+    )
+
+
+class Gathered:
+    """Everything that a choice is made from, read once: a fixed number of queries."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        self.wanted = {topic.pk for topic in choice.topics}
+        self.pool = collection_pool(choice.bank.collection)
+        self.columns = _columns(choice.bank, choice.kinds)
+
+    @cached_property
+    def sheets(self) -> list[TopicPopulation]:
+        """The topics that have items, also those that were not chosen: the board stands on all."""
+        by_rater = [_by_kind(rater, self.pool) for rater in self._raters]
+        confidence = _confidences(self.choice, self.columns)
+        found = []
+        for topic in self.pool.topics:
+            columns = self.columns.get(topic.topic_id, ())
+            if not columns or not topic.doc_ids:
+                continue
+            asked, size = tuple(column.asked for column in columns), len(topic.doc_ids)
+            grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
+            said = [ratings_of(one, asked, size) for one in grades]
+            cells = self._cells(topic, said, _placed(topic, columns, confidence))
+            found.append(TopicPopulation(topic, columns, cells))
+        return found
+
+    @property
+    def _raters(self) -> list[Rater]:
+        """The chosen one first."""
+        mine = {config.pk for config in self.choice.rater.configs}
+        others = [
+            rater for rater in raters(self.choice.bank) if not mine & {config.pk for config in rater.configs}
+        ]
+        return [self.choice.rater, *others]
+
+    def _cells(self, topic: TopicPool, said: list[Ratings], confidence: Floats) -> Cells:
+        in_top = np.zeros((len(topic.ranked), len(topic.doc_ids) + 1), dtype=np.bool_)
+        top = topic.ranked_rows[:, : self.choice.cutoff]
+        np.put_along_axis(in_top, np.where(top < 0, len(topic.doc_ids), top).astype(np.int64), True, axis=1)
+        return Cells(
+            ratings=said[0],
+            confidence=confidence,
+            others=tuple(said[1:]),
+            judged=judged(topic),
+            in_top=in_top[:, :-1],
+            min_relevant=self.choice.bank.collection.min_relevant,
+            min_grade=self.choice.min_grade,
+        )
+
+    def scored(self, sheet: TopicPopulation) -> Scores:
+        """How early each cell should come."""
+        cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
+        if self.choice.order == Order.CONFIDENCE:
+            return Scores(ordering.by_confidence(cells), none)
+        if self.choice.order == Order.DISAGREEMENT:
+            return Scores(ordering.by_disagreement(cells), none)
+        if self.choice.order == Order.LEADERBOARD:
+            chances = ordering.flip_chances(cells, self.checked)
+            return ordering.by_leaderboard(cells, chances, self._means, len(self.sheets))
+        return Scores(np.zeros(cells.ratings.shape), none)
+
+    @cached_property
+    def _means(self) -> Floats:
+        """By run: Rubric-Cover@k over the topics with items."""
+        scores = [
+            rubric_cover.cover(
+                sheet.cells.ratings,
+                sheet.pool.ranked_rows,
+                cutoff=self.choice.cutoff,
+                min_grade=self.choice.min_grade,
+            )
+            for sheet in self.sheets
+        ]
+        return np.mean(scores, axis=0) if scores else _NONE
+
+    @cached_property
+    def checked(self) -> Floats:
+        human = human_matrices(self.pool)
+        pairs = [
+            (
+                sheet.cells.ratings,
+                human[sheet.pool.topic_id].matrix.columns([c.asked.uid for c in sheet.columns]).ratings,
+            )
+            for sheet in self.sheets
+        ]
+        return ordering.checked_levels(pairs, self.choice.min_grade)
+
+    def reason(self, sheet: TopicPopulation, scored: Scores, row: int, column: int) -> str:
+        """For the person who rates; it gives away neither the grader's rating nor a run's name."""
+        cells, pair = sheet.cells, int(scored.pairs[row, column])
+        if self.choice.order == Order.LEADERBOARD and pair >= 0:
+            return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard."
+        if cells.ratings[row, column] == FAILED:
+            return "The grader failed here."
+        if self.choice.order == Order.DISAGREEMENT and scored.scores[row, column] > 0:
+            return "Graders disagree, or grader and judgment."
+        if self.choice.order == Order.CONFIDENCE and cells.confidence[row, column] < 1:
+            return f"The grader is {cells.confidence[row, column]:.0%} sure."
+        if cells.ratings[row, column] == MISSING:
+            return "Not graded yet."
+        return "Next in this campaign."
+
+
+def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
+    """By topic id: the active items of these kinds whose words are known, each wording once."""
+    rows = bank.items.active().of_kinds(kinds).exclude(revision__text="")
+    fields = rows.order_by("topic_id", "position", "pk").values_list(
+        "topic_id", "pk", "revision_id", "revision__uid", "kind"
+    )
+    found: dict[int, dict[int, RatableItem]] = {}
+    for topic, item, revision, uid, kind in fields:
+        column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
+        found.setdefault(topic, {}).setdefault(revision, column)
+    return {topic: tuple(columns.values()) for topic, columns in found.items()}
+
+
+def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
+    by_config = {config.pk: matrices(config, pool) for config in rater.configs}
+    return {kind: by_config[config.pk] for kind, config in rater.by_kind.items()}
+
+
+def _confidences(
+    choice: Choice, columns: Mapping[int, Iterable[RatableItem]]
+) -> dict[tuple[int, int], float]:
+    """By (revision, passage): how sure the grader is; 0 where its reply held no rating."""
+    rows = Grade.objects.filter(config__in=choice.rater.configs, topic__in=list(columns))
+    rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
+    fields = rows.values_list("revision_id", "passage_id", "confidence", "outcome")
+    return {
+        (revision, passage): 0.0 if outcome == Outcome.DEFAULTED else confidence
+        for revision, passage, confidence, outcome in fields.iterator(chunk_size=10_000)
+    }
+
+
+def _placed(
+    topic: TopicPool, columns: tuple[RatableItem, ...], confidence: dict[tuple[int, int], float]
+) -> Floats:
+    revisions = [column.revision for column in columns]
+    said = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
+    return np.array(said, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))

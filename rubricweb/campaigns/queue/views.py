@@ -1,0 +1,226 @@
+"""Campaigns, their progress, and the assessor's queue."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.campaigns.queue import access, actions, leases, selectors
+from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.campaigns.queue.forms import (
+    REASONS,
+    CampaignForm,
+    CommentForm,
+    RateForm,
+    SkipForm,
+    UndoForm,
+    sent_uid,
+)
+from rubricweb.campaigns.queue.meanings import meanings_of
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.humans import SaidMeanwhile
+from rubricweb.grades.models import HumanGrade
+
+WORDS = {"section": "review", "tab": "queue", "reasons": REASONS}
+
+
+@require_safe
+def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The collection's campaigns: where one may rate, and how far each is."""
+    collection = collection_for(request.user, slug)
+    context = {
+        "collection": collection,
+        "section": "review",
+        "tab": "queue",
+        "rows": selectors.campaign_rows(collection, request.user),
+    }
+    return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose cells and how they are rated."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = CampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            campaign = actions.open_campaign(form.choice, form.plan, by=request.user)
+        except UnfitCampaign as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, f"Campaign opened: {campaign.cells.count():,} cells.")
+            return redirect("campaigns:campaign", slug, campaign.pk)
+    context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
+    return form_response(request, "campaigns/queue/campaign_new.html", context)
+
+
+@require_safe
+def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Who has done how much, who has which cell now, and what was skipped."""
+    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    context = {
+        "collection": found.collection,
+        "section": "review",
+        "tab": "queue",
+        "campaign": found,
+        "progress": selectors.progress(found, request.user),
+    }
+    return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
+
+
+@require_POST
+def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Close the campaign, or open it again."""
+    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    change = actions.close_campaign if found.is_open else actions.reopen_campaign
+    change(found, by=request.user)
+    messages.success(request, "Campaign opened again." if found.is_open else "Campaign closed.")
+    return redirect("campaigns:campaign", slug, campaign_id)
+
+
+@require_safe
+def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """The cell that the user has to rate, and the one after it; without any, the way to the next ones."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    return _desk(request, found)
+
+
+@require_POST
+def queue_next(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Lease the next cell to the user, and the one after it."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    return _after(request, found)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """A cell that the user has or had; POST rates it."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    if request.method != "POST":
+        return _desk(request, cell.campaign, cell, mine=_rating_of(request))
+    form = RateForm(request.POST, meanings_of(cell.config))
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
+    except SaidMeanwhile:
+        return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
+    is_first_look = turn.said is not None and turn.said.how == HumanGrade.How.BLIND
+    return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.said)
+
+
+@require_POST
+def queue_skip(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """Give a cell up, with a reason."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    form = SkipForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        actions.skip(cell, by=request.user, **form.cleaned_data)
+    except NotYours as refusal:
+        messages.warning(request, str(refusal))
+    return _after(request, cell.campaign)
+
+
+@require_POST
+def queue_comment(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
+    """Keep the comment of a cell that the user has, rated or not."""
+    cell = access.cell_for(request.user, slug, campaign_id, cell_id)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        actions.comment(cell, text=form.cleaned_data["comment"], by=request.user)
+    except NotYours as refusal:
+        return HttpResponseForbidden(str(refusal))
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect("campaigns:queue-cell", slug, campaign_id, cell_id)
+
+
+@require_POST
+def queue_undo(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Take back what the user did last, and go back to its cell."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    form = UndoForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(form.errors.as_text())
+    try:
+        turn = actions.undo(found, by=request.user, uid=sent_uid(form))
+    except NothingToUndo as refusal:
+        messages.warning(request, str(refusal))
+        return _after(request, found)
+    return _after(request, found, turn.cell)
+
+
+@require_POST
+def queue_beat(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """The page is open: keep its cells."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    leases.renew(found, request.user)
+    return HttpResponse(status=204)
+
+
+@require_POST
+def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """Stop for now: others may have the cells that are not rated."""
+    found = access.campaign_for(request.user, slug, campaign_id)
+    leases.hand_back(found, request.user)
+    return redirect("campaigns:campaigns", slug)
+
+
+def _rating_of(request: HtmxRequest) -> int | None:
+    """What the address says was rated here, and was refused because of what another window says."""
+    said = request.GET.get("mine", "")
+    return int(said) if said in set("012345") else None
+
+
+def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
+    leases.top_up(campaign, request.user)
+    return _show(request, campaign, cell)
+
+
+def _show(
+    request: HtmxRequest,
+    campaign: Campaign,
+    cell: CampaignCell | None = None,
+    *,
+    rating: HumanGrade | None = None,
+) -> HttpResponse:
+    """`rating` is what the user said last of `cell`, where that is known already."""
+    if request.htmx:
+        return _desk(request, campaign, cell, rating=rating)
+    leases.renew(campaign, request.user)  # no heartbeat does it without scripts
+    if cell is not None:
+        return redirect("campaigns:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
+    return redirect(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
+
+
+def _desk(
+    request: HtmxRequest,
+    campaign: Campaign,
+    cell: CampaignCell | None = None,
+    *,
+    rating: HumanGrade | None = None,
+    mine: int | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "collection": campaign.collection,
+        "campaign": campaign,
+        "desk": selectors.desk(campaign, request.user, cell=cell, rating=rating),
+        "looked_at": cell,
+        "mine": mine,
+        **WORDS,
+    }
+    response = page_or_part(request, "campaigns/queue/queue.html", context, part="queue")
+    response.status_code = status
+    return response

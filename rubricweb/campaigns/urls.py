@@ -1,0 +1,6 @@
+from rubricweb.campaigns.adjudication.urls import urlpatterns as adjudication
+from rubricweb.campaigns.agreement.urls import urlpatterns as agreement
+from rubricweb.campaigns.queue.urls import urlpatterns as queue
+
+app_name = "campaigns"
+urlpatterns = [*queue, *adjudication, *agreement]

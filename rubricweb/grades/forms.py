@@ -1,0 +1,107 @@
+"""Forms over an address, and which grader it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxValueValidator
+from django.http import QueryDict
+
+from grading.types import MAX_RATING
+from rubricweb.core.forms import offer_choices
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
+
+
+class AddressForm(forms.Form):
+    """A form over the query part of the address; what that leaves out has its initial value."""
+
+    data: dict[str, str]
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__()
+        initial = {
+            name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
+        }
+        self.said = {name: str(value) for name, value in address.items()}
+        self.data, self.is_bound = {**initial, **self.said}, True
+
+    def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
+        """The field's value, or `default` where the address says none or a wrong one."""
+        self.is_valid()
+        found = self.cleaned_data.get(name)
+        return default if found in (None, "") else found
+
+
+AT_ONCE = {"data-submits": ""}
+"""Of a widget whose choice takes effect at once."""
+
+
+def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:
+    """A choice that takes effect at once."""
+    return forms.ChoiceField(
+        label=label, choices=list(choices), required=False, widget=forms.Select(attrs=AT_ONCE)
+    )
+
+
+def covered_from() -> forms.IntegerField:
+    """From which grade on a rating covers; GraderForm fits it to the scale of its grader."""
+    return forms.IntegerField(
+        label="Covered from grade",
+        min_value=1,
+        max_value=MAX_RATING,
+        required=False,
+        initial=PAPERS_MIN_GRADE,
+        widget=forms.NumberInput(attrs=AT_ONCE),
+    )
+
+
+def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
+    """One choice a rater, told apart by their prompt classes where a name comes twice."""
+    listed = list(raters)
+    names = [rater.name for rater in listed]
+    return [
+        (
+            str(rater.pk),
+            rater.name if names.count(rater.name) == 1 else f"{rater.name}: {rater.prompt_classes}",
+        )
+        for rater in listed
+    ]
+
+
+def chosen_rater(raters: tuple[Rater, ...], said: str) -> Rater:
+    """The rater with config `said`, else the first."""
+    for rater in raters:
+        if said in {str(config.pk) for config in rater.configs}:
+            return rater
+    return raters[0]
+
+
+class GraderForm(AddressForm):
+    """Which grader to look at; any of its configs names it."""
+
+    grader = select_at_once("Grader", ())
+    default_min_grade = PAPERS_MIN_GRADE
+
+    def offer(self, raters: tuple[Rater, ...]) -> Rater:
+        """Offer these, and give the one that the address names."""
+        choices = rater_choices(raters)
+        said = self.data.get("grader", "")
+        chosen = chosen_rater(raters, said)
+        offer_choices(self, "grader", choices)
+        if not said or said in {str(config.pk) for config in chosen.configs}:
+            self.data["grader"] = str(chosen.pk)
+        self._fit_scale(chosen)
+        return chosen
+
+    def _fit_scale(self, rater: Rater) -> None:
+        """A threshold goes as far as the rater's scale, and is by default the first config's own."""
+        self.default_min_grade = rater.min_grade
+        if field := self.fields.get("min_grade"):
+            highest = max(scale_of(config)[1] for config in rater.configs)
+            field.validators.append(MaxValueValidator(highest))
+            field.widget.attrs["max"] = highest
+            field.help_text = threshold_note(rater.configs[0]) or field.help_text
+            self.data["min_grade"] = self.said.get("min_grade") or str(self.default_min_grade)

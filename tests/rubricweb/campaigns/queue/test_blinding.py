@@ -1,0 +1,216 @@
+"""Ratings by others stay hidden from whoever shall rate a cell independently."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate, saying_of
+from rubricweb.corpus.models import Judgment
+from rubricweb.grades import visibility
+from rubricweb.grades.models import HumanGrade
+from rubricweb.review.cells.latest_ratings import sayings
+from tests.factories import take
+from tests.rubricweb.campaigns.queue.conftest import rate_next
+
+pytestmark = pytest.mark.django_db
+
+
+def places(campaign):
+    return {(cell.revision_id, cell.passage_id) for cell in campaign.cells.all()}
+
+
+def veiled_from(person, collection):
+    return {place for veil in visibility.hidden_from(person, collection.pk).values() for place in veil.people}
+
+
+def test_until_they_rated_assessors_are_veiled(campaign_of, assessor, second, collection):
+    campaign = campaign_of(mode="blind", assessors=2)
+    assert veiled_from(assessor, collection) == places(campaign)
+    turn = rate_next(campaign, assessor)
+    assert veiled_from(assessor, collection) == places(campaign) - {
+        (turn.cell.revision_id, turn.cell.passage_id)
+    }
+    assert veiled_from(second, collection) == places(campaign)
+    topic = collection.topics.first()
+    assert visibility.hidden_in_topic(second, topic).people == {
+        (cell.revision_id, cell.passage_id) for cell in campaign.cells.filter(topic=topic)
+    }
+
+
+def test_developers_are_veiled_from_what_they_took_or_were_named_for(campaign_of, developer, collection):
+    campaign = campaign_of(mode="blind")
+    assert veiled_from(developer, collection) == set()
+    cell = take(campaign, developer, count=1)[0].cell
+    assert veiled_from(developer, collection) == {(cell.revision_id, cell.passage_id)}
+    named = campaign_of(people=[developer])
+    assert veiled_from(developer, collection) == places(named)
+
+
+def test_a_closed_campaign_and_one_of_others_veil_nothing(campaign_of, assessor, second, owner, collection):
+    close_campaign(campaign_of(), by=owner)
+    campaign_of(people=[second])
+    assert veiled_from(assessor, collection) == set()
+
+
+def test_assigned_cells_are_veiled_from_that_person_only(
+    bank, campaign_of, assessor, second, developer, owner
+):
+    campaign = campaign_of(size=1)
+    assign_cells(bank, [saying_of(cell) for cell in campaign.cells.all()], to=assessor, by=developer)
+    close_campaign(campaign, by=owner)
+    assert veiled_from(assessor, bank.collection) == places(campaign)
+    assert veiled_from(second, bank.collection) == set()
+
+
+class TestGrid:
+    """What others said shows in the grid only once one has rated oneself."""
+
+    @pytest.fixture(params=["assisted"])
+    def cell(self, request, campaign_of, second):
+        """Rated 0 by another; the grader says 4."""
+        return rate_next(campaign_of(mode=request.param, assessors=2), second, 0).cell
+
+    def grid(self, cell, client, source: str = "corrected") -> str:
+        place = [cell.campaign.bank_id, cell.topic_id]
+        return client.get(f"{reverse('review:grid', args=place)}?source={source}").content.decode()
+
+    def grade_in(self, html: str, cell) -> str:
+        return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
+
+    def test_the_cell_is_veiled_until_rated(self, cell, client_of, assessor, developer):
+        client = client_of(assessor)
+        assert self.grade_in(self.grid(cell, client), cell) == "4"
+        assert self.grade_in(self.grid(cell, client, "humans"), cell) == "missing"
+        assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
+        rate(cell, rating=0, by=assessor, seen=0, uid=uuid4())
+        assert self.grade_in(self.grid(cell, client), cell) == "0"
+
+    def test_so_is_its_panel(self, cell, assessor, developer):
+        assert sayings(cell.item, cell.passage, assessor).others == ()
+        assert [one.rating for one in sayings(cell.item, cell.passage, developer).others] == [0]
+        rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
+        assert [one.rating for one in sayings(cell.item, cell.passage, assessor).others] == [0]
+
+    @pytest.mark.parametrize("cell", ["blind", "mixed"], indirect=True)
+    @pytest.mark.parametrize("source", ["", "corrected", "humans"])
+    def test_who_rates_blind_sees_no_grade_before(self, cell, client_of, assessor, developer, source):
+        client = client_of(assessor)
+        html = self.grid(cell, client, source)
+        assert self.grade_in(html, cell) == "hidden"
+        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated it" in html
+        assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
+        rate(cell, rating=1, by=assessor, seen=0, uid=uuid4())
+        assert self.grade_in(self.grid(cell, client, ""), cell) == "4"
+
+    @pytest.mark.parametrize("cell", ["blind"], indirect=True)
+    def test_nor_in_the_panel_and_rating_there_shows_it(self, cell, client_of, assessor, developer):
+        place = [cell.campaign.bank_id, cell.topic_id, cell.passage_id, cell.item_id]
+        panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
+        client, reply = client_of(assessor), "<h3>Raw reply</h3>"
+        before = client.get(panel).content.decode()
+        assert "Hidden: this cell is yours to rate blind." in before
+        assert cell.passage.text in before
+        assert reply not in before
+        assert 'data-grade="4"' not in before
+        assert reply in client_of(developer).get(panel).content.decode()
+
+        sent = {"rating": 1, "seen": 0, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
+        answer = client.post(sending, sent, headers={"HX-Request": "true"}).content.decode()
+        assert self.grade_in(answer, cell) == "4"
+        assert (said := HumanGrade.objects.get(by=assessor)).rating == 1
+        assert (said.config, said.seen_rating) == (None, None)
+        assert reply in client.get(panel).content.decode()
+        undoing = reverse("review:undo", args=place)
+        sent = {"seen": 1, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
+        answer = client.post(undoing, sent, headers={"HX-Request": "true"}).content.decode()
+        assert self.grade_in(answer, cell) == "4", "what was seen is not unseen"
+
+
+class TestScreens:
+    """Screens of what graders say leave out what the reader is to rate blind, and say how much."""
+
+    @pytest.fixture
+    def cell(self, campaign_of):
+        """The only cell of a blind campaign; the grader says 4 of all twelve cells of the bank."""
+        return campaign_of(mode="blind", size=1).cells.get()
+
+    @pytest.fixture
+    def judged(self, bank):
+        """`judged(0)`: all passages, each in one topic's pool."""
+
+        def judge(relevance: int) -> None:
+            for topic in bank.collection.topics.all():
+                for pooled in topic.pool.select_related("passage"):
+                    doc_id = pooled.passage.doc_id
+                    Judgment.objects.create(topic=topic, doc_id=doc_id, relevance=relevance)
+            bank.collection.stamp += 1
+            bank.collection.save()
+
+        return judge
+
+    def told(self, client, address: str, **query):
+        """The page's context, and what it says is left out."""
+        page = client.get(address, query)
+        found = re.search(r"(\d+ \w+) (?:is|are) left out", page.content.decode())
+        return page.context, found and found[1]
+
+    def test_verify_grading(self, cell, bank, client_of, assessor, developer):
+        address = reverse("review:verify", args=[bank.collection.slug, bank.pk])
+        hidden = f"{cell.topic_id}-{cell.passage_id}-{cell.item_id}"
+        for query in ({"order": "random"}, {"order": "worst"}, {"at": hidden}):
+            query |= {"topic": cell.topic_id, "item": cell.item_id}
+            context, left_out = self.told(client_of(assessor), address, **query)
+            assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
+            assert left_out == "1 cell"
+            assert context["found"].cells == 11
+        context, left_out = self.told(client_of(developer), address, at=hidden)
+        assert (context["now"].at, left_out) == (hidden, None)
+        rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())
+        assert self.told(client_of(assessor), address)[1] is None
+
+    def test_spurious_items(self, cell, bank, judged, client_of, assessor, developer):
+        judged(0)
+        address = reverse("review:spurious", args=[bank.pk])
+        closer = reverse("review:suspect", args=[bank.pk, cell.item_id])
+        for person, count, said in ((developer, 3, None), (assessor, 2, "1 passage")):
+            context, left_out = self.told(client_of(person), address, topic=cell.topic_id)
+            assert [row.suspect.found.count for row in context["rows"]] == [count, count]
+            assert left_out == said
+            context, left_out = self.told(client_of(person), closer)
+            assert (cell.passage in [row.passage for row in context["passages"]]) == (said is None)
+            assert (len(context["passages"]), left_out) == (count, said)
+
+    def test_uncovered_passages(self, cell, bank, judged, client_of, assessor, developer):
+        judged(3)
+        address = reverse("review:uncovered", args=[bank.pk])
+        desk = reverse("review:uncovered-passage", args=[bank.pk, cell.topic_id, cell.passage_id])
+        for person, count, said in ((developer, 6, None), (assessor, 5, "1 passage")):
+            context, left_out = self.told(client_of(person), address, min_grade=5)
+            assert (context["page"].paginator.count, left_out) == (count, said)
+            html = client_of(person).get(desk, {"min_grade": 5}).content.decode()
+            assert ("whether it is covered shows once" in html) == (person == assessor)
+
+    def test_by_people_passages_of_assisted_campaigns_too(
+        self, bank, campaign_of, second, client_of, assessor
+    ):
+        """Otherwise the list would say what others rated."""
+        cell = rate_next(campaign_of(assessors=2, size=1), second, 0).cell
+        address = reverse("review:spurious", args=[bank.pk])
+        context, left_out = self.told(client_of(second), address, source="people")
+        assert [row.suspect.found.count for row in context["rows"]] == [1, 1]
+        assert left_out is None
+        context, left_out = self.told(client_of(assessor), address, source="people")
+        assert (list(context["rows"]), left_out) == ([], "1 passage")
+        assert self.told(client_of(assessor), address, source="judgments")[1] is None
+        assert cell.campaign.mode == "assisted"
+
+    def test_many_at_once(self, cell, bank, client_of, assessor, developer):
+        """Nobody finds a rating right unseen."""
+        address = reverse("review:bulk", args=[bank.pk, cell.topic_id])
+        for person, count in ((developer, 6), (assessor, 5)):
+            plan = client_of(person).get(address).context["plan"]
+            assert (len(plan.cells), len(plan.unchecked)) == (6, count)

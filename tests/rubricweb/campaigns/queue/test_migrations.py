@@ -1,0 +1,76 @@
+"""Older databases: nothing of a campaign is lost on the way to the newest tables."""
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from tests.rubricweb.campaigns.queue.conftest import rate_next
+
+BEFORE = [("grades", "0013_draws"), ("review", "0006_campaign_draws")]
+AFTER = [("grades", "0014_remove_drawn_from"), ("review", "0008_remove_is_representative")]
+
+
+def migrated(targets):
+    executor = MigrationExecutor(connection)
+    executor.migrate(targets)
+    return MigrationExecutor(connection).loader.project_state(targets).apps
+
+
+@pytest.fixture
+def at_the_end():
+    """Later tests need the newest tables."""
+    yield
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_random_ratings_keep_their_draw(at_the_end, campaign_of, assessor):
+    campaign = campaign_of(order="random")
+    rated = rate_next(campaign, assessor).cell
+    asked = sorted(campaign.draw.revisions)
+    old = migrated(BEFORE)
+    ratings, campaigns = old.get_model("grades", "HumanGrade"), old.get_model("review", "Campaign")
+    assert ratings.objects.get().is_random
+    campaigns.objects.update(draw=None, is_representative=True)
+    old.get_model("grades", "Draw").objects.all().delete()
+
+    new = migrated(AFTER)
+    (draw,) = new.get_model("grades", "Draw").objects.all()
+    rating = new.get_model("grades", "HumanGrade").objects.get()
+    assert (rating.draw_id, rating.revision_id) == (draw.pk, rated.revision_id)
+    assert new.get_model("review", "Campaign").objects.get().draw_id == draw.pk
+    assert (draw.design, draw.cutoff) == ("cells", None)
+    assert set(draw.revisions) <= set(asked)
+    assert rated.revision_id in draw.revisions
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reasons_lose_the_names_of_runs(at_the_end, campaign_of):
+    """Campaigns once wrote the names of the two runs that a rating could swap."""
+    campaign_of()
+    old = migrated([("review", "0008_remove_is_representative")])
+    cells = old.get_model("review", "CampaignCell").objects
+    cells.update(reason="Could swap ranks 3 and 4 of the leaderboard: bm25: tuned, dense.")
+    cells.filter(order=1).update(reason="Next in this campaign.")
+    new = migrated([("review", "0009_reasons_without_runs")]).get_model("review", "CampaignCell").objects
+    reasons = new.order_by("order").values_list("reason", flat=True)
+    assert list(reasons)[:2] == ["Next in this campaign.", "Could swap ranks 3 and 4 of the leaderboard."]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_campaigns_move_with_all_that_they_hold(at_the_end, campaign_of, assessor):
+    """From `review` to an app of their own, and back."""
+    campaign = campaign_of(people=[assessor])
+    rate_next(campaign, assessor)
+    rows = [
+        list(model.objects.order_by("pk").values())
+        for model in (Campaign, CampaignCell, Turn, Campaign.people.through)
+    ]
+    assert all(rows)
+    old = migrated([("review", "0009_reasons_without_runs")])
+    names = ("Campaign", "CampaignCell", "Turn", "Campaign_people")
+    assert [list(old.get_model("review", name).objects.order_by("pk").values()) for name in names] == rows
+    new = migrated([("campaigns", "0001_initial")])
+    assert [list(new.get_model("campaigns", name).objects.order_by("pk").values()) for name in names] == rows
