@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
@@ -41,6 +42,7 @@ class TurnTakingHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
+        self.load_middleware(is_async=False)
         self._places = asyncio.Semaphore(settings.REQUESTS_AT_ONCE)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
@@ -48,7 +50,7 @@ class TurnTakingHandler(ASGIHandler):
         turn = Turn(self._places)
         request.turn = turn  # type: ignore[attr-defined]
         try:
-            return await super().get_response_async(request)
+            return await sync_to_async(self.get_response)(request)
         finally:
             if not turn.is_used:  # cancelled before its thread began
                 turn.give_back()
