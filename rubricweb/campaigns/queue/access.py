@@ -9,9 +9,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.http import Http404
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.models import User
+from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.access import collection_for
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
@@ -20,7 +21,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_ASSESS) -> Campaign:
     """A campaign of the collection; who was not named where people were may not work on it."""
     rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
-    campaign = _with_access(rows, user, campaign="pk", collection="collection").first()
+    campaign = _with_access(rows, user.pk, campaign="pk", collection="collection").first()
     if campaign is None:
         collection_for(user, slug, needed=needed)
         raise Http404("No such campaign.")
@@ -30,23 +31,28 @@ def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = role
 
 def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:
     """A cell of a campaign that the user may work on."""
-    rows = CampaignCell.objects.select_related("campaign__collection", "config").filter(
-        campaign__collection__slug=slug, campaign=campaign_id, pk=cell_id
-    )
-    cell = _with_access(rows, user, campaign="campaign", collection="campaign__collection").first()
-    if cell is None:
-        campaign_for(user, slug, campaign_id)
-        raise Http404("No such cell.")
-    _require(cell, cell.campaign, user, roles.TO_ASSESS)
-    return cell
+    cell: CampaignCell
+    for cell in _cell(user.pk, campaign_id, cell_id):
+        if cell.campaign.collection.slug == slug:
+            _require(cell, cell.campaign, user, roles.TO_ASSESS)
+            return cell
+    campaign_for(user, slug, campaign_id)
+    raise Http404("No such cell.")
 
 
-def _with_access(rows: Rows, user: User, *, campaign: str, collection: str) -> Rows:
+@Prepared
+def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
+    rows = rows.filter(campaign=campaign, pk=cell)
+    return _with_access(rows, user, campaign="campaign", collection="campaign__collection")
+
+
+def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Rows:
     """Each row with the role that the user holds, and whether the campaign is open to them.
 
     Everybody may work where nobody is named; in the standing campaign, who has cells there.
     """
-    held = user.memberships.filter(collection=OuterRef(collection)).values("role")
+    held = Membership.objects.filter(user=user, collection=OuterRef(collection)).values("role")
     people = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))
     turns = Turn.objects.filter(campaign=OuterRef(campaign), person=user)
     return rows.annotate(

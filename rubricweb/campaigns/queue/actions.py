@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Subquery
+from django.db.models import Max, QuerySet, Subquery
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -22,6 +23,7 @@ from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, t
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.population import Choice, Chosen, ChosenCell, chosen
 from rubricweb.core import audit, events
+from rubricweb.core.prepared import Prepared
 from rubricweb.grades import humans
 from rubricweb.grades.models import Draw, Grade, HumanGrade
 from rubricweb.grades.raters import KINDS, raters
@@ -341,23 +343,30 @@ class Known(NamedTuple):
 
 def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
     """The person's turn of the cell, else one that nobody has; a new one where others have them all."""
-    place = {"revision": cell.revision_id, "passage": cell.passage_id}
-    said = HumanGrade.objects.filter(by=person, **place).order_by("-number")
-    grades = Grade.objects.filter(config=cell.config, **place)
-    known = {
-        "last_number": Coalesce(Subquery(said.values("number")[:1]), 0),
-        "grader_rating": Subquery(grades.values("rating")[:1]),
-    }
-    theirs = cell.turns.select_for_update(of=("self",)).filter(person=person)
-    own: Any = theirs.annotate(**known).first()
-    if own is not None:
-        return own, Known(own.last_number, own.grader_rating)
+    place = (cell.revision_id, cell.passage_id, person.pk, cell.config_id or 0)
+    for turn in _turn_of(cell.pk, *place):
+        return turn, Known(turn.last_number, turn.grader_rating)
     turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
     begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
     for name, value in begun.items():
         setattr(turn, name, value)
-    row: Any = CampaignCell.objects.filter(pk=cell.pk).annotate(**known).values_list(*known).get()
+    row: Any = CampaignCell.objects.filter(pk=cell.pk).values_list(*_known(*place)).get()
     return turn, Known(*row)
+
+
+@Prepared
+def _turn_of(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
+    """Locked, with what is `Known`."""
+    last_number, grader_rating = _known(revision, passage, person, config)
+    theirs = Turn.objects.select_for_update(of=("self",)).filter(cell=cell, person=person).order_by()
+    return theirs.annotate(last_number=last_number, grader_rating=grader_rating)
+
+
+def _known(revision: int, passage: int, person: int, config: int) -> tuple[Combinable, Combinable]:
+    place = {"revision": revision, "passage": passage}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
+    grades = Grade.objects.filter(config=config, **place).values("rating")
+    return Coalesce(Subquery(said[:1]), 0), Subquery(grades[:1])
 
 
 def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:

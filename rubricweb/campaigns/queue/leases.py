@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce, Now
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.core.models import is_duplicate
+from rubricweb.core.prepared import Prepared
 from rubricweb.grades.models import HumanGrade
 
 LEASE = timedelta(minutes=5)
@@ -76,8 +77,8 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
 
 def may_take(campaign: Campaign, person: User) -> bool:
     """Whether there is a turn that `top_up` could lease."""
-    theirs = campaign.turns.filter(_WAITING, person=person)
-    return campaign.is_open and (theirs.exists() or _takeable(campaign, person, NEW | LAPSED).exists())
+    theirs, free = _theirs(campaign.pk, person.pk), _takeable(campaign.pk, person.pk, NEW | LAPSED)
+    return campaign.is_open and (theirs.exists() or free.exists())
 
 
 def renew(campaign: Campaign, person: User) -> int:
@@ -138,42 +139,90 @@ def free_turn(cell: CampaignCell) -> Turn | None:
     return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
 
-def _candidate(campaign: Campaign, person: User) -> Any:  # a turn, as `_first_of` finds it
+class Candidate(NamedTuple):
+    """A turn that somebody could take, and what is known of them there."""
+
+    pk: int
+    order: int
+    person_id: int | None
+    """Who had it before."""
+    mode: str
+    taken_at: datetime | None
+    comment: str
+    cell_id: int
+    revision_id: int
+    passage_id: int
+    was_rated: bool
+    """Whether the person who asks ever rated the cell."""
+    holds: int
+    """How many turns they have."""
+
+    @property
+    def cell(self) -> CampaignCell:
+        return CampaignCell(pk=self.cell_id, revision_id=self.revision_id, passage_id=self.passage_id)
+
+
+def _candidate(campaign: Campaign, person: User) -> Candidate | None:
     """The next turn that the person could take: assigned to them, let lapse by others, or new.
 
     At the end come cells that they rated elsewhere, or nobody might finish the campaign.
     """
-    theirs = campaign.turns.filter(_WAITING, person=person)
-    others = [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
-    turn = _first_of((theirs, *others), campaign, person)
-    if turn is None or not turn.was_rated:
-        return turn
+    found = _next_turn(campaign.pk, person.pk)
+    if found and Candidate(*found[0]).was_rated:
+        found = _next_unrated_turn(campaign.pk, person.pk)
+    return Candidate(*found[0]) if found else None
+
+
+@Prepared
+def _next_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    return _first_of((_theirs(campaign, person), *_others(campaign, person)), campaign, person)
+
+
+@Prepared
+def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    others = _others(campaign, person)
     unrated = [turns.filter(_unrated_by(person)) for turns in others]
-    return _first_of((theirs, *unrated, *others), campaign, person)
+    return _first_of((_theirs(campaign, person), *unrated, *others), campaign, person)
 
 
-def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: Campaign, person: User) -> Any:
-    """A turn of the first of these kinds that has one, with `was_rated`, whether the person ever rated its
-    cell, and `holds`, how many turns they have.
+def _theirs(campaign: int, person: int) -> QuerySet[Turn]:
+    return Turn.objects.filter(_WAITING, campaign=campaign, person=person)
+
+
+def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
+    return [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
+
+
+def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> QuerySet[Turn, Any]:
+    """The `Candidate` of the first of these kinds that has one.
 
     One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
     """
     cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
-    held = campaign.turns.filter(person=person, state=State.LEASED).order_by().values("campaign")
-    turns = Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).annotate(
-        was_rated=Exists(HumanGrade.objects.filter(by=person, **cell)),
-        holds=Coalesce(Subquery(held.annotate(turns=Count("*")).values("turns")), 0),
+    held = Turn.objects.filter(campaign=campaign, person=person, state=State.LEASED).order_by()
+    holds = held.values("campaign").annotate(turns=Count("*")).values("turns")
+    return Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).values_list(
+        "pk",
+        "order",
+        "person",
+        "mode",
+        "taken_at",
+        "comment",
+        "cell",
+        "cell__revision",
+        "cell__passage",
+        Exists(HumanGrade.objects.filter(by=person, **cell)),
+        Coalesce(Subquery(holds), 0),
     )
-    return turns.select_related("cell").first()
 
 
-def _takeable(campaign: Campaign, person: User, free: Q) -> QuerySet[Turn]:
+def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
     """Free turns of cells of which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
-    return campaign.turns.filter(free, ~Exists(had))
+    return Turn.objects.filter(free, ~Exists(had), campaign=campaign)
 
 
-def _unrated_by(person: User) -> Coalesce:
+def _unrated_by(person: int) -> Coalesce:
     """Of a turn: the person said nothing of its cell anywhere, or took it back.
 
     The cell is not joined, so that only turns are locked.
@@ -189,7 +238,7 @@ def _first(turns: QuerySet[Turn]) -> Subquery:
     return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
 
 
-def _lease(turn: Any, campaign: Campaign, person: User) -> bool:
+def _lease(turn: Candidate, campaign: Campaign, person: User) -> bool:
     """False where somebody else was quicker."""
     free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
@@ -197,12 +246,12 @@ def _lease(turn: Any, campaign: Campaign, person: User) -> bool:
     if not free.update(state=State.LEASED, **begun, **times):
         return False
     if turn.comment and turn.person_id not in {None, person.pk}:
-        _keep_comment(turn)
+        _keep_comment(turn, campaign)
     return True
 
 
-def _keep_comment(turn: Turn) -> None:
+def _keep_comment(turn: Candidate, campaign: Campaign) -> None:
     """As a cell given up by who had commented on it; they may still rate it."""
     said = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
-    given_up = {"cell": turn.cell, "order": turn.order, "person_id": turn.person_id, "state": State.SKIPPED}
-    Turn.objects.create(campaign_id=turn.campaign_id, done_at=Now(), **given_up, **said)
+    given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
+    Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **said)

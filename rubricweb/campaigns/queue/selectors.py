@@ -1,18 +1,18 @@
-"""What the queue's screens ask: campaigns with their progress, and one assessor's desk."""
+"""What the queue asks: one assessor's desk."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
@@ -21,86 +21,17 @@ from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.core.models import JsonList
-from rubricweb.corpus.models import Collection
+from rubricweb.core.prepared import Prepared
 from rubricweb.grades import humans
 from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 
 State = Turn.State
+DONE = (State.SUBMITTED, State.SKIPPED)
 PACE_OF = 20
 """The pace is that of the last so many."""
 BREAK_SECONDS = 600
 """Whoever does nothing for longer had a break."""
-RECENT = 50
-LAST_TURNS = 2_000
-"""Paces are taken from these."""
-
-
-@dataclass(slots=True)
-class CampaignRow:
-    """A campaign as it is listed."""
-
-    campaign: Campaign
-    states: dict[str, int] = field(default_factory=dict)
-    mine: int = 0
-    """Handed in by the person who looks."""
-    is_mine: bool = True
-    """The person may work on it."""
-
-    @property
-    def total(self) -> int:
-        """Ratings that are wanted; a skipped cell waits for somebody else."""
-        return sum(count for state, count in self.states.items() if state != State.SKIPPED)
-
-    @property
-    def done(self) -> int:
-        return self.states.get(State.SUBMITTED, 0)
-
-    @property
-    def left(self) -> int:
-        return self.total - self.done
-
-    @property
-    def leased(self) -> int:
-        return self.states.get(State.LEASED, 0)
-
-    @property
-    def skipped(self) -> int:
-        return self.states.get(State.SKIPPED, 0)
-
-    @property
-    def share(self) -> float:
-        return self.done / self.total if self.total else 0.0
-
-
-def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
-    """Every campaign, open ones first: a fixed number of queries."""
-    campaigns = list(collection.campaigns.select_related("bank", "collection", "by").order_by("-pk"))
-    rows = {campaign.pk: CampaignRow(campaign) for campaign in campaigns}
-    turns = Turn.objects.filter(campaign__collection=collection).order_by()
-    for pk, state, count in turns.values_list("campaign", "state").annotate(Count("pk")):
-        rows[pk].states[state] = count
-    had = (
-        turns.filter(person=person)
-        .values_list("campaign")
-        .annotate(mine=Count("pk", filter=Q(state=State.SUBMITTED)))
-    )
-    for pk, mine in had:
-        rows[pk].mine = mine
-    _mark_theirs(rows, collection, person, {pk for pk, _ in had})
-    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
-
-
-def _mark_theirs(
-    rows: dict[int, CampaignRow], collection: Collection, person: User, touched: set[int]
-) -> None:
-    named = defaultdict(set)
-    pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
-    for campaign, user in pairs.values_list("campaign_id", "user_id"):
-        named[campaign].add(user)
-    for pk, row in rows.items():
-        open_to_all = not named[pk] and not row.campaign.is_standing
-        row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +122,14 @@ def desk(
     return Desk(
         campaign=campaign,
         cards=cards,
-        cells=figures["all_cells"],
-        done=figures["done"],
-        total=figures["all_turns"] - figures["skips"],
-        mine=figures["mine"],
-        pace=pace(map(datetime.fromisoformat, figures["times"] or ())),
-        previous=figures["before"],
-        next=figures["after"],
-        can_undo=figures["can_undo"],
+        cells=figures.cells,
+        done=figures.done,
+        total=figures.turns - figures.skips,
+        mine=figures.mine,
+        pace=pace(map(datetime.fromisoformat, figures.times or ())),
+        previous=figures.before,
+        next=figures.after,
+        can_undo=figures.can_undo,
         may_start=not cards and may_take(campaign, person),
         skipped=None if cards else _skipped(campaign, person),
         uid=new_uid(),
@@ -210,40 +141,67 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
 
     Each has `last_number`, that of what the person said last of its cell; 0 if nothing.
     """
-    rows = campaign.turns.select_related(
-        "cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config"
-    )
-    wanted = Q(state=State.LEASED) | Q(cell=cell) if cell is not None else Q(state=State.LEASED)
-    place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
-    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
-    rows = rows.annotate(last_number=Coalesce(Subquery(said[:1]), 0))
-    turns = list(rows.filter(wanted, person=person).order_by("taken_at", "pk"))
+    at = 0 if cell is None else cell.pk
+    turns: list[Any] = _held_turns(campaign.pk, person.pk, at)
     for turn in turns:
         turn.cell.campaign = campaign
-    return sorted(turns, key=lambda turn: cell is None or turn.cell_id != cell.pk)
+    return sorted(turns, key=lambda turn: turn.cell_id != at)
 
 
-def _done_by(campaign: Campaign, person: User) -> QuerySet[Turn]:
-    return campaign.turns.filter(person=person, state__in=(State.SUBMITTED, State.SKIPPED))
+@Prepared
+def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
+    place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
+    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
+    turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
+    return (
+        turns.annotate(last_number=Coalesce(Subquery(said[:1]), 0))
+        .select_related("cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config")
+        .order_by("taken_at", "pk")
+    )
 
 
-def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> dict[str, Any]:
-    """How far the campaign and the person are, in one query of counts that indexes answer."""
-    mine = _done_by(campaign, person)
-    before, after = _neighbours(mine, looked_at)
-    rows = Campaign.objects.filter(pk=campaign.pk).order_by()
-    figures = rows.values(
-        all_cells=_count(campaign.cells.all()),
-        all_turns=_count(campaign.turns.all()),
-        done=_count(campaign.turns.filter(state=State.SUBMITTED)),
-        skips=_count(campaign.turns.filter(state=State.SKIPPED)),
-        mine=_count(mine.filter(state=State.SUBMITTED)),
-        can_undo=Exists(mine.filter(can_undo=True)),
-        before=Subquery(before.values("cell")[:1]),
-        after=Subquery(after.values("cell")[:1]),
-        times=_last_times(mine),
-    ).get()
-    return dict(figures)
+class Figures(NamedTuple):
+    """How far a campaign and a person in it are."""
+
+    cells: int
+    turns: int
+    done: int
+    skips: int
+    mine: int
+    can_undo: bool
+    times: list[str] | None
+    """When the person was done with the last ones."""
+    before: int | None
+    after: int | None
+    """Neighbours, by cell, of the turn that is looked at, among what the person did."""
+
+
+def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
+    """In one query of counts that indexes answer."""
+    (row,) = _count_figures(campaign.pk, person.pk, looked_at.pk if looked_at is not None else 0)
+    return Figures(*row)
+
+
+@Prepared
+def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campaign, Any]:
+    turns = Turn.objects.filter(campaign=campaign)
+    mine = turns.filter(person=person, state__in=DONE)
+    before, after = _neighbours(mine, Turn.objects.filter(pk=looked_at).exclude(done_at=None))
+    return (
+        Campaign.objects.filter(pk=campaign)
+        .order_by()
+        .values_list(
+            _count(CampaignCell.objects.filter(campaign=campaign)),
+            _count(turns),
+            _count(turns.filter(state=State.SUBMITTED)),
+            _count(turns.filter(state=State.SKIPPED)),
+            _count(mine.filter(state=State.SUBMITTED)),
+            Exists(mine.filter(can_undo=True)),
+            _last_times(mine),
+            Subquery(before.values("cell")[:1]),
+            Subquery(after.values("cell")[:1]),
+        )
+    )
 
 
 def _last_times(mine: QuerySet[Turn]) -> Subquery:
@@ -273,12 +231,11 @@ def pace(times: Iterable[datetime | None]) -> float | None:
     return median(worked) if worked else None
 
 
-def _neighbours(mine: QuerySet[Turn], at: Turn | None) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
-    """What the person did before and after the one looked at, the nearest first."""
-    if at is None or at.done_at is None:
-        return mine.order_by("-done_at", "-pk"), mine.none()
-    before = mine.filter(Q(done_at__lt=at.done_at) | Q(done_at=at.done_at, pk__lt=at.pk))
-    after = mine.filter(Q(done_at__gt=at.done_at) | Q(done_at=at.done_at, pk__gt=at.pk))
+def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
+    """What the person did before and after the one looked at, the nearest first; if none is, before now."""
+    when, pk = Subquery(at.values("done_at")), Subquery(at.values("pk"))
+    before = mine.filter(~Exists(at) | Q(done_at__lt=when) | Q(done_at=when, pk__lt=pk))
+    after = mine.filter(Q(done_at__gt=when) | Q(done_at=when, pk__gt=pk))
     return before.order_by("-done_at", "-pk"), after.order_by("done_at", "pk")
 
 
@@ -333,66 +290,3 @@ def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | Non
     extracted = [row for row in found if row.config.purpose == Purpose.EXTRACT]
     answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
     return grade, next(filter(None, answers), "")
-
-
-@dataclass(frozen=True, slots=True)
-class PersonRow:
-    """One assessor's work in a campaign."""
-
-    person: User
-    done: int
-    skipped: int
-    holds: int
-    pace: float | None
-    last_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a campaign goes, for its organizer."""
-
-    row: CampaignRow
-    people: tuple[PersonRow, ...]
-    leases: tuple[Turn, ...]
-    """Who has which cell now."""
-    skips: tuple[Turn, ...]
-    random: int
-    random_done: int
-
-
-def progress(campaign: Campaign, person: User) -> Progress:
-    row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
-    leases = campaign.turns.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
-    full = ("person", "cell__topic", "cell__revision", "cell__passage")
-    skips = campaign.turns.filter(state=State.SKIPPED).order_by("-done_at")
-    random = campaign.cells.filter(is_random=True)
-    rated = random.filter(turns__state=State.SUBMITTED).distinct()
-    return Progress(
-        row=row,
-        people=_people(campaign),
-        leases=tuple(leases.select_related(*full)[:RECENT]),
-        skips=tuple(skips.select_related(*full)[:RECENT]),
-        random=random.count(),
-        random_done=rated.count(),
-    )
-
-
-def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
-    rows = campaign.turns.exclude(person=None).order_by()
-    counted = rows.values_list("person").annotate(
-        done=Count("pk", filter=Q(state=State.SUBMITTED)),
-        skips=Count("pk", filter=Q(state=State.SKIPPED)),
-        holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
-        last=Max("done_at"),
-    )
-    people = User.objects.in_bulk([pk for pk, *_ in counted])
-    times: dict[int, list[datetime]] = defaultdict(list)
-    last = rows.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
-    for pk, at in last[:LAST_TURNS]:
-        if at is not None and len(times[pk]) <= PACE_OF:
-            times[pk].append(at)
-    found = [
-        PersonRow(people[pk], done, skipped, holds, pace(times[pk]), last_at)
-        for pk, done, skipped, holds, last_at in counted
-    ]
-    return tuple(sorted(found, key=lambda row: -row.done))

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.campaigns.queue import access, actions, leases, selectors
+from rubricweb.campaigns.queue import access, actions, leases, progress, selectors
 from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.forms import (
     REASONS,
@@ -39,7 +39,7 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "section": "review",
         "tab": "queue",
-        "rows": selectors.campaign_rows(collection, request.user),
+        "rows": progress.campaign_rows(collection, request.user),
     }
     return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
 
@@ -70,7 +70,7 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
         "section": "review",
         "tab": "queue",
         "campaign": found,
-        "progress": selectors.progress(found, request.user),
+        "progress": progress.progress(found, request.user),
     }
     return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.adjudication import selectors as adjudication
-from rubricweb.campaigns.queue.selectors import CampaignRow, campaign_rows
+from rubricweb.campaigns.queue.progress import CampaignRow, campaign_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.review.flags.selectors import InboxCounts, inbox_counts
 

@@ -23,8 +23,8 @@ class Assessor:
     queue: str
     cookies: dict[str, str]
     sent: dict[int, int] = field(default_factory=dict)
-    seconds: list[float] = field(default_factory=list)
-    """Each save, from the key to the answer with the next cells in it."""
+    saves: list[tuple[float, float]] = field(default_factory=list)
+    """When each began, and its seconds from the key to the answer with the next cells in it."""
 
     def work(self, *, wanted: Callable[[int], bool], resend_every: int = 5, pause: float = 0.0) -> None:
         """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
@@ -44,7 +44,7 @@ class Assessor:
     def _save(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
         started = time.perf_counter()
         html = self._send(browser, address, body)
-        self.seconds.append(time.perf_counter() - started)
+        self.saves.append((started, time.perf_counter() - started))
         return html
 
     def _send(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:

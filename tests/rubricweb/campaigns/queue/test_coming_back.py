@@ -20,7 +20,8 @@ from rubricweb.campaigns.queue.actions import (
 from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.queue.leases import hand_back
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.selectors import campaign_rows, desk
+from rubricweb.campaigns.queue.progress import campaign_rows
+from rubricweb.campaigns.queue.selectors import desk
 from rubricweb.grades.humans import latest, rate_cell, said_by
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take

@@ -1,0 +1,150 @@
+"""How far campaigns are, and who does how much in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, Max, Q
+from django.db.models.functions import Now
+
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.queue.selectors import PACE_OF, pace
+from rubricweb.corpus.models import Collection
+
+State = Turn.State
+RECENT = 50
+LAST_TURNS = 2_000
+"""Paces are taken from these."""
+
+
+@dataclass(slots=True)
+class CampaignRow:
+    """A campaign as it is listed."""
+
+    campaign: Campaign
+    states: dict[str, int] = field(default_factory=dict)
+    mine: int = 0
+    """Handed in by the person who looks."""
+    is_mine: bool = True
+    """The person may work on it."""
+
+    @property
+    def total(self) -> int:
+        """Ratings that are wanted; a skipped cell waits for somebody else."""
+        return sum(count for state, count in self.states.items() if state != State.SKIPPED)
+
+    @property
+    def done(self) -> int:
+        return self.states.get(State.SUBMITTED, 0)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done
+
+    @property
+    def leased(self) -> int:
+        return self.states.get(State.LEASED, 0)
+
+    @property
+    def skipped(self) -> int:
+        return self.states.get(State.SKIPPED, 0)
+
+    @property
+    def share(self) -> float:
+        return self.done / self.total if self.total else 0.0
+
+
+def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
+    """Every campaign, open ones first: a fixed number of queries."""
+    campaigns = list(collection.campaigns.select_related("bank", "collection", "by").order_by("-pk"))
+    rows = {campaign.pk: CampaignRow(campaign) for campaign in campaigns}
+    turns = Turn.objects.filter(campaign__collection=collection).order_by()
+    for pk, state, count in turns.values_list("campaign", "state").annotate(Count("pk")):
+        rows[pk].states[state] = count
+    had = (
+        turns.filter(person=person)
+        .values_list("campaign")
+        .annotate(mine=Count("pk", filter=Q(state=State.SUBMITTED)))
+    )
+    for pk, mine in had:
+        rows[pk].mine = mine
+    _mark_theirs(rows, collection, person, {pk for pk, _ in had})
+    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
+
+
+def _mark_theirs(
+    rows: dict[int, CampaignRow], collection: Collection, person: User, touched: set[int]
+) -> None:
+    named = defaultdict(set)
+    pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
+    for campaign, user in pairs.values_list("campaign_id", "user_id"):
+        named[campaign].add(user)
+    for pk, row in rows.items():
+        open_to_all = not named[pk] and not row.campaign.is_standing
+        row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """One assessor's work in a campaign."""
+
+    person: User
+    done: int
+    skipped: int
+    holds: int
+    pace: float | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a campaign goes, for its organizer."""
+
+    row: CampaignRow
+    people: tuple[PersonRow, ...]
+    leases: tuple[Turn, ...]
+    """Who has which cell now."""
+    skips: tuple[Turn, ...]
+    random: int
+    random_done: int
+
+
+def progress(campaign: Campaign, person: User) -> Progress:
+    row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
+    leases = campaign.turns.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
+    full = ("person", "cell__topic", "cell__revision", "cell__passage")
+    skips = campaign.turns.filter(state=State.SKIPPED).order_by("-done_at")
+    random = campaign.cells.filter(is_random=True)
+    rated = random.filter(turns__state=State.SUBMITTED).distinct()
+    return Progress(
+        row=row,
+        people=_people(campaign),
+        leases=tuple(leases.select_related(*full)[:RECENT]),
+        skips=tuple(skips.select_related(*full)[:RECENT]),
+        random=random.count(),
+        random_done=rated.count(),
+    )
+
+
+def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
+    rows = campaign.turns.exclude(person=None).order_by()
+    counted = rows.values_list("person").annotate(
+        done=Count("pk", filter=Q(state=State.SUBMITTED)),
+        skips=Count("pk", filter=Q(state=State.SKIPPED)),
+        holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
+        last=Max("done_at"),
+    )
+    people = User.objects.in_bulk([pk for pk, *_ in counted])
+    times: dict[int, list[datetime]] = defaultdict(list)
+    last = rows.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
+    for pk, at in last[:LAST_TURNS]:
+        if at is not None and len(times[pk]) <= PACE_OF:
+            times[pk].append(at)
+    found = [
+        PersonRow(people[pk], done, skipped, holds, pace(times[pk]), last_at)
+        for pk, done, skipped, holds, last_at in counted
+    ]
+    return tuple(sorted(found, key=lambda row: -row.done))

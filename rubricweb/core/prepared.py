@@ -1,0 +1,59 @@
+"""Queries that Django writes once in a process: for what is asked with every key that somebody presses.
+
+To build and compile a query with several subqueries costs Django ten times what the database takes to answer
+it (`bench/queue_save.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import QuerySet
+
+SLOT = -(2**52)
+"""No key of a row: stands for an argument in the compiled query."""
+
+
+class Compiled(NamedTuple):
+    rows: QuerySet[Any, Any]
+    compiler: Any
+    sql: str
+    parameters: Sequence[Any]
+
+
+class Prepared:
+    """A query made by a function of integers; call it with their values for its rows, as a list.
+
+    The function must not look at the integers: it is called once for each kind of database, with others.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:
+        self._build = build
+        self._compiled: dict[str, Compiled] = {}
+
+    def __call__(self, *values: int) -> list[Any]:
+        compiled = self._in_sql(len(values))
+        with connection.cursor() as cursor:
+            cursor.execute(compiled.sql, [_filled(one, values) for one in compiled.parameters])
+            found = cursor.fetchall()
+        compiler = copy(compiled.compiler)
+        compiler.execute_sql = lambda *_, **__: [found]
+        rows = compiled.rows.all()
+        rows.query.get_compiler = lambda *_, **__: compiler  # type: ignore[method-assign]
+        return list(rows)
+
+    def _in_sql(self, count: int) -> Compiled:
+        if connection.vendor not in self._compiled:
+            rows = self._build(*(SLOT - number for number in range(count)))
+            compiler = rows.query.get_compiler(connection=connection)
+            sql, parameters = compiler.as_sql()
+            self._compiled[connection.vendor] = Compiled(rows, compiler, sql, parameters)
+        return self._compiled[connection.vendor]
+
+
+def _filled(parameter: Any, values: Sequence[int]) -> Any:
+    is_slot = isinstance(parameter, int) and SLOT - len(values) < parameter <= SLOT
+    return values[SLOT - parameter] if is_slot else parameter
