@@ -173,7 +173,7 @@ class TestPage:
 
     def test_few_ratings_make_no_numbers(self, campaign_of, assessor, client_of, developer, monkeypatch):
         """An interval from three ratings is no number, nor is an alpha of one cell."""
-        monkeypatch.setattr(leases, "drawn_mode", lambda _, cell, __: MODES[cell.order % 2])
+        monkeypatch.setattr(leases, "drawn_mode", lambda _, cell, __: MODES[cell.pk % 2])
         campaign = campaign_of(mode="mixed")
         for _ in range(7):
             cell = take(campaign, assessor, count=1)[0].cell
