@@ -42,8 +42,11 @@ class TurnTakingHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.load_middleware(is_async=False)
         self._places = asyncio.Semaphore(settings.REQUESTS_AT_ONCE)
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """As under WSGI, whatever Django's handler asks for: a request stays in one thread."""
+        super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         await self._places.acquire()
