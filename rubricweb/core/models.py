@@ -1,4 +1,4 @@
-"""The audit trail: one row for each change, written in the transaction of the change."""
+"""The audit trail, a row for each change in its transaction, and what models of every room need."""
 
 import secrets
 from typing import Any

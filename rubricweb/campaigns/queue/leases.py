@@ -139,7 +139,7 @@ def free_turn(cell: CampaignCell) -> Turn | None:
     return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
 
-class Candidate(NamedTuple):
+class NextTurn(NamedTuple):
     """A turn that somebody could take, and what is known of them there."""
 
     pk: int
@@ -162,15 +162,15 @@ class Candidate(NamedTuple):
         return CampaignCell(pk=self.cell_id, revision_id=self.revision_id, passage_id=self.passage_id)
 
 
-def _candidate(campaign: Campaign, person: User) -> Candidate | None:
+def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
     """The next turn that the person could take: assigned to them, let lapse by others, or new.
 
     At the end come cells that they rated elsewhere, or nobody might finish the campaign.
     """
     found = _next_turn(campaign.pk, person.pk)
-    if found and Candidate(*found[0]).was_rated:
+    if found and NextTurn(*found[0]).was_rated:
         found = _next_unrated_turn(campaign.pk, person.pk)
-    return Candidate(*found[0]) if found else None
+    return NextTurn(*found[0]) if found else None
 
 
 @Prepared
@@ -194,7 +194,7 @@ def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
 
 
 def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> QuerySet[Turn, Any]:
-    """The `Candidate` of the first of these kinds that has one.
+    """The `NextTurn` of the first of these kinds that has one.
 
     One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
     """
@@ -238,7 +238,7 @@ def _first(turns: QuerySet[Turn]) -> Subquery:
     return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
 
 
-def _lease(turn: Candidate, campaign: Campaign, person: User) -> bool:
+def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
     """False where somebody else was quicker."""
     free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
@@ -250,7 +250,7 @@ def _lease(turn: Candidate, campaign: Campaign, person: User) -> bool:
     return True
 
 
-def _keep_comment(turn: Candidate, campaign: Campaign) -> None:
+def _keep_comment(turn: NextTurn, campaign: Campaign) -> None:
     """As a cell given up by who had commented on it; they may still rate it."""
     said = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
     given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}

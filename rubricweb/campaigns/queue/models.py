@@ -157,6 +157,8 @@ class Turn(models.Model):
         BLIND = "blind"
         ASSISTED = "assisted"
 
+    DONE = (State.SUBMITTED, State.SKIPPED)
+
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="turns")
     cell = models.ForeignKey(CampaignCell, on_delete=models.CASCADE, related_name="turns", db_index=False)
     order = models.PositiveIntegerField()
@@ -209,7 +211,7 @@ class Turn(models.Model):
 
     @property
     def is_done(self) -> bool:
-        return self.state in {self.State.SUBMITTED, self.State.SKIPPED}
+        return self.state in self.DONE
 
     @property
     def is_blind(self) -> bool:

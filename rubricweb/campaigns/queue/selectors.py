@@ -27,7 +27,6 @@ from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 
 State = Turn.State
-DONE = (State.SUBMITTED, State.SKIPPED)
 PACE_OF = 20
 """The pace is that of the last so many."""
 BREAK_SECONDS = 600
@@ -185,7 +184,7 @@ def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figure
 @Prepared
 def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campaign, Any]:
     turns = Turn.objects.filter(campaign=campaign)
-    mine = turns.filter(person=person, state__in=DONE)
+    mine = turns.filter(person=person, state__in=Turn.DONE)
     before, after = _neighbours(mine, Turn.objects.filter(pk=looked_at).exclude(done_at=None))
     return (
         Campaign.objects.filter(pk=campaign)
