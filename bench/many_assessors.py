@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rubricweb.campaigns.queue.models import Campaign
-    from tests.rubricweb.review.assessors import Assessor
+    from tests.rubricweb.campaigns.assessors import Assessor
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -90,20 +90,9 @@ class Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = ["uvicorn", "rubricweb.asgi:application", "--port", str(port), "--log-level", "warning"]
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                *command,
-                "--timeout-graceful-shutdown",
-                "1",
-                "--workers",
-                str(self.processes),
-            ],
-            cwd=ROOT,
-            env=os.environ,
-        )
+        command = [sys.executable, "-m", "uvicorn", "rubricweb.asgi:application", "--log-level", "warning"]
+        command += ["--port", str(port), "--workers", str(self.processes), "--timeout-graceful-shutdown", "1"]
+        self.process = subprocess.Popen(command, cwd=ROOT, env=os.environ)
         url = f"http://127.0.0.1:{port}"
         for _ in range(300):
             try:
@@ -125,7 +114,7 @@ def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor
     from django.utils.crypto import get_random_string
 
     from tests.factories import MembershipFactory
-    from tests.rubricweb.review.assessors import Assessor
+    from tests.rubricweb.campaigns.assessors import Assessor
 
     queue = reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk])
     people = {}

@@ -20,7 +20,7 @@ from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory
-from tests.rubricweb.review.assessors import Assessor
+from tests.rubricweb.campaigns.assessors import Assessor
 
 pytestmark = pytest.mark.concurrent
 
