@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "rubricweb.grades",
     "rubricweb.campaigns",
     "rubricweb.review",
+    "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.exports",
     "rubricweb.demo",
@@ -144,7 +145,7 @@ EMAIL_USE_TLS = rubric.bool("EMAIL_TLS", True)
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = rubric.str("EMAIL_FROM", "rubricweb@localhost")
 LOGIN_URL = "accounts:login"
-LOGIN_REDIRECT_URL = "review:home"
+LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
 LANGUAGE_CODE = "en-gb"

@@ -9,6 +9,7 @@ urlpatterns = [
     path("accounts/", include("rubricweb.accounts.urls")),
     path("banks/", include("rubricweb.grades.editor.urls")),
     path("grades/", include("rubricweb.grades.urls")),
+    path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),
     path("leaderboards/", include("rubricweb.leaderboards.urls")),

@@ -31,7 +31,7 @@ class Bank(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("review:collection", args=[self.collection.slug])
+        return reverse("home:collection", args=[self.collection.slug])
 
 
 class ItemRevision(models.Model):

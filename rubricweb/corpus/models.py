@@ -68,7 +68,7 @@ class Collection(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("review:collection", args=[self.slug])
+        return reverse("home:collection", args=[self.slug])
 
     @property
     def channel(self) -> str:

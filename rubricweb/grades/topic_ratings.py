@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from grading.measures import diagnostics
 from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
+from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
@@ -195,3 +197,13 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
     gradable = ratings[:, np.array(can_be_graded, dtype=np.bool_)]
     missing = int((gradable == MISSING).sum())
     return int((ratings != MISSING).sum()) + missing, missing
+
+
+def asked_by_topic(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
+    """By topic id: the bank's active items, each wording of a kind once, without their texts."""
+    rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
+    found: dict[int, list[ItemColumn]] = {}
+    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
+    for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
+        found.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
+    return {topic_id: tuple(asked) for topic_id, asked in found.items()}

@@ -14,29 +14,6 @@ from rubricweb.core.ids import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
-from rubricweb.review.selectors.topics import SORTS as TOPIC_SORTS
-
-
-class TopicsForm(GraderForm):
-    """The collection page."""
-
-    bank = select_at_once("Bank", ())
-    q = forms.CharField(
-        label="Topic or query holds", required=False, widget=forms.TextInput(attrs={"type": "search"})
-    )
-    sort = forms.ChoiceField(
-        choices=[(sign + name, name) for name in TOPIC_SORTS for sign in ("", "-")],
-        required=False,
-        widget=forms.HiddenInput,
-    )
-    page = forms.IntegerField(min_value=1, required=False)
-
-    def offer_banks(self, banks: list[Bank]) -> Bank:
-        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
-        by_pk = {str(bank.pk): bank for bank in banks}
-        chosen = by_pk.get(self.data.get("bank", ""), banks[0])
-        self.data.setdefault("bank", str(chosen.pk))
-        return chosen
 
 
 class GridForm(GraderForm):

@@ -20,7 +20,5 @@ urlpatterns = [
     *flags,
     *spurious,
     *uncovered,
-    path("", views.home, name="home"),
-    path("collections/<slug:slug>/", views.collection, name="collection"),
     path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),
 ]

@@ -24,7 +24,7 @@ def test_pages(inspector, places):
     run = places.collection.runs.get(run_tag="bm25")
     for name, address in {
         "home": "/",
-        "collection": places.of_collection("review:collection"),
+        "collection": places.of_collection("home:collection"),
         "cell page": places.cell("d101"),
         "board": places.board,
         "run page": reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
@@ -47,7 +47,7 @@ def test_pages(inspector, places):
 
 
 def test_sheet_of_keys(inspector, places):
-    inspector.open(places.of_collection("review:collection"))
+    inspector.open(places.of_collection("home:collection"))
     inspector.page.keyboard.press("?")
     expect(inspector.page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
     inspector.inspect("sheet of keys")

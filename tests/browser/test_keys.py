@@ -21,7 +21,7 @@ PRESS = """([code, key, held]) => document.activeElement.dispatchEvent(
 @pytest.fixture
 def page(people, places) -> Page:
     page = people.sign_in("assessor")
-    page.goto(places.of_collection("review:collection"))
+    page.goto(places.of_collection("home:collection"))
     return page
 
 
@@ -48,7 +48,7 @@ def test_the_sheet_lists_what_the_page_has(page):
 def test_a_key_presses_its_element(page, places):
     page.goto(places.of_collection("exports:exports"))
     page.keyboard.press("g")
-    expect(page).to_have_url(f"{page.url.split('/exports/')[0]}{places.of_collection('review:collection')}")
+    expect(page).to_have_url(f"{page.url.split('/exports/')[0]}{places.of_collection('home:collection')}")
 
 
 def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page):

@@ -44,7 +44,7 @@ def test_no_page_is_refused_anything(page, places):
     run = places.collection.runs.first()
     for address in (
         "/",
-        places.of_collection("review:collection"),
+        places.of_collection("home:collection"),
         places.editor,
         places.grid,
         places.board,

@@ -19,10 +19,9 @@ from rubricweb.grades.humans import corrected, human_matrices
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, asked_by_topic, ratings_of
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
-from rubricweb.review.selectors.topics import asked_by_topic
 
 Keys = NDArray[np.uint64]
 CACHED_TOPICS = 4_000

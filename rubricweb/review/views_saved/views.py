@@ -43,5 +43,5 @@ def _back(request: HtmxRequest, collection: Collection) -> HttpResponse:
     """To the grid where the form stood."""
     to = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
-        return redirect("review:collection", collection.slug)
+        return redirect("home:collection", collection.slug)
     return redirect(to)

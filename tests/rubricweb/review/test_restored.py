@@ -34,7 +34,7 @@ def test_pages_show_the_database_that_is_there_now():
 
 @pytest.mark.django_db
 def test_a_topic_that_came_after_the_pool_was_read_waits_for_the_next_look(monkeypatch):
-    from rubricweb.review.selectors import topics
+    from rubricweb.home import topics
     from tests.factories import TopicFactory
 
     user = _made(topics=1)

@@ -312,5 +312,5 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     editor = client.get(reverse("banks:topic", args=at)).content.decode()
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
-    topics = client.get(reverse("review:collection", args=[place.bank.collection.slug])).content.decode()
+    topics = client.get(reverse("home:collection", args=[place.bank.collection.slug])).content.decode()
     assert re.search(rf'href="/review/autumn/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)

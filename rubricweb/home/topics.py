@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank
@@ -16,7 +16,7 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import GraderRow, graders
-from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, topic_facts
+from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, asked_by_topic, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
 
 
@@ -163,16 +163,6 @@ def _missing_behind(
         facts = topic_facts(grades, asked.get(pk, ()), collection.min_relevant, min_grades)
         found[pk] = facts.missing
     return found
-
-
-def asked_by_topic(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
-    """By topic id: the bank's active items, each wording of a kind once, without their texts."""
-    rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
-    found: dict[int, list[ItemColumn]] = {}
-    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
-    for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
-        found.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
-    return {topic_id: tuple(asked) for topic_id, asked in found.items()}
 
 
 def totals(rows: Iterable[TopicRow]) -> Totals:

@@ -1,0 +1,32 @@
+"""What the address of a collection page may say."""
+
+from __future__ import annotations
+
+from django import forms
+
+from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices
+from rubricweb.grades.forms import GraderForm, select_at_once
+from rubricweb.home.topics import SORTS
+
+
+class TopicsForm(GraderForm):
+    """The collection page."""
+
+    bank = select_at_once("Bank", ())
+    q = forms.CharField(
+        label="Topic or query holds", required=False, widget=forms.TextInput(attrs={"type": "search"})
+    )
+    sort = forms.ChoiceField(
+        choices=[(sign + name, name) for name in SORTS for sign in ("", "-")],
+        required=False,
+        widget=forms.HiddenInput,
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        by_pk = {str(bank.pk): bank for bank in banks}
+        chosen = by_pk.get(self.data.get("bank", ""), banks[0])
+        self.data.setdefault("bank", str(chosen.pk))
+        return chosen

@@ -1,0 +1,9 @@
+from django.urls import path
+
+from rubricweb.home import views
+
+app_name = "home"
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("collections/<slug:slug>/", views.collection, name="collection"),
+]

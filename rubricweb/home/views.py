@@ -1,0 +1,62 @@
+"""Where somebody begins: their collections, and the topics of one."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.raters import raters
+from rubricweb.home import topics
+from rubricweb.home.collections import cards
+from rubricweb.home.forms import TopicsForm
+from rubricweb.review.forms import address_kept
+
+PAGE_TOPICS = 200
+
+
+@require_safe
+def home(request: HtmxRequest) -> HttpResponse:
+    """The collections that the user is a member of."""
+    context = {"cards": cards(request.user)}
+    return page_or_part(request, "home/home.html", context, part="collections")
+
+
+@require_safe
+def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+    """A collection's topics in one bank, with what their grades say."""
+    found = collection_for(request.user, slug)
+    form = TopicsForm(request.GET)
+    context = {
+        "collection": found,
+        "section": "topics",
+        "counts": topics.collection_counts(found),
+        "form": form,
+        **address_kept(request),
+        **_topics(banks(found), form),
+    }
+    return page_or_part(request, "home/collection.html", context, part="topics")
+
+
+def _topics(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
+    """The table's part of the context; without a bank there is none."""
+    if not banks:
+        return {"banks": banks}
+    bank = form.offer_banks(banks)
+    rater = form.offer(raters(bank))
+    rows = topics.topic_rows(bank.collection, bank, rater)
+    sort = form.value("sort", "topic")
+    chosen = topics.arranged(rows, words=form.value("q", ""), sort=sort)
+    page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
+    return {
+        "banks": banks,
+        "bank": bank,
+        "rater": rater,
+        "page": page,
+        "totals": topics.totals(rows),
+        "sort": sort,
+    }
