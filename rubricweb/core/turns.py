@@ -12,10 +12,12 @@ from collections.abc import Callable
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
+POOL_SECONDS = 10
+"""So long a request waits for a database that is away."""
 Answer = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -57,6 +59,18 @@ class TurnTakingHandler(ASGIHandler):
         finally:
             if not turn.is_used:  # cancelled before its thread began
                 turn.give_back()
+
+
+def pool_connections() -> None:
+    """Keep PostgreSQL's connections from request to request, one for each turn; before the first query.
+
+    To open one costs more than most requests ask of it. A thread serves one request and could keep none.
+    """
+    database = connections.settings["default"]
+    if "postgresql" in database["ENGINE"]:
+        pool = {"min_size": 1, "max_size": settings.REQUESTS_AT_ONCE, "timeout": POOL_SECONDS}
+        database["OPTIONS"] = {**database.get("OPTIONS", {}), "pool": pool}
+        database["CONN_HEALTH_CHECKS"] = True
 
 
 class GiveTurnsBack:
