@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "rubricweb.corpus",
     "rubricweb.banks",
     "rubricweb.grades",
+    "rubricweb.editor",
     "rubricweb.campaigns",
     "rubricweb.review",
     "rubricweb.home",

@@ -7,7 +7,7 @@ urlpatterns = [
     path("", include("rubricweb.core.urls")),
     path("", include("rubricweb.corpus.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),
-    path("banks/", include("rubricweb.grades.editor.urls")),
+    path("", include("rubricweb.editor.urls")),
     path("grades/", include("rubricweb.grades.urls")),
     path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),

@@ -4,7 +4,6 @@ from rubricweb.grades.prompting.urls import urlpatterns as prompting
 from rubricweb.grades.views import job, jobs
 from rubricweb.grades.views.answers import answers
 from rubricweb.grades.views.default_grader import default_grader
-from rubricweb.grades.views.impact import impact
 
 app_name = "grades"
 urlpatterns = [
@@ -23,5 +22,4 @@ urlpatterns = [
     path("<slug:slug>/missing/", jobs.missing, name="missing"),
     path("<slug:slug>/start/", jobs.start, name="start"),
     path("<slug:slug>/retry-failed/", jobs.retry_failed, name="retry-failed"),
-    path("banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact, name="impact"),
 ]

@@ -158,7 +158,7 @@ class Places:
 
     @property
     def editor(self) -> str:
-        return reverse("banks:topic", args=[self.bank.pk, self.topic.pk])
+        return reverse("editor:topic", args=[self.bank.pk, self.topic.pk])
 
     @property
     def grid(self) -> str:

@@ -15,7 +15,7 @@ WORDS = "Which pigment makes maples red?"
 
 def test_name_change_compare_and_restore(people, places):
     page, words = people.sign_in("developer"), str(places.item)
-    page.goto(reverse("banks:versions", args=[places.bank.pk]))
+    page.goto(reverse("editor:versions", args=[places.bank.pk]))
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     page.get_by_role("button", name="Name this version").click()
     expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
@@ -36,7 +36,7 @@ def test_name_change_compare_and_restore(people, places):
 
 def test_somebody_edits_while_one_restores(people, places):
     page = people.sign_in("developer")
-    page.goto(reverse("banks:versions", args=[places.bank.pk]))
+    page.goto(reverse("editor:versions", args=[places.bank.pk]))
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     page.get_by_role("button", name="Name this version").click()
     places.reword(WORDS)
@@ -50,7 +50,7 @@ def test_somebody_edits_while_one_restores(people, places):
 
 def test_the_board_moves_while_one_tries(people, places):
     page = people.sign_in("developer")
-    page.goto(reverse("banks:trial", args=[places.bank.pk, places.topic.pk]))
+    page.goto(reverse("editor:trial", args=[places.bank.pk, places.topic.pk]))
     board = page.locator("#board")
     expect(board).to_contain_text("No run moves")
     page.get_by_label("Asked", exact=True).first.uncheck()
@@ -91,7 +91,7 @@ def test_merging_duplicates(people, places):
         places.bank, places.topic, kind="question", text="Do the oak leaves brown?", by=None
     )
     page = people.sign_in("developer")
-    page.goto(reverse("banks:duplicates", args=[places.bank.pk, places.topic.pk]))
+    page.goto(reverse("editor:duplicates", args=[places.bank.pk, places.topic.pk]))
     page.get_by_role("link", name="Merge…").click()
     expect(page.get_by_text("If they are merged:")).to_be_visible()
     page.get_by_role("button", name="Merge", exact=True).click()
@@ -103,18 +103,18 @@ def test_merging_duplicates(people, places):
 def test_accessible(inspector_of, places):
     inspector, bank, topic = inspector_of("developer"), places.bank, places.topic
     page = inspector.page
-    inspector.open(reverse("banks:versions", args=[bank.pk]))
+    inspector.open(reverse("editor:versions", args=[bank.pk]))
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     page.get_by_role("button", name="Name this version").click()
     expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
     inspector.inspect("versions")
     places.reword(WORDS)
     for name, address in {
-        "ledger": reverse("banks:ledger", args=[bank.pk]),
-        "difference": reverse("banks:version-diff", args=[bank.pk]) + "?before=1&after=now",
-        "trial": reverse("banks:trial", args=[bank.pk, topic.pk]),
-        "duplicates": reverse("banks:duplicates", args=[bank.pk, topic.pk]),
-        "weighing": reverse("banks:item-weigh", args=[bank.pk, places.item.pk]),
+        "ledger": reverse("editor:ledger", args=[bank.pk]),
+        "difference": reverse("editor:version-diff", args=[bank.pk]) + "?before=1&after=now",
+        "trial": reverse("editor:trial", args=[bank.pk, topic.pk]),
+        "duplicates": reverse("editor:duplicates", args=[bank.pk, topic.pk]),
+        "weighing": reverse("editor:item-weigh", args=[bank.pk, places.item.pk]),
     }.items():
         inspector.open(address)
         inspector.inspect(name)

@@ -56,7 +56,7 @@ class Subject:
         if self.item and self.passage:
             return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])
         if self.item:
-            return f"{reverse('banks:topic', args=[bank, topic])}#item-{self.item.pk}"
+            return f"{reverse('editor:topic', args=[bank, topic])}#item-{self.item.pk}"
         return f"{reverse('review:grid', args=[bank, topic])}#p{self.passage.pk if self.passage else ''}"
 
 

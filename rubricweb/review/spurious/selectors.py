@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grading.measures.diagnostics import Spurious, spurious_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.editor.what_if import WhatIf, retirements
+from rubricweb.editor.what_if import WhatIf, retirements
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import Measure
 from rubricweb.review.evidence import AskedItem, Look, TopicEvidence

@@ -12,12 +12,12 @@ from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.access import bank_for, item_for, item_for_editor
 from rubricweb.banks.errors import BankError, Conflict
-from rubricweb.banks.forms import SeenForm, wording_form
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
-from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.grades.editor.what_if import what_if
+from rubricweb.editor.item_forms import SeenForm, wording_form
+from rubricweb.editor.views.items import items_changed
+from rubricweb.editor.what_if import what_if
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import Measure
 from rubricweb.review.evidence import count_hidden, evidence

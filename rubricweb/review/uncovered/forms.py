@@ -8,12 +8,12 @@ from django import forms
 from django.http import QueryDict
 
 from rubricweb.banks.errors import UnfitSpan
-from rubricweb.banks.forms import Wording, new_item_form
 from rubricweb.banks.models import Item
 from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage
+from rubricweb.editor.item_forms import Wording, new_item_form
 from rubricweb.review.uncovered.access import UncoveredPassage
 
 """Of a row's id; databases refuse to look for larger numbers."""

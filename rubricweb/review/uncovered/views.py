@@ -14,8 +14,8 @@ from rubricweb.banks.access import bank_for
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Item
 from rubricweb.banks.selectors import last_change
-from rubricweb.banks.views import items_changed
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.editor.views.items import items_changed
 from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import evidence
 from rubricweb.review.evidence_form import LookForm

@@ -24,7 +24,7 @@ def bank(collection):
 
 def edit(client, item: Item):
     sent = {"text": "Which pigment is red?", "seen": item.version}
-    return client.post(reverse("banks:item-edit", args=[item.bank_id, item.pk]), sent)
+    return client.post(reverse("editor:item-edit", args=[item.bank_id, item.pk]), sent)
 
 
 def test_a_retry_that_costs_too_much_is_refused_beside_its_button(bank, assessor, owner, client_of, settings):

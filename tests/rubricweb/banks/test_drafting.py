@@ -10,7 +10,7 @@ from django.utils import timezone
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, asking, jobs, leases, selectors
+from rubricweb.banks.drafting import actions, asking, jobs, leases
 from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -18,6 +18,7 @@ from rubricweb.banks.errors import AlreadyAsked
 from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
+from rubricweb.editor import drafts as selectors
 from tests.factories import TopicFactory
 from tests.rubricweb.grades.workers import wait_until, workers
 

@@ -8,8 +8,8 @@ from rubricweb.banks import actions as banks
 from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.corpus.models import Subtopic
+from rubricweb.editor.item_forms import MAX_WORDING
 from tests.factories import BankFactory, TopicFactory
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -34,11 +34,11 @@ def drafts(asked):
 
 
 def place(name, bank, topic):
-    return reverse(f"banks:{name}", args=[bank.pk, topic.pk])
+    return reverse(f"editor:{name}", args=[bank.pk, topic.pk])
 
 
 def of(name, bank, row):
-    return reverse(f"banks:{name}", args=[bank.pk, row.pk])
+    return reverse(f"editor:{name}", args=[bank.pk, row.pk])
 
 
 def fail(asked, reply="I would rather not."):

@@ -7,11 +7,12 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
-from rubricweb.banks.drafting import actions, importance, jobs, selectors
+from rubricweb.banks.drafting import actions, importance, jobs
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.core.models import AuditEntry
+from rubricweb.editor import drafts as selectors
 
 pytestmark = pytest.mark.django_db
 
@@ -122,7 +123,7 @@ def test_what_cannot_be_asked(bank, topic):
 
 
 def url(name, *args):
-    return reverse(f"banks:{name}", args=args)
+    return reverse(f"editor:{name}", args=args)
 
 
 def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nuggets, says, redis_server):

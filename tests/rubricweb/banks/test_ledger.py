@@ -6,8 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.banks.ledger import selectors
-from rubricweb.banks.ledger.selectors import Filters, ledger
+from rubricweb.editor import ledger as selectors
+from rubricweb.editor.ledger import Filters, ledger
 from tests.factories import gradable
 
 HTMX = {"HX-Request": "true"}

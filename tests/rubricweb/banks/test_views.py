@@ -6,8 +6,8 @@ from django.urls import reverse
 from grading.formats.ids import item_id
 from grading.types import ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.forms import MAX_WORDING
 from rubricweb.corpus.models import Subtopic
+from rubricweb.editor.item_forms import MAX_WORDING
 from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -20,7 +20,7 @@ def item(bank, topic, owner):
 
 
 def url_of(name, item):
-    return reverse(f"banks:{name}", args=[item.bank_id, item.pk])
+    return reverse(f"editor:{name}", args=[item.bank_id, item.pk])
 
 
 def posted(client, url, htmx=False, **fields):
@@ -40,7 +40,7 @@ def test_changes_are_for_developers(client_of, item, viewer, assessor, outsider,
 
 
 def test_adding_is_for_developers(client_of, bank, topic, viewer, outsider):
-    url = reverse("banks:item-add", args=[bank.pk, topic.pk])
+    url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     fields = {"kind": "question", "text": WORDS}
     assert client_of(viewer).post(url, fields).status_code == 403
     assert client_of(outsider).post(url, fields).status_code == 404
@@ -57,14 +57,14 @@ def test_wrong_methods(client_of, developer, item):
 
 def test_an_item_of_another_bank_is_not_found(client_of, developer, item, collection):
     other = BankFactory(collection=collection, name="other")
-    assert client_of(developer).get(reverse("banks:item-edit", args=[other.pk, item.pk])).status_code == 404
+    assert client_of(developer).get(reverse("editor:item-edit", args=[other.pk, item.pk])).status_code == 404
 
 
 def test_adding_without_javascript_goes_back_to_the_editor(client_of, developer, bank, topic):
-    url = reverse("banks:item-add", args=[bank.pk, topic.pk])
+    url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     answer = posted(client_of(developer), f"{url}?min_grade=3", kind="nugget", text=f" {WORDS} ")
     assert answer.status_code == 302
-    assert answer["Location"] == reverse("banks:topic", args=[bank.pk, topic.pk]) + "?min_grade=3#new-item"
+    assert answer["Location"] == reverse("editor:topic", args=[bank.pk, topic.pk]) + "?min_grade=3#new-item"
     added = bank.items.get()
     assert (added.revision.text, added.kind, added.changes.get().by) == (WORDS, "nugget", developer)
 
@@ -72,7 +72,7 @@ def test_adding_without_javascript_goes_back_to_the_editor(client_of, developer,
 def test_adding_by_htmx_brings_a_fresh_form_and_makes_the_list_fetch_itself(
     client_of, developer, bank, topic
 ):
-    url = reverse("banks:item-add", args=[bank.pk, topic.pk])
+    url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     answer = posted(client_of(developer), url, htmx=True, kind="nugget", text=WORDS)
     assert "items-changed" in answer["HX-Trigger-After-Settle"]
     html = answer.content.decode()
@@ -91,7 +91,7 @@ def test_adding_by_htmx_brings_a_fresh_form_and_makes_the_list_fetch_itself(
     ],
 )
 def test_what_cannot_be_added_is_said_at_the_field(client_of, developer, item, text, said):
-    url = reverse("banks:item-add", args=[item.bank_id, item.topic_id])
+    url = reverse("editor:item-add", args=[item.bank_id, item.topic_id])
     answer = posted(client_of(developer), url, htmx=True, kind="question", text=text)
     assert answer.status_code == 422
     assert f'id="new-item-text_error">{said}' in answer.content.decode()
@@ -99,7 +99,7 @@ def test_what_cannot_be_added_is_said_at_the_field(client_of, developer, item, t
 
 def test_items_of_a_subtopic_have_its_id_in_theirs(client_of, developer, bank, topic):
     Subtopic.objects.create(topic=topic, facet_id="pigments", text="Pigments", position=0)
-    url = reverse("banks:item-add", args=[bank.pk, topic.pk])
+    url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     posted(client_of(developer), url, kind="question", text=WORDS, facet_id="pigments")
     assert bank.items.get().revision.uid == item_id("q1", WORDS, "pigments")
     assert posted(client_of(developer), url, kind="question", text=WORDS, facet_id="roots").status_code == 422

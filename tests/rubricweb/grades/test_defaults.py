@@ -180,5 +180,5 @@ def test_direct_labels_come_after_ratings(collection, topic, passages, old, impo
 
 
 def test_the_editor_shows_the_default_grader(client_of, viewer, old, topic, imported):
-    page = client_of(viewer).get(reverse("banks:topic", args=[old.pk, topic.pk]))
+    page = client_of(viewer).get(reverse("editor:topic", args=[old.pk, topic.pk]))
     assert page.context["figures"].graders[ItemKind.QUESTION] == imported

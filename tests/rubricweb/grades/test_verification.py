@@ -11,15 +11,15 @@ from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.editor import impact
+from rubricweb.editor.views.answer_key import _saved
 from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
-from rubricweb.grades.editor import impact
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.store import GradeRow, save_grades
-from rubricweb.grades.views.answer_key import _saved
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.import_files import Folder
@@ -202,12 +202,12 @@ def test_the_price_of_a_draft_counts_verifying_only_where_its_words_have_a_key(
 
 
 def url_of(item):
-    return reverse("banks:item-answer-key", args=[item.bank_id, item.pk])
+    return reverse("editor:item-answer-key", args=[item.bank_id, item.pk])
 
 
 def test_the_row_counts_accepted_answers_and_links_to_them(client_of, viewer, item):
     set_answer_keys(item, texts=["anthocyanin", "carotene"], seen=1, by=None)
-    page = client_of(viewer).get(reverse("banks:topic", args=[item.bank_id, item.topic_id])).content.decode()
+    page = client_of(viewer).get(reverse("editor:topic", args=[item.bank_id, item.topic_id])).content.decode()
     assert f'href="{url_of(item)}"' in page
     assert page.count("Answer key (2)") == 1
     assert page.count("Answer key (0)") == 1
@@ -216,7 +216,7 @@ def test_the_row_counts_accepted_answers_and_links_to_them(client_of, viewer, it
 def test_the_list_of_items_takes_no_query_an_item_for_keys(
     client_of, viewer, bank, django_assert_max_num_queries
 ):
-    url = reverse("banks:topic", args=[bank.pk, bank.items.first().topic_id])
+    url = reverse("editor:topic", args=[bank.pk, bank.items.first().topic_id])
     client = client_of(viewer)
     client.get(url)
     with django_assert_max_num_queries(60) as few:

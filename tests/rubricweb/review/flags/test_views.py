@@ -309,7 +309,7 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     assert f'id="flag-{flag.pk}"' in cell
     assert "Flags of the question (1 open)" in cell
     assert "Flags of the passage (1 open)" in cell
-    editor = client.get(reverse("banks:topic", args=at)).content.decode()
+    editor = client.get(reverse("editor:topic", args=at)).content.decode()
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
     topics = client.get(reverse("home:collection", args=[place.bank.collection.slug])).content.decode()

@@ -1,0 +1,69 @@
+"""What people send to ask for drafts and to decide about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import forms
+
+from grading.generation.models import drafting_backends
+from grading.types import ItemKind
+from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.models import KINDS
+from rubricweb.core.forms import offer_choices
+from rubricweb.editor.item_forms import MAX_WORDING
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from rubricweb.corpus.models import Topic
+
+
+def _backends() -> list[tuple[str, str]]:
+    return [(backend.name, backend.label) for backend in drafting_backends()]
+
+
+class DraftingForm(forms.Form):
+    """What to draft, and by which model."""
+
+    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label="Draft")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    backend = forms.ChoiceField(choices=_backends, label="Written by")
+    llm = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=200,
+        help_text="A model that the worker can reach; empty takes the default one.",
+    )
+
+    def wanted(self) -> DraftOptions:
+        fields = self.cleaned_data
+        kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
+        return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
+
+
+class AcceptForm(forms.Form):
+    """A draft with other words; without any it is taken as it is."""
+
+    text = forms.CharField(
+        required=False,
+        max_length=MAX_WORDING,
+        error_messages={"max_length": f"Keep it under {MAX_WORDING:,} characters; this has %(show_value)d."},
+    )
+
+
+def drafting_form(
+    topic: Topic, *, sent: QueryDict | None = None, after: DraftingForm | None = None
+) -> DraftingForm:
+    """Empty, as sent, or `after` a request that was made; by default the collection's grader writes."""
+    collection = topic.collection
+    able = [backend.name for backend in drafting_backends()]
+    subtopics = list(topic.subtopics.values_list("facet_id", "text"))
+    initial: dict[str, object] = {"facet_id": subtopics[0][0] if subtopics else ""}
+    if collection.grader_backend in able:
+        initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
+    form = DraftingForm(sent, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
+    offer_choices(form, "facet_id", [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")])
+    if not subtopics:
+        form.fields["facet_id"].widget = forms.HiddenInput()
+    return form

@@ -1,0 +1,58 @@
+"""What the ledger's address may say, and what names a version."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.banks.models import Bank, ItemChange
+from rubricweb.banks.versions import NAME_CHARS
+from rubricweb.core.forms import offer_choices
+from rubricweb.editor.ledger import Filters, authors
+
+AT_ONCE = {"data-submits": ""}
+
+
+class LedgerForm(forms.Form):
+    """What cannot be read counts as not chosen."""
+
+    by = forms.TypedChoiceField(
+        label="Person", coerce=int, empty_value=None, required=False, widget=forms.Select(attrs=AT_ONCE)
+    )
+    verb = forms.ChoiceField(
+        label="What happened",
+        required=False,
+        choices=[("", "anything"), *ItemChange.Verb.choices],
+        widget=forms.Select(attrs=AT_ONCE),
+    )
+    topic = forms.TypedChoiceField(
+        label="Topic", coerce=int, empty_value=None, required=False, widget=forms.Select(attrs=AT_ONCE)
+    )
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
+
+    def __init__(self, address: QueryDict, bank: Bank) -> None:
+        super().__init__(address, auto_id="ledger-%s")
+        offer_choices(self, "by", [("", "anybody"), *((person.pk, str(person)) for person in authors(bank))])
+        topics = bank.collection.topics.values_list("pk", "query_id")
+        offer_choices(self, "topic", [("", "all topics"), *topics])
+        self.is_valid()
+
+    @property
+    def filters(self) -> Filters:
+        said = self.cleaned_data
+        return Filters(said.get("by"), said.get("verb") or None, said.get("topic"))
+
+
+class VersionForm(forms.Form):
+    """A name for what the bank holds now."""
+
+    name = forms.CharField(
+        label="Name", max_length=NAME_CHARS, error_messages={"required": "Give it a name."}
+    )
+    note = forms.CharField(
+        label="Note",
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="What it is for: a notebook paper, a run submission, a pilot.",
+    )

@@ -1,0 +1,81 @@
+"""The settings of a trial, in the address or sent to be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import forms
+from django.http import QueryDict
+
+from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
+from rubricweb.banks.weighing import ItemWeight
+from rubricweb.editor.trial import Setting
+from rubricweb.grades.scoring import RUBRIC_COVER, WEIGHTED_COVER
+
+MEASURES = {RUBRIC_COVER: "Rubric-Cover", WEIGHTED_COVER: "Rubric-Cover by weights"}
+
+
+class TrialForm(forms.Form):
+    """`on` names the items that are asked, `solo` the only one; a weight and the seen version for each item.
+
+    An address without `tried` says nothing yet: everything stands as it is.
+    """
+
+    measure = forms.ChoiceField(choices=list(MEASURES.items()), required=False)
+
+    def __init__(self, sent: QueryDict, items: list[Item]) -> None:
+        super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
+        self.items = items
+        listed = self.fields
+        choices = [(str(item.pk), str(item)) for item in items]
+        listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
+        listed["solo"] = forms.ChoiceField(choices=[("", "none"), *choices], required=False)
+        for item in items:
+            listed[f"weight-{item.pk}"] = forms.FloatField(
+                label=f"Weight of {item}", min_value=LEAST_WEIGHT, max_value=MOST_WEIGHT
+            )
+            listed[f"seen-{item.pk}"] = forms.IntegerField(min_value=1, required=False)
+
+    @property
+    def measure_name(self) -> str:
+        return self.cleaned_data.get("measure") or RUBRIC_COVER
+
+    @property
+    def only(self) -> int | None:
+        return int(self.cleaned_data.get("solo") or 0) or None
+
+    @property
+    def settings(self) -> dict[int, Setting]:
+        on = set(self.cleaned_data.get("on", ()))
+        return {
+            item.pk: Setting(
+                is_on=str(item.pk) in on if self.only is None else item.pk == self.only,
+                weight=self._weight(item),
+            )
+            for item in self.items
+        }
+
+    def wanted(self) -> dict[int, ItemWeight]:
+        """What to save; solo is for looking only."""
+        on = set(self.cleaned_data["on"])
+        return {
+            item.pk: ItemWeight(
+                self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item)
+            )
+            for item in self.items
+        }
+
+    def _weight(self, item: Item) -> float:
+        """As sent; as it stands where that cannot be read."""
+        weight: float | None = self.cleaned_data.get(f"weight-{item.pk}")
+        return item.weight if weight is None else weight
+
+
+def _standing(sent: Mapping[str, str], items: list[Item]) -> dict[str, object]:
+    return {
+        "measure": sent.get("measure", ""),
+        "on": [str(item.pk) for item in items],
+        "solo": "",
+        **{f"weight-{item.pk}": item.weight for item in items},
+        **{f"seen-{item.pk}": item.version for item in items},
+    }

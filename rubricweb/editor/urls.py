@@ -1,0 +1,54 @@
+from django.urls import path
+
+from rubricweb.editor.views import (
+    answer_key,
+    bank,
+    drafts,
+    duplicates,
+    impact,
+    importance,
+    items,
+    ledger,
+    trial,
+    versions,
+)
+
+app_name = "editor"
+TOPIC = "banks/<int:bank_id>/topics/<int:topic_id>/"
+ITEM = "banks/<int:bank_id>/items/<int:item_id>/"
+DRAFT = "banks/<int:bank_id>/drafts/<int:draft_id>/"
+REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
+IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
+VERSIONS = "banks/<int:bank_id>/versions/"
+urlpatterns = [
+    path(TOPIC, bank.topic, name="topic"),
+    path(f"{TOPIC}add/", items.item_add, name="item-add"),
+    path(f"{TOPIC}trial/", trial.trial, name="trial"),
+    path(f"{TOPIC}duplicates/", duplicates.duplicates, name="duplicates"),
+    path("grades/banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact.impact, name="impact"),
+    path(f"{TOPIC}drafts/", drafts.drafts, name="drafts"),
+    path(f"{TOPIC}drafts/request/", drafts.drafts_request, name="drafts-request"),
+    path(f"{TOPIC}drafts/accept/", drafts.drafts_accept, name="drafts-accept"),
+    path(f"{TOPIC}drafts/reject/", drafts.drafts_reject, name="drafts-reject"),
+    path(f"{DRAFT}accept/", drafts.draft_accept, name="draft-accept"),
+    path(f"{DRAFT}reject/", drafts.draft_reject, name="draft-reject"),
+    path(f"{REQUEST}again/", drafts.request_again, name="request-again"),
+    path(f"{REQUEST}dismiss/", drafts.request_dismiss, name="request-dismiss"),
+    path(f"{TOPIC}importance/request/", importance.importance_request, name="importance-request"),
+    path(f"{TOPIC}importance/accept/", importance.importances_accept, name="importances-accept"),
+    path(f"{IMPORTANCE}accept/", importance.importance_accept, name="importance-accept"),
+    path(f"{IMPORTANCE}leave/", importance.importance_leave, name="importance-leave"),
+    path(ITEM, bank.item, name="item"),
+    path(f"{ITEM}edit/", items.item_edit, name="item-edit"),
+    path(f"{ITEM}weigh/", items.item_weigh, name="item-weigh"),
+    path(f"{ITEM}text/", items.item_supply, name="item-supply"),
+    path(f"{ITEM}move/", items.item_move, name="item-move"),
+    path(f"{ITEM}history/", items.item_history, name="item-history"),
+    path(f"{ITEM}answer-key/", answer_key.item_answer_key, name="item-answer-key"),
+    path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),
+    path(f"{ITEM}restore/", bank.item_restore, name="item-restore"),
+    path(VERSIONS, versions.bank_versions, name="versions"),
+    path(f"{VERSIONS}diff/", versions.version_diff, name="version-diff"),
+    path(f"{VERSIONS}<int:number>/restore/", versions.version_restore, name="version-restore"),
+    path("banks/<int:bank_id>/ledger/", ledger.ledger, name="ledger"),
+]

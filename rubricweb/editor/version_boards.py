@@ -1,0 +1,87 @@
+"""What differs between two versions of a bank in labels and ranks, by each grader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grading.measures import influence
+from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.what_if import RunMove, Standing, rescored, run_moves, standing
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure, Uids, passage_labels
+from rubricweb.grades.selectors import items_by_topic
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """One topic: passages whose label differs."""
+
+    topic: Topic
+    passages: int
+    changed: int
+    crossing: int
+    """Of these, how many are covered on one side only."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDiff:
+    """Two boards of the same grader and measure, at two versions of the bank."""
+
+    config: GraderConfig
+    measure: Measure
+    labels: tuple[LabelCount, ...]
+    runs: tuple[RunMove, ...]
+    swapped_pairs: int
+    rescored: int
+
+    @property
+    def n_beyond(self) -> int:
+        return sum(move.is_beyond for move in self.runs)
+
+    @property
+    def changed(self) -> int:
+        return sum(count.changed for count in self.labels)
+
+    @property
+    def crossing(self) -> int:
+        return sum(count.crossing for count in self.labels)
+
+
+def board_diff(
+    bank: Bank,
+    versions: tuple[BankVersion | None, BankVersion | None],
+    config: GraderConfig,
+    measure: Measure,
+) -> BoardDiff:
+    """Before and after; None stands for the bank as it is now."""
+    now = standing(bank, config, measure)
+    none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
+    old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)
+    before, after = now.table(old), now.table(new)
+    return BoardDiff(
+        config=config,
+        measure=measure,
+        labels=_label_counts(bank, now, old, new),
+        runs=run_moves(before, after),
+        swapped_pairs=len(influence.swapped_pairs(before.means(), after.means())),
+        rescored=rescored(before.means(), after.means()),
+    )
+
+
+def _label_counts(
+    bank: Bank, now: Standing, old: dict[int, Uids], new: dict[int, Uids]
+) -> tuple[LabelCount, ...]:
+    differing = [topic_id for topic_id in now.pool.by_topic if old[topic_id] != new[topic_id]]
+    topics = bank.collection.topics.in_bulk(differing)
+    found = []
+    for topic_id in differing:
+        grades = now.grades[topic_id]
+        before, after = (passage_labels(grades, uids[topic_id], now.measure) for uids in (old, new))
+        crosses = (before >= now.measure.min_grade) != (after >= now.measure.min_grade)
+        changed = int(np.count_nonzero(before != after))
+        found.append(LabelCount(topics[topic_id], len(before), changed, int(np.count_nonzero(crosses))))
+    return tuple(count for count in found if count.changed)

@@ -1,0 +1,77 @@
+"""The answer key of a question: here and not in `banks`, because changing it checks stored answers again."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from rubricweb.accounts import roles
+from rubricweb.banks import access
+from rubricweb.banks import selectors as banks
+from rubricweb.banks.errors import Conflict
+from rubricweb.banks.models import Item
+from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.editor.item_forms import AnswerKeyForm, answer_key_form
+from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.grades.verification import Verified, change_answer_key
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """Accepted answers, to read or for developers to change."""
+    is_change = request.method == "POST"
+    item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
+    if item.kind != Item.Kind.QUESTION or not item.revision.text:
+        raise Http404("Only a question whose words are known has an answer key.")
+    form = answer_key_form(item, sent=request.POST if is_change else None)
+    if not form.is_valid():
+        return _shown(request, item, form)
+    mine, seen = form.cleaned_data["texts"], form.cleaned_data["seen"]
+    try:
+        verified = change_answer_key(item, texts=mine, seen=seen, by=request.user)
+    except Conflict as conflict:
+        return _both_keys(request, conflict.item, mine)
+    messages.success(request, _saved(verified))
+    return _row(request, item)
+
+
+def _shown(
+    request: HtmxRequest, item: Item, form: AnswerKeyForm, *, mine: list[str] | None = None
+) -> HttpResponse:
+    bank = item.bank
+    context = {
+        "item": item,
+        "form": form,
+        "bank": bank,
+        "topic": item.topic,
+        "collection": bank.collection,
+        "section": "topics",
+        "can_edit": roles.may_edit(request.user, bank.collection) and not item.is_retired,
+        "mine": mine,
+        "theirs": banks.last_change(item) if mine is not None else None,
+    }
+    status = 0 if mine is None else 409
+    return form_response(request, "editor/item_answer_key.html", context, status=status)
+
+
+def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
+    """Theirs above mine; the form holds mine and now says that theirs was seen."""
+    return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
+
+
+def _saved(verified: Verified) -> str:
+    said = ["Answer key saved"]
+    if verified.answers:
+        some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"
+        said.append(f"{some} checked again, {verified.changed:,} with another verdict")
+    if verified.removed:
+        some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
+        said.append(f"{some} by a model that had read the old key removed, Re-grade asks again")
+    return "; ".join(said) + "."
+
+
+def _row(request: HtmxRequest, item: Item) -> HttpResponse:
+    to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
+    context = {"row": banks.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
+    return items_changed(after_post(request, "editor/_item.html", context, to=to))

@@ -1,0 +1,148 @@
+"""The bank editor's pages: here and not in `banks`, because they show grades, which `banks` may not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from grading.types import ItemKind
+from rubricweb.accounts import roles
+from rubricweb.banks import access, actions
+from rubricweb.banks import selectors as banks
+from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.models import Bank, Item
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id, parse_ids
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.editor import drafts
+from rubricweb.editor import what_if as what_ifs
+from rubricweb.editor.draft_forms import drafting_form
+from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
+from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.item_forms import SeenForm, new_item_form
+from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.editor.what_if import WhatIf
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure
+
+
+@require_safe
+def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """The list of items is the live part; `open` names rows at work, which the browser keeps."""
+    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
+    figures = _figures(request, bank)
+    opened = parse_ids(request.GET.getlist("open"))
+    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
+    context = _place(bank, topic) | _around(request, bank, topic, figures)
+    context |= {"sheet": sheet, "figures": figures, "can_edit": _can_edit(request, bank.collection)}
+    return page_or_part(request, "editor/topic.html", context, part="items")
+
+
+def _place(bank: Bank, topic: Topic) -> dict[str, object]:
+    return {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+
+
+def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
+    """What only the whole page shows, asked for when the template names it."""
+    return {
+        "banks": banks.banks_for(bank.collection, topic),
+        "neighbours": partial(banks.neighbours, topic),
+        "new_item": partial(new_item_form, topic),
+        "drafting": partial(drafting_form, topic),
+        "inbox": partial(drafts.inbox, bank, topic),
+        "writers": partial(drafts.writers, bank.collection),
+        "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
+    }
+
+
+def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
+    """After a retire or restore without JavaScript: the item in the address, and what its change did."""
+    item = (
+        bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
+    )
+    return {"item": item, "what_if": _what(what_ifs.what_changed, item, figures)} if item else None
+
+
+def _figures(request: HtmxRequest, bank: Bank) -> FiguresForm:
+    return FiguresForm(request.GET, rating_graders(bank))
+
+
+def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
+    return roles.may_edit(request.user, collection)
+
+
+def _what(
+    ask: Callable[[Item, GraderConfig, Measure], WhatIf], item: Item, figures: FiguresForm
+) -> WhatIf | None:
+    """None where no grader grades this kind of item."""
+    config = figures.graders.get(ItemKind(item.kind))
+    return ask(item, config, figures.measure_by(config)) if config else None
+
+
+@require_safe
+def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """The row of one item, to close what was open in it."""
+    item = access.item_for(request.user, bank_id, item_id)
+    bank, figures = item.bank, _figures(request, item.bank)
+    shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
+    row = banks.item_row(item)
+    figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
+    context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}
+    context |= {"figures": figures, "can_edit": _can_edit(request, bank.collection)}
+    to = f"{editor_url(request, bank, item.topic)}#item-{item.pk}"
+    return after_post(request, "editor/_item.html", context, to=to)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """What retiring would change; POST does it and says what changed."""
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    return _weighed(request, item, actions.retire_item)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_restore(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """What restoring would change; POST does it and says what changed."""
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    return _weighed(request, item, actions.restore_item)
+
+
+def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> HttpResponse:
+    form = SeenForm(request.POST) if request.method == "POST" else None
+    if form is None or not form.is_valid():
+        return _asked(request, item, status=200 if form is None else 422)
+    try:
+        change(item, seen=form.cleaned_data["seen"], by=request.user)
+    except Conflict as conflict:
+        return _asked(request, item, refusal=conflict, status=409)
+    except BankError as refusal:
+        return _asked(request, item, refusal=refusal, status=422)
+    figures = _figures(request, item.bank)
+    context = _place(item.bank, item.topic) | {
+        "item": item,
+        "what_if": _what(what_ifs.what_changed, item, figures),
+    }
+    messages.success(
+        request, f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
+    )
+    to = f"{editor_url(request, item.bank, item.topic, changed=item.pk)}#changed"
+    return items_changed(after_post(request, "editor/what_if.html#done", context, to=to))
+
+
+def _asked(
+    request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
+) -> HttpResponse:
+    """The question with its consequences: a retired item may be restored, an active one retired."""
+    figures = _figures(request, item.bank)
+    context = _place(item.bank, item.topic) | {
+        "item": item,
+        "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),
+        "what_if": _what(what_ifs.what_if, item, figures),
+        "refusal": refusal,
+        "theirs": banks.last_change(item) if refusal else None,
+    }
+    return form_response(request, "editor/what_if.html", context, status=status)

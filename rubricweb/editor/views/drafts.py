@@ -1,0 +1,180 @@
+"""The inbox of drafts of a topic: ask for some, and decide about each or about all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import trigger_client_event
+
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.drafting import access, actions
+from rubricweb.banks.drafting.errors import CannotDraft
+from rubricweb.banks.drafting.models import Draft
+from rubricweb.banks.errors import BankError
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_ids
+from rubricweb.corpus.models import Topic
+from rubricweb.editor import drafts as selectors
+from rubricweb.editor.draft_forms import AcceptForm, DraftingForm, drafting_form
+from rubricweb.editor.drafts import Inbox, Refused
+from rubricweb.editor.views.items import editor_url, items_changed
+
+PAGE = "editor/drafts.html"
+"""Of a row's id; databases refuse to look for larger numbers."""
+
+
+@require_safe
+def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """The live part of the bank page; alone it is a page too. `editing` names rows that the browser keeps."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+    inbox = selectors.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
+    return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Ask a model for drafts."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    form = drafting_form(topic, sent=request.POST if request.method == "POST" else None)
+
+    def ask() -> str:
+        made = actions.request_drafts(bank, topic, form.wanted(), by=request.user)
+        return f"{made.llm} is asked for {made.kind}s; they will come in as drafts."
+
+    return after_request(request, (bank, topic), form, ask)
+
+
+def after_request(
+    request: HtmxRequest, place: tuple[Bank, Topic], form: DraftingForm, ask: Callable[[], str]
+) -> HttpResponse:
+    """Let a model be asked; `ask` says what for. A refusal stays beside what was sent."""
+    bank, topic = place
+    if form.is_valid():
+        try:
+            said = ask()
+        except CannotDraft as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, said)
+            context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
+            answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
+            return trigger_client_event(answer, "drafts-changed", after="settle")
+    inbox = selectors.inbox(bank, topic)
+    return form_response(request, PAGE, inbox_context(request, bank, topic, inbox) | {"form": form})
+
+
+@require_POST
+def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
+    """As it is, or with the words that were sent."""
+    draft = access.draft_for_editor(request.user, bank_id, draft_id)
+    form = AcceptForm(request.POST)
+    if not form.is_valid():
+        return _refuse(request, draft, str(form["text"].errors[0]))
+    try:
+        item = actions.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
+    except BankError as refusal:
+        return _refuse(request, draft, str(refusal))
+    messages.success(request, f"{item.get_kind_display().capitalize()} added from a draft.")
+    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+
+
+@require_POST
+def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
+    draft = access.draft_for_editor(request.user, bank_id, draft_id)
+    try:
+        actions.reject_draft(draft, by=request.user)
+    except BankError as refusal:
+        return _refuse(request, draft, str(refusal))
+    messages.success(request, "Draft rejected.")
+    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+
+
+@require_POST
+def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Those that the person saw; near-duplicates only where `near` is sent."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
+    rows = inbox.rows if request.POST.get("near") else inbox.plain
+    accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
+    messages.success(request, f"{_count(len(accepted.items))} accepted.")
+    if accepted.left:
+        messages.warning(
+            request, f"{_count(accepted.left)} not accepted: asked already, or decided by others."
+        )
+    return after_decision(request, bank, topic)
+
+
+@require_POST
+def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Those that the person saw."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen = parse_ids(request.POST.getlist("seen"))
+    count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
+    messages.success(request, f"{_count(count)} rejected.")
+    return after_decision(request, bank, topic)
+
+
+@require_POST
+def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    asked = access.request_for_editor(request.user, bank_id, request_id)
+    try:
+        actions.ask_again(asked, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{asked.llm} is asked again.")
+    return after_decision(request, asked.bank, asked.topic)
+
+
+@require_POST
+def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    asked = access.request_for_editor(request.user, bank_id, request_id)
+    actions.dismiss_request(asked, by=request.user)
+    return after_decision(request, asked.bank, asked.topic)
+
+
+def inbox_context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None) -> dict[str, object]:
+    role = roles.require(request.user, bank.collection, roles.TO_VIEW)
+    can_edit = role.includes(roles.TO_EDIT_BANK)
+    place = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    form = drafting_form(topic) if can_edit else None
+    writers = selectors.writers(bank.collection)
+    return place | {"inbox": inbox, "form": form, "can_edit": can_edit, "writers": writers}
+
+
+def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
+    """The inbox as it is now; the cursor goes to the draft after the one that was decided."""
+    inbox = selectors.inbox(bank, topic, opened=parse_ids(request.POST.getlist("editing")) - {decided})
+    waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
+    context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
+    context["focus"] = next((pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0)
+    to = inbox_url(request, bank, topic)
+    return items_changed(after_post(request, f"{PAGE}#inbox", context, to=to))
+
+
+def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
+    """The draft with the words that were sent, and why they were not taken."""
+    bank, topic = draft.request.bank, draft.request.topic
+    words = request.POST.get("text", "") or draft.text
+    refused: Mapping[int, Refused] = {draft.pk: Refused(words, reason)}
+    opened = parse_ids(request.POST.getlist("editing")) - {draft.pk}
+    inbox = selectors.inbox(bank, topic, opened=opened, refused=refused)
+    if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
+        messages.error(request, reason)
+        return after_decision(request, bank, topic, decided=draft.pk)
+    response = page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
+    response.status_code = 422
+    return response
+
+
+def inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
+    return f"{editor_url(request, bank, topic)}#drafts"
+
+
+def _count(number: int) -> str:
+    return f"{number} draft{'' if number == 1 else 's'}"

@@ -1,0 +1,34 @@
+"""The impact preview: what the words being typed would cost and change. It writes nothing."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
+
+from rubricweb.banks import access
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import Context, HtmxRequest, page_or_part
+from rubricweb.corpus.models import Topic
+from rubricweb.editor import impact as impacts
+from rubricweb.editor.forms import DraftForm
+
+
+@require_POST
+def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """One sentence for the words typed so far."""
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
+    form = DraftForm(request.POST)
+    context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context |= _said_of(form, bank, topic)
+    return page_or_part(request, "editor/impact.html", context, part="sentence")
+
+
+def _said_of(form: DraftForm, bank: Bank, topic: Topic) -> Context:
+    if not form.is_valid():
+        return {"problem": " ".join(str(error) for errors in form.errors.values() for error in errors)}
+    try:
+        draft = form.draft(bank, topic)
+    except ValidationError as error:
+        return {"problem": " ".join(error.messages)}
+    return {"draft": draft, "impact": impacts.impact(draft) if draft else None}

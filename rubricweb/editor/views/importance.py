@@ -1,0 +1,64 @@
+"""The side of the inbox where a model says how much nuggets matter."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
+
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.drafting import access, importance
+from rubricweb.banks.errors import BankError
+from rubricweb.core.http import HtmxRequest
+from rubricweb.core.ids import parse_ids
+from rubricweb.editor.draft_forms import drafting_form
+from rubricweb.editor.views.drafts import after_decision, after_request
+
+
+@require_POST
+def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Ask a model which of the topic's nuggets are vital."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    form = drafting_form(topic, sent=request.POST)
+
+    def ask() -> str:
+        wanted = form.wanted()
+        named = {"backend": wanted.backend, "llm": wanted.llm}
+        made = importance.request_importance(bank, topic, **named, by=request.user)
+        return f"{made.llm} is asked how much the nuggets matter."
+
+    return after_request(request, (bank, topic), form, ask)
+
+
+@require_POST
+def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
+    suggestion = access.suggestion_for_editor(request.user, bank_id, suggestion_id)
+    try:
+        item = importance.accept_suggestion(suggestion, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"\u201c{item}\u201d is {suggestion.importance} now.")
+    return after_decision(request, suggestion.request.bank, suggestion.request.topic)
+
+
+@require_POST
+def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
+    suggestion = access.suggestion_for_editor(request.user, bank_id, suggestion_id)
+    try:
+        importance.leave_suggestion(suggestion, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    return after_decision(request, suggestion.request.bank, suggestion.request.topic)
+
+
+@require_POST
+def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Those that the person saw."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen = parse_ids(request.POST.getlist("seen"))
+    chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
+    count = importance.accept_suggestions(chosen, by=request.user)
+    messages.success(request, f"{count} suggestion{'' if count == 1 else 's'} accepted.")
+    return after_decision(request, bank, topic)

@@ -1,0 +1,181 @@
+"""Changing a bank, one item at a time. The editor's page shows grades, so it is in `grades.views.bank`."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import trigger_client_event
+
+from grading.types import Importance, ItemKind
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.banks import access, actions, selectors
+from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.models import Bank, Item
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.drafts import draft_of
+from rubricweb.editor.item_forms import (
+    MoveForm,
+    NewItemForm,
+    new_item_form,
+    supply_form,
+    weigh_form,
+    wording_form,
+)
+
+KEPT = ("grader", "min_grade")
+"""Settings of the page's figures that stay in the address through a change."""
+
+
+def editor_url(request: HtmxRequest, bank: Bank, topic: Topic, **more: object) -> str:
+    """The editor's page, its figures as they were; `more` is added to the address."""
+    kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)} | more
+    return reverse("editor:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
+
+
+def items_changed(response: HttpResponse) -> HttpResponse:
+    """Let the list of items in this tab fetch itself anew, even where live events do not come through."""
+    return trigger_client_event(response, "items-changed", after="settle")
+
+
+def _after_change(request: HtmxRequest, item: Item) -> HttpResponse:
+    to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
+    context = {"row": selectors.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
+    return items_changed(after_post(request, "editor/_item.html", context, to=to))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
+    form = new_item_form(topic, sent=_sent(request))
+    context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    if not (form.is_valid() and _added(form, bank, topic, request.user)):
+        return form_response(request, "editor/item_add.html", context)
+    messages.success(request, f"{form.cleaned_data['kind'].capitalize()} added.")
+    context |= {"form": new_item_form(topic, after=form), "is_fresh": True}
+    to = f"{editor_url(request, bank, topic)}#new-item"
+    return items_changed(after_post(request, "editor/item_add.html#form", context, to=to))
+
+
+def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
+    """False where the bank refuses; the form then says why."""
+    words = form.cleaned_data
+    kind = ItemKind(words["kind"])
+    try:
+        actions.add_item(bank, topic, kind=kind, text=words["text"], facet_id=words["facet_id"], by=by)
+    except BankError as refusal:
+        form.add_error("text", str(refusal))
+    return form.is_valid()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """`?wording=N` starts from the words of the item's version N."""
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
+    if form.is_valid():
+        words = form.cleaned_data
+        try:
+            actions.revise_item(item, text=words["text"], seen=words["seen"], by=request.user)
+        except Conflict as conflict:
+            return _both_wordings(request, conflict, words["text"])
+        except BankError as refusal:
+            form.add_error("text", str(refusal))
+        else:
+            messages.success(request, f"{item.get_kind_display().capitalize()} saved.")
+            return _after_change(request, item)
+    return form_response(request, "editor/item_edit.html", _editing(item, form))
+
+
+def _sent(request: HtmxRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
+
+
+def _earlier_words(request: HtmxRequest, item: Item) -> str:
+    wanted = request.GET.get("wording", "")
+    if not wanted:
+        return ""
+    return get_object_or_404(item.changes, number=parse_id(wanted)).revision.text
+
+
+def _editing(item: Item, form: object) -> dict[str, object]:
+    bank = item.bank
+    return {
+        "item": item,
+        "form": form,
+        "bank": bank,
+        "topic": item.topic,
+        "collection": bank.collection,
+        "section": "topics",
+    }
+
+
+def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
+    """Theirs and mine side by side; the form holds mine and now says that theirs was seen."""
+    item = conflict.item
+    theirs = selectors.last_change(item)
+    form = wording_form(item, text=mine)
+    context = _editing(item, form) | {"theirs": theirs, "mine": mine}
+    return form_response(request, "editor/item_edit.html", context, status=409)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """Importance and weight of an item."""
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    form = weigh_form(item, sent=_sent(request))
+    if not form.is_valid():
+        return form_response(request, "editor/item_weigh.html", _editing(item, form))
+    said = form.cleaned_data
+    importance = Importance(said["importance"])
+    try:
+        actions.weigh_item(
+            item, importance=importance, weight=said["weight"], seen=said["seen"], by=request.user
+        )
+    except Conflict as conflict:
+        context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}
+        return form_response(request, "editor/item_weigh.html", context, status=409)
+    messages.success(request, "Weight saved.")
+    return _after_change(request, item)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    form = supply_form(item, sent=_sent(request))
+    if form.is_valid():
+        try:
+            actions.supply_text(item, text=form.cleaned_data["text"], by=request.user)
+        except BankError as refusal:
+            form.add_error("text", str(refusal))
+        else:
+            messages.success(request, "Text supplied; the grades stay with it.")
+            return _after_change(request, item)
+    return form_response(request, "editor/item_supply.html", _editing(item, form))
+
+
+@require_POST
+def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = access.item_for_editor(request.user, bank_id, item_id)
+    form = MoveForm(request.POST)
+    if form.is_valid():
+        actions.move_item(item, place=form.cleaned_data["place"], by=request.user)
+    else:
+        messages.error(request, "A place in the list is a number from 0.")
+    return _after_change(request, item)
+
+
+@require_safe
+def item_history(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = access.item_for(request.user, bank_id, item_id)
+    can_edit = roles.may_edit(request.user, item.bank.collection)
+    context = _editing(item, None) | {"changes": selectors.history(item), "can_edit": can_edit}
+    context["draft"] = draft_of(item)
+    return page_or_part(request, "editor/item_history.html", context, part="history")

@@ -1,0 +1,129 @@
+"""Trying items and weights on the leaderboard, and saving what was tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from grading.types import ItemKind
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.errors import Conflict
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.selectors import last_change
+from rubricweb.banks.weighing import settle_items
+from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.choosing import board_graders
+from rubricweb.editor.figures import rating_graders
+from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.trial import Setting
+from rubricweb.editor.trial import trial as tried
+from rubricweb.editor.trial_forms import TrialForm
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scoring import Measure
+
+LOOK = "look"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTrial:
+    """What is tried, on which board."""
+
+    bank: Bank
+    topic: Topic
+    figures: FiguresForm
+    config: GraderConfig | None
+    form: TrialForm
+
+
+@dataclass(frozen=True, slots=True)
+class TriedItem:
+    """An item with what is tried on it."""
+
+    item: Item
+    setting: Setting
+    is_checked: bool
+    is_solo: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """The board as tried, which saves nothing; POST saves it, but for one that says `look`."""
+    sent = request.POST if request.method == "POST" else request.GET
+    is_change = request.method == "POST" and LOOK not in sent
+    needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
+    figures = FiguresForm(sent, rating_graders(bank))
+    config = next(iter(board_graders(figures, bank.collection)), None)
+    form = TrialForm(sent, _items(bank, topic, config))
+    desk = WeightTrial(bank, topic, figures, config, form)
+    if not is_change:
+        return _shown(request, desk, status=200)
+    if not form.is_valid() or _refused(form):
+        return _shown(request, desk, status=422)
+    try:
+        return _saved(request, desk)
+    except Conflict as conflict:
+        return _shown(request, desk, conflict=conflict, status=409)
+
+
+def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
+    """Those that the grader grades: its kinds decide."""
+    kinds = kinds_of(config) if config else tuple(ItemKind)
+    rows = bank.items.active().for_topic(topic).of_kinds(kinds)
+    return list(rows.select_related("revision").order_by("position", "pk"))
+
+
+def _refused(form: TrialForm) -> bool:
+    """Saving the solo of one item would retire all others: nobody means that."""
+    if form.only is None:
+        return False
+    form.add_error("solo", "Solo is for looking only: end it, then save.")
+    return True
+
+
+def _saved(request: HtmxRequest, desk: WeightTrial) -> HttpResponse:
+    changed = settle_items(desk.bank, desk.topic, wanted=desk.form.wanted(), by=request.user)
+    messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
+    to = reverse("editor:trial", args=[desk.bank.pk, desk.topic.pk])
+    return after_post(request, "editor/trial.html#saved", {"bank": desk.bank, "topic": desk.topic}, to=to)
+
+
+def _shown(
+    request: HtmxRequest, desk: WeightTrial, *, status: int, conflict: Conflict | None = None
+) -> HttpResponse:
+    theirs = last_change(conflict.item) if conflict else None
+    place = {"bank": desk.bank, "topic": desk.topic, "collection": desk.bank.collection, "section": "topics"}
+    context = place | _board(desk) | {"conflict": conflict, "theirs": theirs}
+    return form_response(request, "editor/trial.html", context, part="board", status=status)
+
+
+def _board(desk: WeightTrial) -> dict[str, object]:
+    """The settings as sent, and the board with them where a grader has one."""
+    form, config = desk.form, desk.config
+    form.is_valid()
+    settings = form.settings
+    shown: dict[str, object] = {
+        "figures": desk.figures,
+        "form": form,
+        "config": config,
+        "rows": _rows(form, settings),
+    }
+    if config is None:
+        return shown
+    measure = Measure(form.measure_name, min_grade=desk.figures.measure_by(config).min_grade)
+    board = tried(desk.bank, desk.topic, config, measure, settings)
+    return {**shown, "measure": measure, "trial": board}
+
+
+def _rows(form: TrialForm, settings: dict[int, Setting]) -> list[TriedItem]:
+    on = set(form.cleaned_data.get("on", ()))
+    return [
+        TriedItem(item, settings[item.pk], str(item.pk) in on, item.pk == form.only) for item in form.items
+    ]

@@ -1,0 +1,163 @@
+"""Versions over HTTP: name, compare in labels and ranks, restore; and duplicates that are merged."""
+
+import pytest
+
+from rubricweb.banks import actions
+from rubricweb.banks.versions import bank_stamp, name_version
+from rubricweb.editor.version_boards import board_diff
+from rubricweb.grades.scoring import Measure
+from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def bank(collection):
+    """Two questions: d0 answers the first (5), d1 the second (4); `ahead` has d0, `behind` d1."""
+    bank = BankFactory(collection=collection)
+    topic = TopicFactory(collection=collection, query_id="q1")
+    ranked(topic, {"ahead": ["d0", "d1"], "behind": ["d1"]})
+    graded(bank, topic, pooled(topic, 2), {"Which pigment?": (5, 0), "Which tree?": (0, 4)})
+    return bank
+
+
+@pytest.fixture
+def version(bank, developer):
+    return name_version(bank, name="As published", by=developer)
+
+
+def retire_first(bank, by) -> None:
+    actions.retire_item(bank.items.order_by("pk").first(), seen=1, by=by)
+
+
+def test_labels_and_ranks_that_differ(bank, version, developer):
+    """Without the first question d0 falls from 5 to 0, and both runs cover all that is asked."""
+    retire_first(bank, developer)
+    found = board_diff(bank, (version, None), lexical_config(), Measure())
+    assert [
+        (count.topic.query_id, count.passages, count.changed, count.crossing) for count in found.labels
+    ] == [("q1", 2, 1, 1)]
+    assert [(m.run_tag, m.before, m.after, m.score_before, m.score_after) for m in found.runs] == [
+        ("behind", 2, 1, 0.5, 1.0)
+    ]
+    assert (found.swapped_pairs, found.rescored) == (0, 1)
+    same = board_diff(bank, (version, version), lexical_config(), Measure())
+    assert (same.labels, same.runs, same.rescored) == ((), (), 0)
+
+
+def test_a_topic_that_only_one_side_asks(bank, version, developer):
+    for item in bank.items.all():
+        actions.retire_item(item, seen=1, by=developer)
+    found = board_diff(bank, (version, None), lexical_config(), Measure())
+    assert [(count.changed, count.crossing) for count in found.labels] == [(2, 2)]
+    assert found.rescored == 2
+
+
+def url(bank, *more: object) -> str:
+    return f"/banks/{bank.pk}/versions/" + "".join(f"{part}/" for part in more)
+
+
+def test_naming_a_version(client_of, developer, viewer, outsider, bank):
+    client = client_of(developer)
+    assert "No versions yet" in client.get(url(bank)).content.decode()
+    answer = client.post(url(bank), {"name": "As published", "note": "For the paper."})
+    assert (answer.status_code, answer.url) == (302, url(bank))
+    html = client_of(viewer).get(url(bank)).content.decode()
+    assert "<strong>As published</strong>" in html
+    assert "For the paper." in html
+    assert "Name a version" not in html
+    for name, said in {
+        "": "Give it a name.",
+        "As published": "has a version named",
+        "x" * 121: "at most 120",
+    }.items():
+        wrong = client.post(url(bank), {"name": name})
+        assert wrong.status_code == 422
+        assert said in wrong.content.decode()
+    part = client.post(url(bank), {"name": "Later"}, headers=HTMX).content.decode()
+    assert part.strip().startswith('<section id="versions"')
+    assert client_of(viewer).post(url(bank), {"name": "Mine"}).status_code == 403
+    assert client_of(outsider).get(url(bank)).status_code == 404
+
+
+def test_comparing(client_of, viewer, outsider, developer, bank, version):
+    retire_first(bank, developer)
+    html = client_of(viewer).get(url(bank, "diff"), {"before": 1, "after": "now"}).content.decode()
+    assert "As published → now" in html
+    assert "<strong>1 label changes</strong>" in html
+    assert "1 run moves" in html
+    assert "Possible before" in html
+    assert "so all of this may be noise" in html
+    assert "<del>Which pigment?</del>" in html
+    assert "/leaderboards/autumn/moved/?bank=" in html
+    assert "Restore version 1" not in html
+    name_version(bank, name="Later", by=developer)
+    both = client_of(viewer).get(url(bank, "diff"), {"before": 2, "after": 1}, headers=HTMX).content.decode()
+    assert both.strip().startswith('<section id="diff"')
+    assert "<ins>Which pigment?</ins>" in both
+    for wrong in ({}, {"before": 9}, {"before": "x"}, {"before": "1", "after": "²"}):
+        assert client_of(viewer).get(url(bank, "diff"), wrong).status_code == 404
+    assert client_of(outsider).get(url(bank, "diff"), {"before": 1}).status_code == 404
+
+
+def test_restoring(client_of, developer, viewer, outsider, bank, version):
+    retire_first(bank, developer)
+    page = client_of(developer).get(url(bank, "diff"), {"before": 1}).content.decode()
+    assert f'name="seen" value="{bank_stamp(bank)}"' in page
+    for person, status in ((viewer, 403), (outsider, 404)):
+        assert (
+            client_of(person).post(url(bank, 1, "restore"), {"seen": bank_stamp(bank)}).status_code == status
+        )
+    answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": bank_stamp(bank)}, follow=True)
+    assert "Restored version 1: 1 item changed." in answer.content.decode()
+    assert bank.items.active().count() == 2
+    after = client_of(developer).get(url(bank, "diff"), {"before": 1}).content.decode()
+    assert "The bank holds exactly this version." in after
+    assert client_of(developer).post(url(bank, 7, "restore"), {"seen": "x"}).status_code == 404
+
+
+def test_restoring_what_somebody_changed_meanwhile(client_of, developer, owner, bank, version):
+    retire_first(bank, developer)
+    seen = bank_stamp(bank)
+    actions.revise_item(bank.items.order_by("pk").last(), text="Which trees, then?", seen=1, by=owner)
+    answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": seen})
+    html = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Somebody changed this bank meanwhile" in html
+    assert "trees, then?</ins>" in html
+    assert f'name="seen" value="{bank_stamp(bank)}"' in html
+    assert bank.items.active().count() == 1
+
+
+@pytest.fixture
+def twins(bank):
+    topic = bank.items.first().topic
+    return ItemFactory(bank=bank, topic=topic, text="Which the trees?"), topic
+
+
+def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins):
+    twin, topic = twins
+    address, keep = (
+        f"/banks/{bank.pk}/topics/{topic.pk}/duplicates/",
+        bank.items.get(revision__text="Which tree?"),
+    )
+    client, merge = client_of(developer), {"keep": keep.pk, "duplicate": twin.pk}
+    listed = client.get(address).content.decode()
+    assert f"?keep={keep.pk}&amp;duplicate={twin.pk}" in listed
+    shown = client.get(address, merge).content.decode()
+    assert "Is retired as its duplicate" in shown
+    assert "If they are merged" in shown
+    assert client_of(viewer).post(address, merge | {"seen": 1}).status_code == 403
+    assert client_of(outsider).get(address).status_code == 404
+    stale = client.post(address, merge | {"seen": 7})
+    assert stale.status_code == 422
+    assert "Somebody changed this item" in stale.content.decode()
+    assert client.post(address, merge | {"seen": 1}).status_code == 302
+    twin.refresh_from_db()
+    assert (twin.is_retired, twin.merged_into) == (True, keep)
+    editor = client.get(f"/banks/{bank.pk}/topics/{topic.pk}/").content.decode()
+    assert "Duplicate of:" in editor
+    for wrong in ({"keep": keep.pk, "duplicate": twin.pk}, {"keep": "x", "duplicate": ""}):
+        assert client.get(address, wrong).status_code == 422
+    same = client.post(address, {"keep": keep.pk, "duplicate": keep.pk, "seen": 1})
+    assert "Choose two different items." in same.content.decode()
