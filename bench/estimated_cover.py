@@ -37,14 +37,14 @@ from scipy.special import expit, logit, ndtri
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grading.measures.cover_estimate import (
+from grading.measures.rubric_cover import covered_items
+from grading.statistics.cover_estimate import (
     NOT_RATED,
     Unit,
     estimate,
     sample_size,
 )
-from grading.measures.cover_sample import Ranked, cover_sample
-from grading.measures.rubric_cover import covered_items
+from grading.statistics.cover_sample import Ranked, cover_sample
 
 PAIRS = ((0.98, 0.005), (0.95, 0.01), (0.9, 0.02), (0.85, 0.03), (0.8, 0.03), (0.7, 0.05))
 """P(people >= t | grader >= t) and P(people >= t | grader < t)."""

@@ -146,7 +146,7 @@ def cold(spec: BoardSpec) -> dict[str, float]:
 
 def retired_only(spec: BoardSpec, items: ItemsByTopic, topic: int) -> None:
     """The ranks without the topic's first item; nothing is written."""
-    from grading.measures.influence import ranks
+    from grading.statistics.influence import ranks
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
     from rubricweb.grades.scoring import score_table

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from grading.measures import rank_intervals  # noqa: E402
-from grading.measures.paired_tests import ALPHA, PairedTest, p_values  # noqa: E402
+from grading.statistics import rank_intervals  # noqa: E402
+from grading.statistics.paired_tests import ALPHA, PairedTest, p_values  # noqa: E402
 
 Floats = NDArray[np.float64]
 SEEDS = 30

@@ -1,1 +1,1 @@
-"""What grades, labels and rankings say: numpy over matrices, no loop over single grades."""
+"""How a run is scored on a topic: one measure a file, and the registry that lists them."""

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from grading.errors import BadFormat
 from grading.formats.workbench import read_official
-from grading.measures.rank_correlation import from_ranks
+from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.importers.places import FilePosition, fitting_id

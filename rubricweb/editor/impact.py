@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
-from grading.measures import influence
+from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemRevision
 from rubricweb.corpus.models import Topic

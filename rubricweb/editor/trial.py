@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.measures import influence
+from grading.statistics import influence
 from grading.types import Importance, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.measures import influence
+from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.what_if import RunMove, Standing, rescored, run_moves, standing

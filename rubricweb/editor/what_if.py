@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.measures import influence
+from grading.statistics import influence
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of

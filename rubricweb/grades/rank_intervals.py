@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.influence import TIED_DECIMALS
-from grading.measures.paired_tests import ALPHA, MAX_RUNS, MAX_TOPICS, PairedTest, p_values, smallest_p
-from grading.measures.rank_intervals import Order, holm, order
-from grading.measures.uncertainty import mean_and_stderr
+from grading.statistics.influence import TIED_DECIMALS
+from grading.statistics.paired_tests import ALPHA, MAX_RUNS, MAX_TOPICS, PairedTest, p_values, smallest_p
+from grading.statistics.rank_intervals import Order, holm, order
+from grading.statistics.uncertainty import mean_and_stderr
 
 KEPT = 64
 Floats = NDArray[np.float64]

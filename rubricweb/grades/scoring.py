@@ -18,7 +18,7 @@ from grading.measures import nuggets, ranked_labels, rubric_cover, rubric_qrels,
 from grading.measures.alpha_ndcg import alpha_ndcg
 from grading.measures.nuggets import NuggetScore, Weighed
 from grading.measures.rubric_qrels import LabelMode
-from grading.measures.uncertainty import mean_and_stderr
+from grading.statistics.uncertainty import mean_and_stderr
 from grading.types import MIN_RATING, Importance, Ratings
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from grading.measures import diagnostics
+from grading.statistics import diagnostics
 from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from grading.formats import sheets
 from grading.formats.data_table import Value, from_mappings
 from grading.formats.data_table import tsv_lines as tsv_lines_of
-from grading.measures.cover_estimate import LEVEL, METHOD
-from grading.measures.rank_correlation import Correlation
 from grading.measures.trec_eval import takes_gains
+from grading.statistics.cover_estimate import LEVEL, METHOD
+from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.core.validators import MaxValueValidator
 
-from grading.measures.paired_tests import PairedTest
 from grading.measures.rubric_qrels import LabelMode
+from grading.statistics.paired_tests import PairedTest
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.forms import offer_rows

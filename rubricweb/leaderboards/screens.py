@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlencode
 from django.urls import reverse
 
 from grading.figures.leaderboard import Point, leaderboard_figure
-from grading.measures.bootstrap import LEVEL
-from grading.measures.influence import TIED_DECIMALS
-from grading.measures.paired_tests import PairedTest
+from grading.statistics.bootstrap import LEVEL
+from grading.statistics.influence import TIED_DECIMALS
+from grading.statistics.paired_tests import PairedTest
 from grading.types import ItemKind
 from rubricweb.leaderboards import moves, score_axis
 from rubricweb.leaderboards.board import provenance

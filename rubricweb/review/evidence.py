@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.diagnostics import Relevance
+from grading.statistics.diagnostics import Relevance
 from grading.types import ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.agreement import (
+from grading.statistics.agreement import (
     ENOUGH_CELLS,
     ENOUGH_TOPICS,
     Statistic,
@@ -20,8 +20,8 @@ from grading.measures.agreement import (
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.measures.resampling import UNDEFINED, ConfidenceInterval
-from grading.measures.undefined import divide
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.undefined import divide
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.db.models import QuerySet
 
-from grading.measures.cover_estimate import COVER_CELLS
+from grading.statistics.cover_estimate import COVER_CELLS
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User

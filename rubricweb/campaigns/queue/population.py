@@ -10,8 +10,8 @@ import numpy as np
 from django.db.models import Q
 
 from grading.measures import rubric_cover
-from grading.measures.cover_estimate import COVER_CELLS
-from grading.measures.cover_sample import Ranked, cover_sample
+from grading.statistics.cover_estimate import COVER_CELLS
+from grading.statistics.cover_sample import Ranked, cover_sample
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue import ordering

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.measures import rubric_qrels
-from grading.measures.agreement import (
+from grading.statistics.agreement import (
     FIXED_PAIRINGS,
     Counts,
     binarised,
@@ -21,7 +21,7 @@ from grading.measures.agreement import (
     contingency,
     weighted_kappa,
 )
-from grading.measures.resampling import ConfidenceInterval
+from grading.statistics.resampling import ConfidenceInterval
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection

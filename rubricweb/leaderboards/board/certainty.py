@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import bootstrap
-from grading.measures.paired_tests import PairedTest, topics_needed
-from grading.measures.rank_intervals import brackets, more_topics
+from grading.statistics import bootstrap
+from grading.statistics.paired_tests import PairedTest, topics_needed
+from grading.statistics.rank_intervals import brackets, more_topics
 from rubricweb.grades.rank_intervals import KEPT, RankIntervals, rank_intervals
 from rubricweb.leaderboards.board.types import Top
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.cover_estimate import (
+from grading.statistics.cover_estimate import (
     CELLS_AN_ITEM,
     NOT_RATED,
     Estimates,

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.undefined import divide
+from grading.statistics.undefined import divide
 from grading.types import MISSING
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob, JobChunk

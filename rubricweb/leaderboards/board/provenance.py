@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from grading.measures.bootstrap import LEVEL, RESAMPLES
-from grading.measures.cover_estimate import COVER_CELLS, METHOD
-from grading.measures.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.measures.nuggets import NuggetScore
-from grading.measures.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.measures.trec_eval import takes_gains
+from grading.statistics.bootstrap import LEVEL, RESAMPLES
+from grading.statistics.cover_estimate import COVER_CELLS, METHOD
+from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
+from grading.statistics.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades import visibility

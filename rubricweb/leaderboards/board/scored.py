@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.influence import TIED_DECIMALS
+from grading.statistics.influence import TIED_DECIMALS
 from grading.types import MIN_RATING
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.grades.scoring import ScoreTable

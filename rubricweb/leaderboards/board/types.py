@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grading.measures.cover_estimate import SampleSize
-from grading.measures.paired_tests import PairedTest
-from grading.measures.rank_correlation import Correlation
-from grading.measures.uncertainty import Marks
+from grading.statistics.cover_estimate import SampleSize
+from grading.statistics.paired_tests import PairedTest
+from grading.statistics.rank_correlation import Correlation
+from grading.statistics.uncertainty import Marks
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.undefined import divide
+from grading.statistics.undefined import divide
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.diagnostics import (
+from grading.measures.rubric_cover import covered_items
+from grading.statistics.diagnostics import (
     as_answers,
     difficulty,
     discrimination,
     redundant_pairs,
     rest_means,
 )
-from grading.measures.influence import (
+from grading.statistics.influence import (
     TIED_DECIMALS,
     Dependent,
     Influence,
@@ -23,8 +24,7 @@ from grading.measures.influence import (
     means_without,
     ranks,
 )
-from grading.measures.rubric_cover import covered_items
-from grading.measures.undefined import none_if_nan
+from grading.statistics.undefined import none_if_nan
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels

@@ -6,7 +6,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 
-from grading.measures.rank_correlation import Coefficient
+from grading.statistics.rank_correlation import Coefficient
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.influence import TIED_DECIMALS
+from grading.statistics.influence import TIED_DECIMALS
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.bootstrap import resamples
-from grading.measures.rank_correlation import (
+from grading.statistics.bootstrap import resamples
+from grading.statistics.rank_correlation import (
     COEFFICIENTS,
     NO_GRADES,
     Coefficient,
@@ -20,8 +20,8 @@ from grading.measures.rank_correlation import (
     official_top,
     resampled,
 )
-from grading.measures.resampling import ConfidenceInterval, interval
-from grading.measures.standing import Standing, standings
+from grading.statistics.resampling import ConfidenceInterval, interval
+from grading.statistics.standing import Standing, standings
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored, scored

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
-from grading.measures.rank_correlation import Coefficient
+from grading.statistics.rank_correlation import Coefficient
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.explanation import Cause, ItemChange, Side, item_changes
-from grading.measures.influence import ranks
-from grading.measures.paired_tests import ALPHA, p_of_differences, smallest_p
-from grading.measures.rank_intervals import adjusted
-from grading.measures.rank_moves import relative_gains
-from grading.measures.uncertainty import mean_and_stderr
-from grading.measures.undefined import none_if_nan
+from grading.statistics.explanation import Cause, ItemChange, Side, item_changes
+from grading.statistics.influence import ranks
+from grading.statistics.paired_tests import ALPHA, p_of_differences, smallest_p
+from grading.statistics.rank_intervals import adjusted
+from grading.statistics.rank_moves import relative_gains
+from grading.statistics.uncertainty import mean_and_stderr
+from grading.statistics.undefined import none_if_nan
 from grading.types import MIN_RATING, MISSING, GradeMatrix
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grading.measures.diagnostics import Spurious, spurious_items
+from grading.statistics.diagnostics import Spurious, spurious_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.what_if import WhatIf, retirements

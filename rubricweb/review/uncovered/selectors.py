@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grading.generation import nearest
-from grading.measures.diagnostics import uncovered_passages
+from grading.statistics.diagnostics import uncovered_passages
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.review.evidence import Look, TopicEvidence

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.agreement import ENOUGH_CELLS
+from grading.statistics.agreement import ENOUGH_CELLS
 from grading.types import MAX_RATING, MISSING
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.verify.cells import BankCells

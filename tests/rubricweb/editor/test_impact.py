@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from grading.measures import influence, rubric_cover
+from grading.measures import rubric_cover
+from grading.statistics import influence
 from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.corpus.pools import collection_pool

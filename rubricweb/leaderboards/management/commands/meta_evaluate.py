@@ -11,7 +11,7 @@ from grading.errors import BadFormat
 from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import PrintedTable
 from grading.formats.workbench import read_official
-from grading.measures.rank_correlation import Coefficient
+from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.columns import measures_named

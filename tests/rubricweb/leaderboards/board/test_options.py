@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grading.formats.ids import item_id
-from grading.measures.paired_tests import PairedTest, topics_needed
+from grading.statistics.paired_tests import PairedTest, topics_needed
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from grading.measures.rank_correlation import ALL_TIED, TOO_FEW
+from grading.statistics.rank_correlation import ALL_TIED, TOO_FEW
 from grading.types import ItemKind, Purpose
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from grading.measures.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
+from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from grading.measures.diagnostics import (
+from grading.statistics.diagnostics import (
     Relevance,
     advantage,
     as_answers,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from grading.measures.agreement import (
+from grading.statistics.agreement import (
     binarised,
     bootstrapped,
     cell_kappas,
@@ -16,7 +16,7 @@ from grading.measures.agreement import (
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.measures.resampling import interval
+from grading.statistics.resampling import interval
 
 DL20 = np.array(
     [

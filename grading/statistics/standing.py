@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.resampling import UNDEFINED, ConfidenceInterval, interval
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
 
 _DECIMALS = 12
 Draws = NDArray[np.float64]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from grading.measures.rank_correlation import (
+from grading.statistics.rank_correlation import (
     ALL_TIED,
     TOO_FEW,
     VOID_NAMES,

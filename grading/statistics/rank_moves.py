@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.uncertainty import mean_and_stderr
+from grading.statistics.uncertainty import mean_and_stderr
 
 Floats = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grading.measures.standing import standings
+from grading.statistics.standing import standings
 
 RANDOM = np.random.default_rng(5)
 

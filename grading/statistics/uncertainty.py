@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.undefined import divide
+from grading.statistics.undefined import divide
 
 
 class Summary(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grading.measures.influence import Dependent, dependents, influences, means_without
 from grading.measures.rubric_cover import cover
+from grading.statistics.influence import Dependent, dependents, influences, means_without
 
 RATINGS = np.array([[5, 0, 0], [0, 4, 0], [0, 0, 4], [4, 4, 0]], dtype=np.int8)
 RANKED = np.array([[0, 1], [3, 2], [2, -1]], dtype=np.int32)

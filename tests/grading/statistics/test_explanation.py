@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.measures.explanation import Cause, ItemChange, Side, item_changes
+from grading.statistics.explanation import Cause, ItemChange, Side, item_changes
 
 
 def side(item_ids, doc_ids, reached, topics=1):

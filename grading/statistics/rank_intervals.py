@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.influence import Scores
-from grading.measures.paired_tests import ALPHA, Pairs
+from grading.statistics.influence import Scores
+from grading.statistics.paired_tests import ALPHA, Pairs
 
 POWER = 0.8
 

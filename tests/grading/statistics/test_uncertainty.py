@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from grading.measures.bootstrap import intervals, resampled_means, resamples
-from grading.measures.paired_tests import PairedTest, p_of_differences, p_values, smallest_p, topics_needed
-from grading.measures.rank_intervals import adjusted, brackets, holm, more_topics, order
-from grading.measures.uncertainty import marks
+from grading.statistics.bootstrap import intervals, resampled_means, resamples
+from grading.statistics.paired_tests import PairedTest, p_of_differences, p_values, smallest_p, topics_needed
+from grading.statistics.rank_intervals import adjusted, brackets, holm, more_topics, order
+from grading.statistics.uncertainty import marks
 
 RANDOM = np.random.default_rng(11)
 SCORES = RANDOM.random((6, 30)) + np.linspace(0, 0.5, 6)[:, np.newaxis]

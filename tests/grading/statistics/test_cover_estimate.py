@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bench.estimated_cover import made_up, sampled_units, simulated, steadiness, true_cover
-from grading.measures.cover_estimate import NOT_RATED, Unit, estimate, sample_size
-from grading.measures.cover_sample import Ranked, cover_sample
+from grading.statistics.cover_estimate import NOT_RATED, Unit, estimate, sample_size
+from grading.statistics.cover_sample import Ranked, cover_sample
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.undefined import divide
+from grading.statistics.undefined import divide
 
 Board = Mapping[str, float] | Sequence[float] | NDArray[np.float64]
 """Run tag -> score, or scores in an order that both boards share; higher is better. NaN = no score."""

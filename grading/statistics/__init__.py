@@ -1,0 +1,1 @@
+"""What scores, ratings and labels tell: means, intervals, paired tests, correlation, agreement, influence."""
