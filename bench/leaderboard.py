@@ -30,12 +30,12 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.corpus.models import Collection, Ranking
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import choices, selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 
 COLD, REPEATS = "--cold", 9
-COVER, QRELS = Measure(), Measure("ndcg_cut_10")
+COVER, QRELS = MeasureSpec(), MeasureSpec("ndcg_cut_10")
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from rubricweb.grades.scales import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 
 
 class FiguresForm(forms.Form):
@@ -69,9 +69,9 @@ class FiguresForm(forms.Form):
             self.rating, next((config for config in self.rating if config.pk == chosen), None)
         )
 
-    def measure_by(self, config: GraderConfig) -> Measure:
+    def measure_by(self, config: GraderConfig) -> MeasureSpec:
         """The default board's, at the chosen threshold as far as the grader's scale reaches."""
-        return Measure(min_grade=within_scale(config, self.threshold))
+        return MeasureSpec(min_grade=within_scale(config, self.threshold))
 
     def _readable(self, name: str) -> int | None:
         self.is_valid()

@@ -18,7 +18,7 @@ from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scales import default_min_grade
-from rubricweb.grades.scoring import Measure, Scores, Uids, score_table
+from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
 
 Mask = NDArray[np.bool_]
@@ -118,7 +118,7 @@ def could_move(draft: Draft, config: GraderConfig, pool: CollectionPool) -> tupl
     Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
     some outcome of the cells in their first k passages gives.
     """
-    measure = Measure(min_grade=default_min_grade(config))
+    measure = MeasureSpec(min_grade=default_min_grade(config))
     grades = matrices(config, pool)
     now = graded_items(config, draft.bank, draft.bank.collection)
     rest = _other_uids(draft, config)
@@ -141,7 +141,7 @@ def _other_uids(draft: Draft, config: GraderConfig) -> Uids:
     return tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
 
 
-def _cells_in_reach(grades: TopicGrades, uid: str, measure: Measure) -> tuple[Mask, Mask]:
+def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
     """By run: whether it covers the item for sure; and (runs, passages) the missing cells in its first k."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
     top = grades.pool.ranked_rows[:, : measure.cutoff]

@@ -16,7 +16,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import rank_intervals, span
-from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, Weights, item_scores, score_table
+from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weights, item_scores, score_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Asked:
 
 
 def trial(
-    bank: Bank, topic: Topic, config: GraderConfig, measure: Measure, settings: Mapping[int, Setting]
+    bank: Bank, topic: Topic, config: GraderConfig, measure: MeasureSpec, settings: Mapping[int, Setting]
 ) -> Trial:
     """The board with these settings of the topic's items, by pk; an item without one stands as it is.
 
@@ -113,7 +113,7 @@ def _asked(bank: Bank, config: GraderConfig) -> dict[int, list[_Asked]]:
     return {topic_id: list(listed.values()) for topic_id, listed in found.items()}
 
 
-def _scores(ratings: Ratings, pool: TopicPool, measure: Measure, weights: Weights) -> Scores:
+def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
     """Not cached: nobody asks twice for one place of a slider."""
     if not weights:
         return np.full(len(pool.ranked), np.nan)

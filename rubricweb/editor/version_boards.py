@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Topic
 from rubricweb.editor.what_if import RunMove, Standing, rescored, run_moves, standing
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import Measure, Uids, passage_labels
+from rubricweb.grades.scoring import MeasureSpec, Uids, passage_labels
 from rubricweb.grades.selectors import items_by_topic
 
 
@@ -32,7 +32,7 @@ class BoardDiff:
     """Two boards of the same grader and measure, at two versions of the bank."""
 
     config: GraderConfig
-    measure: Measure
+    measure: MeasureSpec
     labels: tuple[LabelCount, ...]
     runs: tuple[RunMove, ...]
     swapped_pairs: int
@@ -55,7 +55,7 @@ def board_diff(
     bank: Bank,
     versions: tuple[BankVersion | None, BankVersion | None],
     config: GraderConfig,
-    measure: Measure,
+    measure: MeasureSpec,
 ) -> BoardDiff:
     """Before and after; None stands for the bank as it is now."""
     now = standing(bank, config, measure)

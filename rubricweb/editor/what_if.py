@@ -14,7 +14,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import rank_intervals, span
-from rubricweb.grades.scoring import Measure, Scores, ScoreTable, Uids, score_table, topic_labels
+from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, score_table, topic_labels
 from rubricweb.grades.selectors import graded_items
 
 
@@ -54,7 +54,7 @@ class WhatIf:
     """A board with an item and without it, the way that the question was asked."""
 
     config: GraderConfig
-    measure: Measure
+    measure: MeasureSpec
     labels: tuple[LabelChange, ...]
     runs: tuple[RunMove, ...]
     swapped_pairs: int
@@ -71,7 +71,7 @@ class Standing:
     """Everything that the boards of one bank, grader and measure stand on."""
 
     config: GraderConfig
-    measure: Measure
+    measure: MeasureSpec
     pool: CollectionPool
     grades: Mapping[int, TopicGrades]
     items: Mapping[int, Uids]
@@ -81,28 +81,30 @@ class Standing:
         return score_table(self.pool, self.grades, {**self.items, **items}, self.measure)
 
 
-def standing(bank: Bank, config: GraderConfig, measure: Measure) -> Standing:
+def standing(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> Standing:
     pool = collection_pool(bank.collection)
     return Standing(
         config, measure, pool, matrices(config, pool), graded_items(config, bank, bank.collection)
     )
 
 
-def what_if(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+def what_if(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
     """What retiring an active item, or restoring a retired one, would change."""
     outside, inside = _without_and_with(item, config)
     change = (outside, inside) if item.is_retired else (inside, outside)
     return _difference(standing(item.bank, config, measure), item.topic_id, change)
 
 
-def what_changed(item: Item, config: GraderConfig, measure: Measure) -> WhatIf:
+def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
     """What retiring a retired item has changed, or what an active one changes of the board without it."""
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
     return _difference(standing(item.bank, config, measure), item.topic_id, change)
 
 
-def retirements(bank: Bank, pks: Container[int], config: GraderConfig, measure: Measure) -> dict[int, WhatIf]:
+def retirements(
+    bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
+) -> dict[int, WhatIf]:
     """By item pk: what retiring each of these active items alone would change."""
     now = standing(bank, config, measure)
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")

@@ -56,7 +56,7 @@ class Definition(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MeasureSpec:
     """Everything that a score depends on besides grades, bank and runs (MEASURES in docs/measures.md)."""
 
     name: str = RUBRIC_COVER
@@ -114,7 +114,7 @@ def score_table(
     pool: CollectionPool,
     grades: Mapping[int, TopicGrades],
     items: Mapping[int, Uids],
-    measure: Measure,
+    measure: MeasureSpec,
     weights: Mapping[int, Weights] | None = None,
 ) -> ScoreTable:
     """Score every run on every topic. `items`: by topic id, the uids of the bank's active items.
@@ -129,7 +129,7 @@ def score_table(
     return _table(pool, columns)
 
 
-def judgment_table(pool: CollectionPool, measure: Measure, *, level: int) -> ScoreTable:
+def judgment_table(pool: CollectionPool, measure: MeasureSpec, *, level: int) -> ScoreTable:
     """The same by human judgments; `level` is the first relevant one. Only for trec_eval measures."""
     return _table(pool, [_judged_scores(topic, measure.name, level) for topic in pool.topics])
 
@@ -140,12 +140,12 @@ def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
-def topic_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
+def topic_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
     """Shape (runs,). NaN where the topic has no items or, for trec_eval's measures, no labels."""
     return fresh_scores(grades, uids, measure, weights)
 
 
-def fresh_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights = ()) -> Scores:
+def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
     """The same, not kept: for grades that are only supposed."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
@@ -157,7 +157,7 @@ def fresh_scores(grades: TopicGrades, uids: Uids, measure: Measure, weights: Wei
     return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
 
 
-def item_scores(pool: TopicPool, ratings: Ratings, measure: Measure, weights: Weights = ()) -> Scores:
+def item_scores(pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()) -> Scores:
     """Shape (runs,): a measure of the items that the columns of `ratings` stand for."""
     ranked, at = pool.ranked_rows, {"cutoff": measure.depth, "min_grade": measure.min_grade}
     weighed = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
@@ -189,13 +189,13 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     return np.array([graded, ranked], dtype=np.int64)
 
 
-def topic_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> dict[str, int]:
+def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
     """By doc id, in pool order: the Rubric-Qrels label; passages without a grade are left out (unjudged)."""
     pairs = zip(grades.pool.doc_ids, passage_labels(grades, uids, measure).tolist(), strict=True)
     return {doc_id: label for doc_id, label in pairs if label >= 0}
 
 
-def passage_labels(grades: TopicGrades, uids: Uids, measure: Measure) -> NDArray[np.int16]:
+def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
     """Shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0 without a grade.
 
     The Workbench takes all items that the grader rated, whatever is asked.

@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import choices, columns
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
@@ -88,10 +88,10 @@ def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
     return choices.units_chosen(spec)
 
 
-def _labelled(options: Options, config: GraderConfig) -> Measure:
+def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
     """The parts of a measure that make the labels."""
     stated = options["min_grade"]
-    return Measure(
+    return MeasureSpec(
         min_grade=default_min_grade(config) if stated is None else stated,
         mode=choices.mode_named(options["mode"]),
         min_answers=options["min_answers"],

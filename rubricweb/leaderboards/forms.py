@@ -20,7 +20,7 @@ from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
-from rubricweb.grades.scoring import RUBRIC_COVER, Definition, Measure
+from rubricweb.grades.scoring import RUBRIC_COVER, Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices, columns
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
@@ -104,9 +104,9 @@ class LabelForm(forms.Form):
         field.widget.attrs["max"] = highest
         field.help_text = threshold_note(config) if config else ""
 
-    def measure_chosen(self) -> Measure:
+    def measure_chosen(self) -> MeasureSpec:
         picked = self.cleaned_data
-        return Measure(
+        return MeasureSpec(
             "ndcg_cut_10",
             picked["min_grade"],
             mode=LabelMode(picked["mode"]),
@@ -166,12 +166,12 @@ class BoardForm(LabelForm):
 
     def clean_measure(self) -> str:
         try:
-            columns.measure_of(self.cleaned_data["measure"], Measure())
+            columns.measure_of(self.cleaned_data["measure"], MeasureSpec())
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
         return str(self.cleaned_data["measure"])
 
-    def measure_chosen(self) -> Measure:
+    def measure_chosen(self) -> MeasureSpec:
         picked = self.cleaned_data
         base = replace(
             super().measure_chosen(),

@@ -27,7 +27,7 @@ from rubricweb.editor.item_forms import SeenForm, new_item_form
 from rubricweb.editor.views.items import editor_url, items_changed
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 
 
 @require_safe
@@ -76,7 +76,7 @@ def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
 
 
 def _what(
-    ask: Callable[[Item, GraderConfig, Measure], WhatIf], item: Item, figures: FiguresForm
+    ask: Callable[[Item, GraderConfig, MeasureSpec], WhatIf], item: Item, figures: FiguresForm
 ) -> WhatIf | None:
     """None where no grader grades this kind of item."""
     config = figures.graders.get(ItemKind(item.kind))

@@ -26,7 +26,7 @@ from rubricweb.editor.trial import trial as tried
 from rubricweb.editor.trial_forms import TrialForm
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 
 LOOK = "look"
 
@@ -117,7 +117,7 @@ def _board(desk: WeightTrial) -> dict[str, object]:
     }
     if config is None:
         return shown
-    measure = Measure(form.measure_name, min_grade=desk.figures.measure_by(config).min_grade)
+    measure = MeasureSpec(form.measure_name, min_grade=desk.figures.measure_by(config).min_grade)
     board = tried(desk.bank, desk.topic, config, measure, settings)
     return {**shown, "measure": measure, "trial": board}
 

@@ -31,7 +31,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.items import NOTHING, asked_items
 from rubricweb.leaderboards.board.types import BoardSpec
 
@@ -156,7 +156,7 @@ def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Label
     visibility.refuse_sums(labeller.collection)
     pool = collection_pool(labeller.collection)
     config = labeller.config
-    spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), Measure())
+    spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), MeasureSpec())
     asked, grades = asked_items(spec), matrices(config, pool)
     return [
         (

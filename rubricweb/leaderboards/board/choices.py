@@ -15,7 +15,7 @@ from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, Measure
+from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
@@ -100,7 +100,7 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
     return graded[0]
 
 
-def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:
+def measure_chosen(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
     """`measure` under its full name, once every part of it is within its range."""
     _within("min_grade", measure.min_grade, MAX_RATING)
     _within("cutoff", measure.cutoff, MAX_CUTOFF)
@@ -116,7 +116,7 @@ def measure_chosen(config: GraderConfig, measure: Measure) -> Measure:
     return measure
 
 
-def _of_the_workbench(config: GraderConfig, measure: Measure) -> Measure:
+def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
     """It has no measures of items but cover, and without ratings its label is the number of right answers."""
     if not measure.is_trec and measure.name not in (RUBRIC_COVER, NORMALISED_COVER):
         raise BoardError("measure", f"the Workbench does not define {measure.name}")

@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
-from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, Measure
+from rubricweb.grades.scoring import ITEM_MEASURES, NUGGETS, RUBRIC_COVER, MeasureSpec
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 from rubricweb.leaderboards.errors import BoardError
@@ -74,11 +74,11 @@ def measures_named(words: str) -> tuple[str, ...]:
 
 
 def _usual(token: str) -> str:
-    measure = measure_of(token, Measure())
-    return measure.name if measure == Measure(measure.name) and not _ALIAS.fullmatch(token) else token
+    measure = measure_of(token, MeasureSpec())
+    return measure.name if measure == MeasureSpec(measure.name) and not _ALIAS.fullmatch(token) else token
 
 
-def measure_of(token: str, measure: Measure) -> Measure:
+def measure_of(token: str, measure: MeasureSpec) -> MeasureSpec:
     """The measure that a name without a source stands for."""
     if alias := _ALIAS.fullmatch(token):
         return _rag24(alias, measure)
@@ -99,7 +99,7 @@ def measure_of(token: str, measure: Measure) -> Measure:
     return replace(measure, name=name, cutoff=cutoff, min_grade=min_grade, relevant=relevant)
 
 
-def label_of(measure: Measure, *, grade: bool = False) -> str:
+def label_of(measure: MeasureSpec, *, grade: bool = False) -> str:
     """As people write it: Rubric-Cover@20, P_20, and with `grade` from which grade on."""
     reached = f" \N{GREATER-THAN OR EQUAL TO} {measure.min_grade}" if grade else ""
     if measure.is_trec:
@@ -113,10 +113,11 @@ def score_label(spec: BoardSpec) -> str:
     return distinct_labels([("", spec.measure), *((c.token, c.measure) for c in spec.columns if c.is_own)])[0]
 
 
-def distinct_labels(named: Iterable[tuple[str, Measure]]) -> list[str]:
+def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:
     """`label_of` each measure, with its threshold, and then its name, where two labels would be the same.
 
-    >>> distinct_labels([("", Measure()), ("cover-1", Measure(min_grade=1)), ("map", Measure("map"))])
+    >>> measures = MeasureSpec(), MeasureSpec(min_grade=1), MeasureSpec("map")
+    >>> distinct_labels(zip(("", "cover-1", "map"), measures))
     ['Rubric-Cover@20 ≥ 4', 'Rubric-Cover@20 ≥ 1', 'map']
     """
     pairs = list(named)
@@ -157,7 +158,7 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
     )
 
 
-def _in_field(config: GraderConfig, name: str, measure: Measure) -> Measure:
+def _in_field(config: GraderConfig, name: str, measure: MeasureSpec) -> MeasureSpec:
     """Whatever is wrong with a column is told beside the field of columns."""
     try:
         return choices.measure_chosen(config, measure_of(name, measure))
@@ -169,7 +170,7 @@ def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
     """A measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
     level = spec.collection.min_relevant
     try:
-        measure = measure_of(name, Measure(min_grade=level))
+        measure = measure_of(name, MeasureSpec(min_grade=level))
     except BoardError as error:
         raise BoardError("columns", str(error)) from error
     if not measure.is_trec:
@@ -188,7 +189,7 @@ def _grader(collection: Collection, source: str) -> GraderConfig:
     return found
 
 
-def _rag24(alias: re.Match[str], measure: Measure) -> Measure:
+def _rag24(alias: re.Match[str], measure: MeasureSpec) -> MeasureSpec:
     kind, what = alias[1], alias[2]
     plain = replace(measure, cutoff=20, relevant=0)
     if what == "ndcg":

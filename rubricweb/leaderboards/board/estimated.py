@@ -30,7 +30,7 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import CheckedGrades
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Draw
-from rubricweb.grades.scoring import Measure, Uids
+from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, answered, parts
 from rubricweb.leaderboards.board.types import BoardSpec, RunEstimate, Sample
@@ -117,7 +117,7 @@ def _fits(draw: Draw, spec: BoardSpec) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def _estimates(
-    board: tuple[Part, ...], draws: frozenset[int], measure: Measure, adds: bytes
+    board: tuple[Part, ...], draws: frozenset[int], measure: MeasureSpec, adds: bytes
 ) -> tuple[Estimates | None, SampleSize]:
     items = sum(len(part.uids) for part in board)
     shares = np.frombuffer(adds).reshape(-1, items) if items else np.zeros((0, 0))
@@ -130,14 +130,14 @@ def _estimates(
     return (estimate(units) if units and size.is_enough and size.cells else None), size
 
 
-def _unit(part: Part, draws: frozenset[int], measure: Measure, adds: Floats) -> Unit:
+def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
     _, people = _people(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
     return Unit(np.asarray(reached), ranked, people, adds)
 
 
-def _people(part: Part, draws: frozenset[int], measure: Measure) -> tuple[int, NDArray[np.int8]]:
+def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
     """How many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them among
     some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
     """

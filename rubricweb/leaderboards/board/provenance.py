@@ -16,7 +16,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
-from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, Measure
+from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored
@@ -57,7 +57,7 @@ def column_denominator(board: Board, place: int) -> str:
     return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
 
 
-def _denominator(board: Board, measure: Measure, counted: Counted, of: str = "grades") -> str:
+def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str = "grades") -> str:
     spec, n = board.spec, counted.n_topics
     lacking = "is left out of its mean" if spec.skips_missing else "counts 0"
     over = "subtopics" if spec.by_subtopic and spec.topic else "topics"
@@ -92,7 +92,7 @@ def labels(spec: BoardSpec) -> str:
     return _labels(spec.config, spec.measure)
 
 
-def _labels(config: GraderConfig, measure: Measure) -> str:
+def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
     reached = f">= {measure.min_grade}"
     if config.purpose == Purpose.DIRECT and measure.mode == "max":
         return "the grader's label"
@@ -300,7 +300,7 @@ def without_power(board: Board) -> str:
     )
 
 
-def relevant(measure: Measure) -> tuple[str, str]:
+def relevant(measure: MeasureSpec) -> tuple[str, str]:
     """What labels are to a measure of trec_eval: gains, or relevant from one on."""
     return ("gains", "the labels") if takes_gains(measure.name) else ("relevant", f"label >= {measure.level}")
 
@@ -347,7 +347,7 @@ def kinds(spec: BoardSpec) -> str:
     return "s and ".join(sorted(spec.kinds, reverse=True))
 
 
-def _share(measure: Measure) -> str:
+def _share(measure: MeasureSpec) -> str:
     """What is divided by what, for measures of items."""
     if measure.name.startswith(NUGGETS):
         full, partial = measure.min_grade, measure.partial_grade

@@ -17,7 +17,7 @@ from grading.types import Importance
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.scoring import Measure, ScoreTable, judged_counts, judgment_table
+from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
@@ -104,7 +104,7 @@ def judged_by(name: str, level: int) -> str:
     return f"{name}, gains are the judgments" if takes_gains(name) else f"{name}, relevant from {level}"
 
 
-def judged_at(measure: Measure) -> int:
+def judged_at(measure: MeasureSpec) -> int:
     """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
     found = _AT_CUTOFF.search(measure.name) if measure.is_trec else None
     return int(found[1]) if found else measure.cutoff
@@ -141,7 +141,7 @@ class _Beside:
         }
 
 
-def _counted(base: Basis, measure: Measure, scores: NDArray[np.float64]) -> Counted:
+def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> Counted:
     """Of scores (runs, units): what their means go over."""
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
     undefined = 0
@@ -190,7 +190,7 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
     if any(topic.judgments for topic in pool.topics):
         name = spec.measure.name if spec.measure.is_trec else JUDGED_MEASURE
         level = spec.collection.min_relevant
-        judged = judgment_table(pool, Measure(name), level=level)
+        judged = judgment_table(pool, MeasureSpec(name), level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         found.append(_correlation("human judgments", judged_by(name, level), ours, theirs))
     for official in official_boards(spec.collection):

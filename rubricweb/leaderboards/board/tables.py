@@ -15,7 +15,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import ratings_by
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import (
-    Measure,
+    MeasureSpec,
     Scores,
     ScoreTable,
     Uids,
@@ -28,7 +28,7 @@ from rubricweb.leaderboards.board.items import NOTHING, TopicItems, asked_items
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 
 Grades = Mapping[int, TopicGrades]
-Scorer = Callable[[TopicGrades, Uids, Measure, Weights], Scores]
+Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def basis(spec: BoardSpec) -> Basis:
 
 
 def score_units(
-    base: Basis, measure: Measure, grades: Grades | None = None, *, scorer: Scorer = topic_scores
+    base: Basis, measure: MeasureSpec, grades: Grades | None = None, *, scorer: Scorer = topic_scores
 ) -> ScoreTable:
     """Shape (runs, units). NaN where nothing is asked, and where a topic that a run lacks is left out."""
     ratings = base.grades if grades is None else grades

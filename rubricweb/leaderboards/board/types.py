@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import span
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 
 
 class Missing(StrEnum):
@@ -31,7 +31,7 @@ class MeasureColumn:
 
     token: str
     label: str
-    measure: Measure
+    measure: MeasureSpec
     config: GraderConfig | None = None
     """Another grader than the board's own."""
     is_judgments: bool = False
@@ -52,7 +52,7 @@ class BoardSpec:
     bank: Bank | None
     """None for a direct grader, which labels passages without items."""
     kinds: frozenset[ItemKind]
-    measure: Measure
+    measure: MeasureSpec
     """What the runs are ranked by."""
     columns: tuple[MeasureColumn, ...] = ()
     version: BankVersion | None = None

@@ -17,7 +17,7 @@ from grading.statistics.undefined import none_if_nan
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.scoring import Measure, Uids, Weights, fresh_scores, topic_scores
+from rubricweb.grades.scoring import MeasureSpec, Uids, Weights, fresh_scores, topic_scores
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.selectors import judged_shares
 from rubricweb.leaderboards.board.tables import score_units
@@ -207,7 +207,7 @@ def _with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Scored:
         for topic_id, hole in alone.items()
     }
 
-    def scorer(grades: TopicGrades, uids: Uids, measure: Measure, weights: Weights) -> Floats:
+    def scorer(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights) -> Floats:
         is_given = grades is given[grades.pool.topic_id]
         return (topic_scores if is_given else fresh_scores)(grades, uids, measure, weights)
 

@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.columns import measure_of
@@ -44,7 +44,7 @@ class Contender:
         None where that measure has no meaning for this grader.
         """
         try:
-            named = measure_of(name, Measure(min_grade=self.min_grade))
+            named = measure_of(name, MeasureSpec(min_grade=self.min_grade))
             measure = choices.measure_chosen(self.config, named)
         except BoardError:
             return None

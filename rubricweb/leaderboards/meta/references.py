@@ -12,7 +12,7 @@ from grading.statistics.influence import TIED_DECIMALS
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.scoring import Measure, judgment_table
+from rubricweb.grades.scoring import MeasureSpec, judgment_table
 from rubricweb.leaderboards.board.selectors import JUDGED_MEASURE, judged_by
 
 JUDGMENTS = "judgments"
@@ -40,7 +40,7 @@ def reference_choices(collection: Collection) -> list[tuple[str, str]]:
     return choices
 
 
-def reference(collection: Collection, name: str, measure: Measure, min_relevant: int) -> Reference:
+def reference(collection: Collection, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
     """The board to compare one of `measure` with; `min_relevant` is the first judgment that is relevant."""
     if name == JUDGMENTS:
         return _judged(collection, measure, min_relevant)
@@ -52,10 +52,10 @@ def official_reference(board: Official) -> Reference:
     return Reference(f"{board.name} ({board.kind})", board.scores)
 
 
-def _judged(collection: Collection, measure: Measure, min_relevant: int) -> Reference:
+def _judged(collection: Collection, measure: MeasureSpec, min_relevant: int) -> Reference:
     """The same measure by judgments; one that needs items is compared with nDCG@10."""
     name = measure.name if measure.is_trec else JUDGED_MEASURE
-    table = judgment_table(collection_pool(collection), Measure(name), level=min_relevant)
+    table = judgment_table(collection_pool(collection), MeasureSpec(name), level=min_relevant)
     means = np.round(table.means(), TIED_DECIMALS).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
     label = f"human judgments ({judged_by(name, min_relevant)})"

@@ -18,7 +18,7 @@ from grading.types import MIN_RATING, MISSING, GradeMatrix
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, Measure, topic_labels
+from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, MeasureSpec, topic_labels
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.tables import parts
@@ -216,7 +216,7 @@ def _worth(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float
     return {uid: share / len(found) for shares in found for uid, share in shares.items()}
 
 
-def _shares(measure: Measure, asked: TopicItems, matrix: GradeMatrix) -> dict[str, float]:
+def _shares(measure: MeasureSpec, asked: TopicItems, matrix: GradeMatrix) -> dict[str, float]:
     """By uid: what covering each adds; nothing where the score is 0 / 0."""
     uids, ratings = asked.uids, matrix.columns(asked.uids).ratings
     if measure.name == WEIGHTED_COVER:

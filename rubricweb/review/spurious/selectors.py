@@ -10,7 +10,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.what_if import WhatIf, retirements
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.review.evidence import AskedItem, Look, TopicEvidence
 
 SHOWN_PASSAGES = 50
@@ -69,7 +69,7 @@ def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> lis
     pks = {suspect.item.pk for suspect in page}
     changes: dict[int, WhatIf] = {}
     for kind, config in rater.by_kind.items() if page else ():
-        measure = Measure(min_grade=rater.min_grade_of(kind, look.min_grade))
+        measure = MeasureSpec(min_grade=rater.min_grade_of(kind, look.min_grade))
         changes |= retirements(bank, pks, config, measure)
     return [SuspectRow(suspect, topics[suspect.topic_id], changes.get(suspect.item.pk)) for suspect in page]
 

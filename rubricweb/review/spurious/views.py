@@ -19,7 +19,7 @@ from rubricweb.editor.item_forms import SeenForm, wording_form
 from rubricweb.editor.views.items import items_changed
 from rubricweb.editor.what_if import what_if
 from rubricweb.grades.raters import raters
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.review.evidence import count_hidden, evidence
 from rubricweb.review.spurious import selectors
 from rubricweb.review.spurious.forms import SuspectsForm
@@ -68,7 +68,7 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
         "found": found,
         "passages": passages,
         "hidden": count_hidden(topics),
-        "what_if": what_if(item, config, Measure(min_grade=least)) if config else None,
+        "what_if": what_if(item, config, MeasureSpec(min_grade=least)) if config else None,
         "form": rewording,
     }
 

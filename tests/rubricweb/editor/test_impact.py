@@ -14,7 +14,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor import impact, what_if
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import (
     BankFactory,
     ItemFactory,
@@ -30,7 +30,7 @@ from tests.factories import (
 )
 
 NEW = "Does frost make leaves red?"
-MEASURE = Measure()
+MEASURE = MeasureSpec()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.editor.trial import Setting, trial
-from rubricweb.grades.scoring import WEIGHTED_COVER, Measure
+from rubricweb.grades.scoring import WEIGHTED_COVER, MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 
 HTMX = {"HX-Request": "true"}
@@ -43,7 +43,7 @@ def items(bank, topic):
 
 
 def board(bank, topic, settings, measure=None) -> dict[str, tuple[int, float]]:
-    found = trial(bank, topic, lexical_config(), measure or Measure(), settings)
+    found = trial(bank, topic, lexical_config(), measure or MeasureSpec(), settings)
     return {row.run_tag: (row.rank, pytest.approx(row.score)) for row in found.rows}
 
 
@@ -55,12 +55,12 @@ def test_disabled_alone_and_weighed(bank, topic, items):
     assert board(bank, topic, solo) == {"ahead": (1, 1), "behind": (2, 0), "apart": (2, 0)}
     weighed = {one: Setting(is_on=True, weight=2.0), three: Setting(is_on=True, weight=0.5)}
     assert board(bank, topic, weighed) == board(bank, topic, {})
-    by_weights = board(bank, topic, weighed, Measure(WEIGHTED_COVER))
+    by_weights = board(bank, topic, weighed, MeasureSpec(WEIGHTED_COVER))
     assert by_weights == {"ahead": (1, 3 / 3.5), "behind": (2, 1.5 / 3.5), "apart": (3, 0)}
 
 
 def test_moves_stand_in_place(bank, topic, items):
-    found = trial(bank, topic, lexical_config(), Measure(), {items[0].pk: OFF})
+    found = trial(bank, topic, lexical_config(), MeasureSpec(), {items[0].pk: OFF})
     assert [(row.run_tag, row.rank_before, row.rank, row.rose) for row in found.rows] == [
         ("behind", 1, 1, 0),
         ("ahead", 1, 2, -1),

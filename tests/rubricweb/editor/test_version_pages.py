@@ -5,7 +5,7 @@ import pytest
 from rubricweb.banks import actions
 from rubricweb.banks.versions import bank_stamp, name_version
 from rubricweb.editor.version_boards import board_diff
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 
 HTMX = {"HX-Request": "true"}
@@ -33,7 +33,7 @@ def retire_first(bank, by) -> None:
 def test_labels_and_ranks_that_differ(bank, version, developer):
     """Without the first question d0 falls from 5 to 0, and both runs cover all that is asked."""
     retire_first(bank, developer)
-    found = board_diff(bank, (version, None), lexical_config(), Measure())
+    found = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
     assert [
         (count.topic.query_id, count.passages, count.changed, count.crossing) for count in found.labels
     ] == [("q1", 2, 1, 1)]
@@ -41,14 +41,14 @@ def test_labels_and_ranks_that_differ(bank, version, developer):
         ("behind", 2, 1, 0.5, 1.0)
     ]
     assert (found.swapped_pairs, found.rescored) == (0, 1)
-    same = board_diff(bank, (version, version), lexical_config(), Measure())
+    same = board_diff(bank, (version, version), lexical_config(), MeasureSpec())
     assert (same.labels, same.runs, same.rescored) == ((), (), 0)
 
 
 def test_a_topic_that_only_one_side_asks(bank, version, developer):
     for item in bank.items.all():
         actions.retire_item(item, seen=1, by=developer)
-    found = board_diff(bank, (version, None), lexical_config(), Measure())
+    found = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
     assert [(count.changed, count.crossing) for count in found.labels] == [(2, 2)]
     assert found.rescored == 2
 

@@ -13,7 +13,7 @@ from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import Grade, JobChunk
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests.factories import PassageFactory, PooledFactory, RankingFactory, RunFactory, TopicFactory
@@ -65,7 +65,7 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
     assert actions.start_grading(collection, by=None) == []
 
     spec = BoardSpec(
-        collection, config, None, frozenset({ItemKind.DIRECT}), Measure("ndcg_cut_10", min_grade=1)
+        collection, config, None, frozenset({ItemKind.DIRECT}), MeasureSpec("ndcg_cut_10", min_grade=1)
     )
     assert [(row.run_tag, round(row.score, 4)) for row in board(spec).rows] == [
         ("best", 1),

@@ -16,13 +16,13 @@ from rubricweb.corpus.models import Ranking
 from rubricweb.exports import naming, selectors
 from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests.rubricweb.grades.test_scoring import scattered
 
 QUESTIONS = frozenset({ItemKind.QUESTION})
-BY_LABELS = Measure("ndcg_cut_10")
+BY_LABELS = MeasureSpec("ndcg_cut_10")
 MEASURES = ("ndcg_cut_10", "P_20", "map", "recip_rank", "Rprec")
 
 
@@ -48,9 +48,9 @@ def test_zero_is_written_and_ungraded_is_left_out(made):
 @pytest.mark.parametrize(
     ("measure", "found"),
     [
-        (Measure("map", mode=LabelMode.BINARY), [1, 1, 0, 0, 1]),
-        (Measure("map", min_grade=3, mode=LabelMode.COUNT), [1, 1, 1, 0, 1]),
-        (Measure("map", min_answers=2), [0, 0, 0, 0, 0]),
+        (MeasureSpec("map", mode=LabelMode.BINARY), [1, 1, 0, 0, 1]),
+        (MeasureSpec("map", min_grade=3, mode=LabelMode.COUNT), [1, 1, 1, 0, 1]),
+        (MeasureSpec("map", min_answers=2), [0, 0, 0, 0, 0]),
     ],
 )
 def test_modes_by_hand(made, measure, found):
@@ -104,11 +104,11 @@ def test_the_summary_counts_lines_by_label(made):
 
 def test_file_names_say_what_is_inside(made):
     made.config.llm = "google/flan-t5 large"
-    binary = spec_of(made, Measure("map", mode=LabelMode.BINARY, min_answers=2))
+    binary = spec_of(made, MeasureSpec("map", mode=LabelMode.BINARY, min_answers=2))
 
     assert naming.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
     assert naming.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
-    assert naming.leaderboard_name(spec_of(made, Measure())) == (
+    assert naming.leaderboard_name(spec_of(made, MeasureSpec())) == (
         "autumn_google-flan-t5-large_LexicalBaseline_main_Rubric-Cover@20_t4.tsv"
     )
 
@@ -118,7 +118,7 @@ def test_file_names_say_what_is_inside(made):
 def test_the_board_is_what_trec_eval_makes_of_the_files(collection, tmp_path, name, mode):
     """-c: topics that have qrels count, and a topic that a run lacks counts 0."""
     made = scattered(collection, random.Random(name + mode))
-    measure = Measure(name, mode=mode)
+    measure = MeasureSpec(name, mode=mode)
     write_qrels(tmp_path / "rubric.qrels", selectors.qrels(spec_of(made, measure)))
     with (tmp_path / "rubric.qrels").open() as file:
         qrels = pytrec_eval.parse_qrel(file)

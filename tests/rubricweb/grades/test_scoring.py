@@ -11,7 +11,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import scoring
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Measure, judgment_table, score_table, topic_labels
+from rubricweb.grades.scoring import MeasureSpec, judgment_table, score_table, topic_labels
 from rubricweb.grades.selectors import items_by_topic
 from rubricweb.grades.store import save_grades
 from tests import factories
@@ -40,7 +40,7 @@ def rounded(found):
 
 
 def test_cover_by_hand(made):
-    found = table(made, Measure())
+    found = table(made, MeasureSpec())
 
     assert found.run_tags == ("both", "first", "lacks", "stray")
     assert rounded(found) == [[1, 1, None], [0.5, 0, None], [0.5, 0, None], [0, 1, None]]
@@ -48,21 +48,21 @@ def test_cover_by_hand(made):
 
 
 def test_cover_looks_at_the_first_passages_only(made):
-    assert rounded(table(made, Measure(cutoff=1)))[0] == [0.5, 1, None]
+    assert rounded(table(made, MeasureSpec(cutoff=1)))[0] == [0.5, 1, None]
 
 
 def test_cover_at_a_lower_grade(made):
-    assert rounded(table(made, Measure(min_grade=2)))[3] == [0.5, 1, None]
-    assert rounded(table(made, Measure(min_grade=2)))[1] == [0.5, 1, None]
+    assert rounded(table(made, MeasureSpec(min_grade=2)))[3] == [0.5, 1, None]
+    assert rounded(table(made, MeasureSpec(min_grade=2)))[1] == [0.5, 1, None]
 
 
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
-        (Measure("P_20"), {"d1": 5, "d2": 4, "d3": 3}),
-        (Measure("P_20", mode=LabelMode.BINARY), {"d1": 1, "d2": 1, "d3": 0}),
-        (Measure("P_20", min_grade=3, mode=LabelMode.COUNT), {"d1": 1, "d2": 1, "d3": 1}),
-        (Measure("P_20", min_answers=2), {"d1": 0, "d2": 0, "d3": 0}),
+        (MeasureSpec("P_20"), {"d1": 5, "d2": 4, "d3": 3}),
+        (MeasureSpec("P_20", mode=LabelMode.BINARY), {"d1": 1, "d2": 1, "d3": 0}),
+        (MeasureSpec("P_20", min_grade=3, mode=LabelMode.COUNT), {"d1": 1, "d2": 1, "d3": 1}),
+        (MeasureSpec("P_20", min_answers=2), {"d1": 0, "d2": 0, "d3": 0}),
     ],
 )
 def test_labels_by_hand(made, measure, expected):
@@ -72,12 +72,12 @@ def test_labels_by_hand(made, measure, expected):
 def test_a_passage_whose_grades_all_failed_has_no_label(made):
     Grade.objects.filter(passage=made.passages["d3"]).update(rating=None, outcome="failed")
 
-    assert labels(made, "t1", Measure("P_20")) == {"d1": 5, "d2": 4}
+    assert labels(made, "t1", MeasureSpec("P_20")) == {"d1": 5, "d2": 4}
 
 
 def test_precision_by_hand(made):
     """Relevant from label 4: d1, d2 and e2."""
-    assert rounded(table(made, Measure("P_2"))) == [
+    assert rounded(table(made, MeasureSpec("P_2"))) == [
         [1, 0.5, None],
         [0.5, 0, None],
         [0.5, 0, None],
@@ -87,13 +87,13 @@ def test_precision_by_hand(made):
 
 @pytest.mark.parametrize("mode", [LabelMode.BINARY, LabelMode.COUNT])
 def test_other_labels_are_relevant_from_one(mode):
-    assert Measure("map", min_grade=4, mode=mode).level == 1
-    assert Measure("map", min_grade=4).level == 4
+    assert MeasureSpec("map", min_grade=4, mode=mode).level == 1
+    assert MeasureSpec("map", min_grade=4).level == 4
 
 
 def test_judgments_by_hand(made):
     judge(made)
-    found = judgment_table(collection_pool(made.collection), Measure("ndcg_cut_10"), level=2)
+    found = judgment_table(collection_pool(made.collection), MeasureSpec("ndcg_cut_10"), level=2)
 
     assert rounded(found) == [[1, 1, None], [1, 0, None], [0, 0, None], [0, 1, None]]
 
@@ -111,23 +111,23 @@ def test_judged_passages_by_hand(made):
 def test_no_runs_and_no_topics_have_no_scores(collection):
     pool = collection_pool(collection)
 
-    assert score_table(pool, {}, {}, Measure()).means().shape == (0,)
+    assert score_table(pool, {}, {}, MeasureSpec()).means().shape == (0,)
 
 
 def test_a_run_without_any_counted_topic_has_no_mean(made):
     made.bank.items.all().delete()
 
-    assert np.isnan(table(made, Measure()).means()).all()
+    assert np.isnan(table(made, MeasureSpec()).means()).all()
 
 
 def test_only_the_topic_of_a_retired_item_is_scored_anew(made):
     from rubricweb.banks import actions
 
-    table(made, Measure())
+    table(made, MeasureSpec())
     item = made.items["t1"][0]
     actions.retire_item(item, seen=item.version, by=None)
     before = scoring.topic_scores.cache_info()
-    found = table(made, Measure())
+    found = table(made, MeasureSpec())
     after = scoring.topic_scores.cache_info()
 
     assert (after.hits - before.hits, after.misses - before.misses) == (2, 1)
@@ -139,7 +139,7 @@ def test_only_the_topic_of_a_retired_item_is_scored_anew(made):
 @pytest.mark.parametrize(("cutoff", "min_grade"), [(3, 4), (20, 2)])
 def test_cover_is_what_plain_loops_over_the_rows_find(collection, seed, cutoff, min_grade):
     made = scattered(collection, random.Random(seed))
-    found = table(made, Measure(min_grade=min_grade, cutoff=cutoff))
+    found = table(made, MeasureSpec(min_grade=min_grade, cutoff=cutoff))
 
     expected = [
         [by_loops(made, run, topic, cutoff=cutoff, min_grade=min_grade) for topic in collection.topics.all()]

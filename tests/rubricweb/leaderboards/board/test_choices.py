@@ -5,7 +5,7 @@ import pytest
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.defaults import scored_graders
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.errors import BoardError
 from tests import factories
@@ -95,10 +95,10 @@ def test_kinds_that_the_grader_does_not_grade(made):
 @pytest.mark.parametrize(
     ("measure", "field", "text"),
     [
-        (Measure("foo"), "measure", "no measure 'foo'; known are .*ndcg_cut_K.* and rubric_cover"),
-        (Measure(min_grade=6), "min_grade", "min grade is 6, expected 1 to 5"),
-        (Measure(cutoff=0), "cutoff", "cutoff is 0"),
-        (Measure("map", min_answers=0), "min_answers", "min answers is 0"),
+        (MeasureSpec("foo"), "measure", "no measure 'foo'; known are .*ndcg_cut_K.* and rubric_cover"),
+        (MeasureSpec(min_grade=6), "min_grade", "min grade is 6, expected 1 to 5"),
+        (MeasureSpec(cutoff=0), "cutoff", "cutoff is 0"),
+        (MeasureSpec("map", min_answers=0), "min_answers", "min answers is 0"),
     ],
 )
 def test_a_measure_out_of_range_names_its_field(made, measure, field, text):
@@ -108,14 +108,14 @@ def test_a_measure_out_of_range_names_its_field(made, measure, field, text):
 
 
 def test_a_measure_gets_its_full_name(made):
-    assert choices.measure_chosen(made.config, Measure("ndcg_cut.10")).name == "ndcg_cut_10"
+    assert choices.measure_chosen(made.config, MeasureSpec("ndcg_cut.10")).name == "ndcg_cut_10"
 
 
 def test_rubric_cover_needs_items(db):
     direct = imported_config("labeller", "YesNoPrompt", Purpose.DIRECT)
 
     with pytest.raises(BoardError, match="use a trec_eval measure"):
-        choices.measure_chosen(direct, Measure())
+        choices.measure_chosen(direct, MeasureSpec())
 
 
 def test_an_unknown_mode(db):

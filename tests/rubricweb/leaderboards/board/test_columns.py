@@ -6,14 +6,14 @@ from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
 from rubricweb.leaderboards.board import columns, selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 from tests.worked import judge
 
-BASE = Measure(cutoff=10)
+BASE = MeasureSpec(cutoff=10)
 
 
 def spec_of(made, words, measure=BASE):
@@ -29,13 +29,13 @@ def others(made, words, measure=BASE):
 @pytest.mark.parametrize(
     ("token", "expected"),
     [
-        ("rubric_cover", Measure(cutoff=10)),
-        ("rubric_cover@5:3", Measure(cutoff=5, min_grade=3)),
-        ("cover-1", Measure(min_grade=1)),
-        ("qrels-ndcg", Measure("ndcg_cut_20")),
-        ("qrels-5", Measure("P_20", min_grade=5)),
-        ("P.20:5", Measure("P_20", min_grade=5, cutoff=10)),
-        ("nuggets_strict_vital", Measure("nuggets_strict_vital", cutoff=10)),
+        ("rubric_cover", MeasureSpec(cutoff=10)),
+        ("rubric_cover@5:3", MeasureSpec(cutoff=5, min_grade=3)),
+        ("cover-1", MeasureSpec(min_grade=1)),
+        ("qrels-ndcg", MeasureSpec("ndcg_cut_20")),
+        ("qrels-5", MeasureSpec("P_20", min_grade=5)),
+        ("P.20:5", MeasureSpec("P_20", min_grade=5, cutoff=10)),
+        ("nuggets_strict_vital", MeasureSpec("nuggets_strict_vital", cutoff=10)),
     ],
 )
 def test_names(token, expected):
@@ -120,7 +120,7 @@ def test_two_names_of_one_measure_are_told_apart(made):
 
 
 def test_labels_are_unlike():
-    measures = [("", Measure()), ("cover-4", Measure()), ("ndcg_cut_10", Measure("ndcg_cut_10"))]
+    measures = [("", MeasureSpec()), ("cover-4", MeasureSpec()), ("ndcg_cut_10", MeasureSpec("ndcg_cut_10"))]
     ge = "\N{GREATER-THAN OR EQUAL TO}"
     assert columns.distinct_labels(measures) == [
         f"Rubric-Cover@20 {ge} 4",

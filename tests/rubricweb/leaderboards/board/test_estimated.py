@@ -9,7 +9,7 @@ from grading.types import ItemKind
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Draw, HumanGrade
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
@@ -41,7 +41,7 @@ def bank(collection):
 
 @pytest.fixture
 def spec(collection, bank):
-    return BoardSpec(collection, factories.lexical_config(), bank, QUESTIONS, Measure())
+    return BoardSpec(collection, factories.lexical_config(), bank, QUESTIONS, MeasureSpec())
 
 
 @pytest.fixture

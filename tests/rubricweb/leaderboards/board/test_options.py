@@ -13,7 +13,7 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
 from rubricweb.leaderboards.board.types import BoardSpec, Missing, Top
@@ -25,7 +25,7 @@ QUESTIONS = frozenset({ItemKind.QUESTION})
 
 @pytest.fixture
 def spec(made):
-    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, Measure())
+    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, MeasureSpec())
 
 
 def scores(spec):
@@ -44,7 +44,7 @@ def test_a_lacking_topic_may_be_left_out(spec):
 
 def test_normalised_cover_leaves_0_by_0_out_and_says_so(made, spec):
     """From grade 5 on the pool of t1 reaches one of its two items, that of t2 none."""
-    board = selectors.board(replace(spec, measure=Measure("normalised_cover", min_grade=5)))
+    board = selectors.board(replace(spec, measure=MeasureSpec("normalised_cover", min_grade=5)))
 
     assert {row.run_tag: row.score for row in board.rows} == {"both": 1, "first": 1, "lacks": 0, "stray": 0}
     assert (board.n_topics, board.n_undefined, board.n_left_out) == (1, 1, 2)
@@ -55,7 +55,7 @@ def test_weights_are_the_bank_s(made, spec):
     """t1: the first item weighs 1, the second is to be avoided."""
     item = made.items["t1"][1]
     actions.weigh_item(item, importance=Importance.AVOID, seen=item.version, by=None)
-    weighted = replace(spec, measure=Measure("weighted_cover"))
+    weighted = replace(spec, measure=MeasureSpec("weighted_cover"))
 
     assert scores(weighted) == {"both": 0.5, "first": 0.5, "lacks": -0.5, "stray": 0.5}
     assert scores(spec)["both"] == 1, "plain cover counts every item alike"
@@ -63,8 +63,8 @@ def test_weights_are_the_bank_s(made, spec):
 
 def test_nugget_scores_take_half_the_grade_as_partial_support(spec):
     """d3 has 3 of 5 for the first item of t1, and e1 has 2 for that of t2: partial from grade 2 on."""
-    found = scores(replace(spec, measure=Measure("nuggets_all")))
-    strict = scores(replace(spec, measure=Measure("nuggets_strict_all")))
+    found = scores(replace(spec, measure=MeasureSpec("nuggets_all")))
+    strict = scores(replace(spec, measure=MeasureSpec("nuggets_strict_all")))
 
     assert found == pytest.approx({"both": 1, "stray": 0.625, "first": 0.5, "lacks": 0.25})
     assert strict == pytest.approx(scores(spec))
@@ -72,7 +72,7 @@ def test_nugget_scores_take_half_the_grade_as_partial_support(spec):
 
 def test_alpha_ndcg_of_the_board(spec):
     """Every item is covered once, so that order alone matters: `both` is ideal, `first` half of t1."""
-    found = scores(replace(spec, measure=Measure("alpha_ndcg")))
+    found = scores(replace(spec, measure=MeasureSpec("alpha_ndcg")))
     gain = 1 / (1 + 1 / 1.584962500721156)
     assert found == pytest.approx({"both": 1, "stray": 0.5, "first": gain / 2, "lacks": gain / 2})
 
@@ -82,14 +82,14 @@ def test_the_workbench_definition(made, spec):
     other = factories.BankFactory(collection=made.collection, name="other")
     extra = factories.ItemFactory(bank=other, topic=made.topics["t1"], text="Extra?")
     factories.grade(made.config, extra, made.passages["d3"], 1)
-    found = scores(replace(spec, measure=Measure(definition=Definition.WORKBENCH)))
+    found = scores(replace(spec, measure=MeasureSpec(definition=Definition.WORKBENCH)))
 
     assert found == pytest.approx({"both": (2 / 3 + 1) / 2, "first": 1 / 6, "lacks": 1 / 3, "stray": 0.5})
 
 
 def test_the_workbench_takes_one_passage_more_of_ranks_from_0(spec):
-    at_one = Measure(cutoff=1, definition=Definition.WORKBENCH)
-    from_0 = Measure(cutoff=1, definition=Definition.WORKBENCH_0)
+    at_one = MeasureSpec(cutoff=1, definition=Definition.WORKBENCH)
+    from_0 = MeasureSpec(cutoff=1, definition=Definition.WORKBENCH_0)
 
     assert scores(replace(spec, measure=at_one))["both"] == 0.75
     assert scores(replace(spec, measure=from_0))["both"] == 1
@@ -181,7 +181,7 @@ def test_rank_intervals_of_many_topics(collection, test):
         factories.RankingFactory(run=good, topic=item.topic, doc_ids=[first.doc_id])
         for run in alike:
             factories.RankingFactory(run=run, topic=item.topic, doc_ids=[second.doc_id])
-    spec = BoardSpec(collection, config, bank, QUESTIONS, Measure(), test=test)
+    spec = BoardSpec(collection, config, bank, QUESTIONS, MeasureSpec(), test=test)
     board = selectors.board(spec)
 
     assert [row.interval for row in board.rows] == ["1", "2\N{EN DASH}3", "2\N{EN DASH}3"]

@@ -11,14 +11,14 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import OfficialScore, Run
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests import factories
 from tests.worked import judge
 
-COVER = Measure()
+COVER = MeasureSpec()
 QUESTIONS = frozenset({ItemKind.QUESTION})
 
 
@@ -74,7 +74,7 @@ def test_a_topic_with_items_and_no_grades_counts_zero(made):
     actions.add_item(made.bank, made.topics["t3"], kind="question", text="What is frost?", by=None)
 
     assert [row.score for row in board_of(made).rows] == pytest.approx([2 / 3, 1 / 3, 1 / 6, 1 / 6])
-    assert board_of(made, Measure("P_1")).n_topics == 2
+    assert board_of(made, MeasureSpec("P_1")).n_topics == 2
 
 
 def test_judged_passages_are_those_among_the_first(made):
@@ -84,12 +84,13 @@ def test_judged_passages_are_those_among_the_first(made):
         "lacks": 1,
         "stray": pytest.approx(2 / 3),
     }
-    at_one = {row.run_tag: row.judged for row in board_of(made, Measure(cutoff=1)).rows}
+    at_one = {row.run_tag: row.judged for row in board_of(made, MeasureSpec(cutoff=1)).rows}
     assert at_one["stray"] == 0.5
 
 
 @pytest.mark.parametrize(
-    ("measure", "k"), [(Measure(cutoff=7), 7), (Measure("P_5", cutoff=7), 5), (Measure("map", cutoff=7), 7)]
+    ("measure", "k"),
+    [(MeasureSpec(cutoff=7), 7), (MeasureSpec("P_5", cutoff=7), 5), (MeasureSpec("map", cutoff=7), 7)],
 )
 def test_judged_looks_as_deep_as_the_measure(measure, k):
     assert selectors.judged_at(measure) == k
@@ -108,7 +109,7 @@ def test_correlation_with_human_judgments(made):
 
 def test_correlation_is_under_the_same_measure_where_it_is_one_of_labels(made):
     judge(made)
-    (found,) = board_of(made, Measure("P_2")).correlations
+    (found,) = board_of(made, MeasureSpec("P_2")).correlations
 
     assert found.measure == "P_2, relevant from 2"
 
@@ -140,7 +141,7 @@ def test_void_correlations_say_why(made):
 
 def test_the_stamp_of_the_items_changes_with_the_items_only(made):
     before = board_of(made).items_stamp
-    assert board_of(made, Measure("map")).items_stamp == before
+    assert board_of(made, MeasureSpec("map")).items_stamp == before
 
     item = made.items["t1"][0]
     item = actions.retire_item(item, seen=item.version, by=None)
@@ -175,7 +176,9 @@ def test_direct_labels_need_no_bank(made):
         for d, n in (("d1", 1), ("d2", 0))
     ]
     save_grades(config, rows)
-    spec = BoardSpec(made.collection, config, None, frozenset({ItemKind.DIRECT}), Measure("P_1", min_grade=1))
+    spec = BoardSpec(
+        made.collection, config, None, frozenset({ItemKind.DIRECT}), MeasureSpec("P_1", min_grade=1)
+    )
     board = selectors.board(spec)
 
     assert board.n_topics == 1
@@ -191,7 +194,7 @@ def test_kinds_choose_the_items(made):
     actions.add_item(made.bank, made.topics["t1"], kind="nugget", text="Anthocyanins are red", by=None)
 
     both = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-    board = selectors.board(BoardSpec(made.collection, made.config, made.bank, both, Measure()))
+    board = selectors.board(BoardSpec(made.collection, made.config, made.bank, both, MeasureSpec()))
     assert board.n_items == 4
     assert board.rows[0].score == pytest.approx((2 / 3 + 1) / 2)
     assert board_of(made).n_items == 3
@@ -199,7 +202,7 @@ def test_kinds_choose_the_items(made):
 
 def test_no_runs_make_an_empty_board(collection):
     bank = factories.BankFactory(collection=collection)
-    spec = BoardSpec(collection, factories.lexical_config(), bank, QUESTIONS, Measure())
+    spec = BoardSpec(collection, factories.lexical_config(), bank, QUESTIONS, MeasureSpec())
 
     assert selectors.board(spec).rows == ()
 

@@ -14,7 +14,7 @@ from rubricweb.banks.actions import retire_item, revise_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.store import remove_grades
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored
@@ -28,7 +28,7 @@ MEASURES = ("rubric_cover", "weighted_cover", "normalised_cover", "nuggets_all",
 
 
 def spec_of(made, name="rubric_cover", **options):
-    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, Measure(name), **options)
+    return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, MeasureSpec(name), **options)
 
 
 def board_of(spec):
@@ -135,7 +135,7 @@ DEFINED = [
 @pytest.mark.parametrize(("name", "definition"), DEFINED)
 def test_a_team_left_out_is_the_board_without_its_grades(rich, name, definition, options):
     """Only stray has d3."""
-    spec = replace(spec_of(rich, **options), measure=Measure(name, definition=definition))
+    spec = replace(spec_of(rich, **options), measure=MeasureSpec(name, definition=definition))
     made = scored(spec)
     found = pool.teams_left_out(made, families(made.run_tags), depth=20)
     row = next(row for row in found if row.run_tag == "stray")

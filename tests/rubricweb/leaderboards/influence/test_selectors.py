@@ -10,7 +10,7 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.grades.rank_intervals import rank_intervals
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored
 from rubricweb.leaderboards.board.types import BoardSpec
@@ -21,7 +21,7 @@ BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 
 
 def made_scored(made, measure=None):
-    return scored(BoardSpec(made.collection, made.config, made.bank, BOTH, measure or Measure()))
+    return scored(BoardSpec(made.collection, made.config, made.bank, BOTH, measure or MeasureSpec()))
 
 
 def board_of(made, measure):
@@ -29,7 +29,9 @@ def board_of(made, measure):
     return {row.run_tag: row.rank for row in found.rows}
 
 
-@pytest.mark.parametrize("measure", [Measure(), Measure("P_2"), Measure("ndcg_cut_10")], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "measure", [MeasureSpec(), MeasureSpec("P_2"), MeasureSpec("ndcg_cut_10")], ids=lambda m: m.name
+)
 def test_without_an_item_is_the_board_after_retiring_it(made, owner, measure):
     before = board_of(made, measure)
     rows = {row.uid: row for row in items.item_influences(made_scored(made, measure)).rows}
@@ -97,7 +99,7 @@ def test_only_ranks_that_the_topics_rule_out_are_beyond():
 
 
 def test_labels_lose_what_only_the_team_found(made):
-    scores = made_scored(made, Measure("P_2"))
+    scores = made_scored(made, MeasureSpec("P_2"))
     found = pool.teams_left_out(scores, families(scores.run_tags, ["[blf]*"]), depth=20)
     assert next(row for row in found if row.run_tag == "first").score_without == 0
 

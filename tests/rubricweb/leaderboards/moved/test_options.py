@@ -8,7 +8,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Source
-from rubricweb.grades.scoring import Definition, Measure
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
@@ -26,7 +26,7 @@ MEASURES = [
 
 
 def spec_of(made, name, definition, **options):
-    measure = Measure(name, cutoff=2, definition=definition)
+    measure = MeasureSpec(name, cutoff=2, definition=definition)
     return BoardSpec(made.collection, made.config, made.bank, QUESTIONS, measure, **options)
 
 

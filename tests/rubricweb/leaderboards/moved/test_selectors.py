@@ -9,7 +9,7 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.scoring import Measure
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.scored import scored
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
@@ -21,13 +21,13 @@ NAMES = ("rubric_cover", "weighted_cover", "normalised_cover", "P_2", "ndcg_cut_
 
 def made_of(made, measure=None, **parts):
     spec = BoardSpec(
-        made.collection, parts.pop("config", made.config), made.bank, BOTH, measure or Measure(), **parts
+        made.collection, parts.pop("config", made.config), made.bank, BOTH, measure or MeasureSpec(), **parts
     )
     return scored(spec)
 
 
 def test_two_thresholds(made):
-    before, after = made_of(made, Measure(min_grade=5)), made_of(made)
+    before, after = made_of(made, MeasureSpec(min_grade=5)), made_of(made)
     found = {row.run_tag: row for row in moved_rows(before, after)}
     assert (found["both"].before, found["both"].after) == (0.25, 1)
     assert (found["stray"].rank_before, found["stray"].rank_after, found["stray"].rose) == (3, 2, 1)
@@ -45,7 +45,7 @@ def test_parts_sum_to_the_difference(made, name):
     other = imported_config("m", "SelfRated", "rate")
     for query_id, doc_id, rating in (("t1", "d1", 2), ("t1", "d3", 5), ("t2", "e1", 5)):
         factories.grade(other, made.items[query_id][0], made.passages[doc_id], rating)
-    before, after = made_of(made, Measure(name)), made_of(made, Measure(name), config=other)
+    before, after = made_of(made, MeasureSpec(name)), made_of(made, MeasureSpec(name), config=other)
     for row in moved_rows(before, after):
         parts = explained(before, after, row.run_tag)
         assert sum(part.contribution for part in parts) == pytest.approx(row.difference)
@@ -65,7 +65,7 @@ def test_a_reworded_item_is_one_change(made, owner):
 
 
 def test_labels_are_told_by_topic(made):
-    before, after = made_of(made, Measure("P_2", min_grade=5)), made_of(made, Measure("P_2"))
+    before, after = made_of(made, MeasureSpec("P_2", min_grade=5)), made_of(made, MeasureSpec("P_2"))
     assert not is_exact(before, after)
     why = {row.query_id: row for row in explained(before, after, "both")}
     assert why["t2"].contribution == pytest.approx(0.25)
