@@ -37,7 +37,7 @@ from scipy.special import expit, logit, ndtri
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grading.measures.rubric_cover import covered_items
+from grading.measures.covered import covered_items
 from grading.statistics.cover_estimate import (
     NOT_RATED,
     Unit,

@@ -127,9 +127,10 @@ def ours(times: int) -> dict[str, Any]:
 def board_spec() -> BoardSpec:
     from _collection import spec
 
+    from grading.measures.registry import RAG24
     from rubricweb.leaderboards.board import columns
 
-    return columns.with_columns(spec("rubric_cover"), ",".join(columns.RAG24))
+    return columns.with_columns(spec("rubric_cover"), ",".join(RAG24.measures))
 
 
 def cold(spec: BoardSpec) -> dict[str, float]:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.rubric_cover import Rows
+from grading.measures.base import CUTOFF, MIN_GRADE, Floats, ItemMeasure, Mask, Rows
+from grading.measures.covered import take_rows
+from grading.measures.ndcg import discounts
 from grading.types import Ratings
 
 ALPHA = 0.5
@@ -22,11 +24,12 @@ def alpha_ndcg(
     ratings: Ratings,
     ranked: Rows,
     *,
-    cutoff: int = 20,
-    min_grade: int = 4,
+    cutoff: int = CUTOFF.default,
+    min_grade: int = MIN_GRADE.default,
     doc_ids: Sequence[str] = (),
-) -> NDArray[np.float64]:
-    """Shape (runs,): discounted novel gain / that of the greedy ideal order; NaN where no passage covers any.
+) -> Floats:
+    """Return discounted novel gain / that of the greedy ideal order, shape (runs,); NaN where no passage
+    covers any item.
 
     A passage covers the items that it is rated `min_grade` or more for. Of passages that gain as much, the
     ideal order takes the last of the `doc_ids`, as the published ndeval does, or else of the rows.
@@ -38,37 +41,37 @@ def alpha_ndcg(
     >>> alpha_ndcg(ratings, np.array([[0, 1], [0, 2]], dtype=np.int32), cutoff=2).round(4).tolist()
     [0.8066, 1.0]
     """
-    if cutoff < 1:
-        raise ValueError(f"cutoff is {cutoff}, expected 1 or more")
+    if cutoff < CUTOFF.lowest:
+        raise ValueError(f"cutoff is {cutoff}, expected {CUTOFF.lowest} or more")
     reached = ratings >= min_grade
     ideal = _ideal(_by_id_descending(reached, doc_ids), cutoff)
     if ideal == 0:
         return np.full(len(ranked), np.nan)
-    # The last row covers nothing: it is what -1 points at.
-    with_outside = np.concatenate([reached, np.zeros((1, ratings.shape[1]), dtype=np.bool_)])
-    return _gains(with_outside[ranked[:, :cutoff]]) / ideal
+    return _gains(take_rows(reached, ranked[:, :cutoff])) / ideal
 
 
-def _gains(covered: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Discounted gain of rankings of shape (runs, depth, items)."""
+def _gains(covered: Mask) -> Floats:
+    """Return the discounted gains of rankings of shape (runs, depth, items)."""
     earlier: NDArray[np.int64] = np.cumsum(covered, axis=1) - covered
     gains = np.where(covered, (1 - ALPHA) ** earlier, 0.0).sum(axis=2)
-    found: NDArray[np.float64] = gains @ _discounts(covered.shape[1])
-    return found
+    return np.asarray(gains @ discounts(covered.shape[1]))
 
 
-def _by_id_descending(reached: NDArray[np.bool_], doc_ids: Sequence[str]) -> NDArray[np.bool_]:
+def _by_id_descending(reached: Mask, doc_ids: Sequence[str]) -> Mask:
     if not doc_ids:
         return reached[::-1]
     return reached[sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)]
 
 
-def _ideal(reached: NDArray[np.bool_], cutoff: int) -> float:
-    """Of the order that always takes the passage that gains most: to find the best order is NP-hard."""
+def _ideal(reached: Mask, cutoff: int) -> float:
+    """Return the gain of the order that always takes the passage that gains most next.
+
+    To find the best order is NP-hard.
+    """
     left = reached[reached.any(axis=1)].astype(np.float64)
     worth = np.ones(reached.shape[1])
     total = 0.0
-    for discount in _discounts(min(cutoff, len(left))):
+    for discount in discounts(min(cutoff, len(left))):
         gains = left @ worth
         best = int(gains.argmax())
         total += discount * float(gains[best])
@@ -77,5 +80,11 @@ def _ideal(reached: NDArray[np.bool_], cutoff: int) -> float:
     return total
 
 
-def _discounts(depth: int) -> NDArray[np.float64]:
-    return 1 / np.log2(np.arange(2, depth + 2, dtype=np.float64))
+ALPHA_NDCG = ItemMeasure(
+    name="alpha_ndcg",
+    label="\N{GREEK SMALL LETTER ALPHA}-nDCG",
+    denominator="gain / gain of the ideal order",
+    citation="Clarke et al. 2008; Farzi and Dietz 2024 (EXAM++), 4.3.2",
+    scores=lambda topic: alpha_ndcg(topic.ratings, topic.ranked, doc_ids=topic.doc_ids, **topic.reach),
+    suggested=("alpha_ndcg",),
+)

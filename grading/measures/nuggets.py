@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grading.measures.rubric_cover import Rows
-from grading.types import Importance, Ratings
-
-Weighed = tuple[Importance, float]
-"""A nugget's importance, and its weight."""
+from grading.measures.base import CUTOFF, Floats, GradedTopic, ItemMeasure, Rows, Weighed
+from grading.measures.covered import take_rows
+from grading.statistics.undefined import divide_or_zero
+from grading.types import MISSING, Importance, Ratings
 
 
 class NuggetScore(StrEnum):
@@ -31,10 +29,9 @@ class NuggetScore(StrEnum):
     STRICT_WEIGHTED = "strict_weighted"
 
 
-def nugget_score(
-    supported: NDArray[np.float64], nuggets: Sequence[Weighed], score: NuggetScore
-) -> NDArray[np.float64]:
-    """Shape (runs,): credit of the nuggets that `score` looks at / their number or weight; 0 without any.
+def nugget_score(supported: Floats, nuggets: Sequence[Weighed], score: NuggetScore) -> Floats:
+    """Return the credit of the nuggets that `score` looks at / their number or weight, shape (runs,); 0
+    without any such nugget.
 
     `supported` is of shape (runs, nuggets), as `support` makes it. A nugget to avoid belongs to the weighted
     scores only, where its weight is below 0. A failed assignment is no credit and stays in the denominator.
@@ -46,8 +43,7 @@ def nugget_score(
     """
     given = np.where(supported == 1, 1.0, 0.0) if score.startswith("strict") else supported
     each = np.array([_worth(importance, weight, score) for importance, weight in nuggets], dtype=np.float64)
-    whole = float(each[each > 0].sum())
-    return np.asarray(given @ each / whole) if whole else np.zeros(len(supported))
+    return divide_or_zero(given @ each, float(each[each > 0].sum()))
 
 
 def _worth(importance: Importance, weight: float, score: NuggetScore) -> float:
@@ -59,16 +55,58 @@ def _worth(importance: Importance, weight: float, score: NuggetScore) -> float:
 
 
 def support(
-    ratings: Ratings, ranked: Rows, *, cutoff: int = 20, full: int = 2, partial: int = 1
-) -> NDArray[np.float64]:
-    """Shape (runs, nuggets): 1 where one of the first `cutoff` passages is rated `full` or more, 0.5 where
-    one is rated `partial` or more, else 0.
+    ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, full: int = 2, partial: int = 1
+) -> Floats:
+    """Return, shape (runs, nuggets), 1 where one of the first `cutoff` passages is rated `full` or more, 0.5
+    where one is rated `partial` or more, else 0.
 
     >>> ratings = np.array([[2, 1, 0], [0, 0, -2]], dtype=np.int8)
     >>> support(ratings, np.array([[0, 1]], dtype=np.int32), cutoff=2).tolist()
     [[1.0, 0.5, 0.0]]
     """
-    with_outside = np.concatenate([ratings, np.full((1, ratings.shape[1]), -1, dtype=np.int8)])
-    top = with_outside[ranked[:, :cutoff]]
-    best = top.max(axis=1) if top.shape[1] else np.full((len(ranked), ratings.shape[1]), -1)
+    top = take_rows(ratings, ranked[:, :cutoff], outside=MISSING)
+    best = top.max(axis=1) if top.shape[1] else np.full((len(ranked), ratings.shape[1]), MISSING)
     return np.where(best >= full, 1.0, np.where(best >= partial, 0.5, 0.0))
+
+
+def partial_grade(min_grade: int) -> int:
+    """Return the lowest grade that is partial support: half of that of full support, rounded up.
+
+    >>> partial_grade(2), partial_grade(5)
+    (1, 3)
+    """
+    return (min_grade + 1) // 2
+
+
+_DENOMINATORS = {
+    NuggetScore.STRICT_VITAL: "credit / vital nuggets",
+    NuggetScore.STRICT_ALL: "credit / vital and okay nuggets",
+    NuggetScore.VITAL: "credit / vital nuggets",
+    NuggetScore.ALL: "credit / vital and okay nuggets",
+    NuggetScore.WEIGHTED: "weighted credit / sum of the weights above 0",
+    NuggetScore.STRICT_WEIGHTED: "weighted credit / sum of the weights above 0",
+}
+_SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
+
+
+def _measure(score: NuggetScore) -> ItemMeasure:
+    def scores(topic: GradedTopic) -> Floats:
+        if not topic.items:
+            return np.full(len(topic.ranked), np.nan)
+        full, partial = topic.min_grade, partial_grade(topic.min_grade)
+        supported = support(topic.ratings, topic.ranked, cutoff=topic.cutoff, full=full, partial=partial)
+        return nugget_score(supported, topic.items, score)
+
+    name = f"nuggets_{score}"
+    return ItemMeasure(
+        name=name,
+        label=f"Nuggets, {score.replace('_', ' ')}",
+        denominator=f"{_DENOMINATORS[score]}; {_SUPPORT}",
+        citation="Pradeep et al. 2024 (AutoNuggetizer)",
+        scores=scores,
+        suggested=(name,),
+        is_of_vital=score in (NuggetScore.VITAL, NuggetScore.STRICT_VITAL),
+    )
+
+
+NUGGET_SCORES = tuple(_measure(score) for score in NuggetScore)

@@ -23,6 +23,15 @@ def divide(numbers: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
     return ratios
 
 
+def divide_or_zero(numbers: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+    """Return `numbers / by`, broadcast, with 0 where `by` is not above 0, as trec_eval has it.
+
+    >>> divide_or_zero([1.0, 2.0], [2, 0]).tolist()
+    [0.5, 0.0]
+    """
+    return np.nan_to_num(divide(numbers, by))
+
+
 def none_if_nan(value: float | None) -> float | None:
     """Return the value as a plain float, or None where it is undefined.
 

@@ -15,7 +15,7 @@ from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.rank_intervals import rank_intervals, span
+from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals, span
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weights, item_scores, score_table
 
 
@@ -96,7 +96,8 @@ def trial(
     )
     scores = table.scores.copy()
     scores[:, table.topic_ids.index(topic.pk)] = column
-    return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores))
+    known = rank_intervals(table.scores) if measure.bootstraps_by_topic else None
+    return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores), known)
 
 
 def _setting(one: _Asked, settings: Mapping[int, Setting]) -> Setting:
@@ -120,10 +121,10 @@ def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: We
     return item_scores(pool, ratings, measure, weights)
 
 
-def _compared(now: ScoreTable, tried: ScoreTable) -> Trial:
+def _compared(now: ScoreTable, tried: ScoreTable, known: RankIntervals | None) -> Trial:
     before, after = now.means(), tried.means()
     old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
-    known, rows = rank_intervals(now.scores), []
+    rows = []
     for run, tag in enumerate(now.run_tags):
         first, last = known.possible(run) if known else (1, len(old))
         possible, is_beyond = span(first, last), not first <= new[run] <= last

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from django import forms
 from django.http import QueryDict
 
+from grading.measures import registry
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
 from rubricweb.banks.weighing import ItemWeight
 from rubricweb.editor.trial import Setting
-from rubricweb.grades.scoring import RUBRIC_COVER, WEIGHTED_COVER
 
-MEASURES = {RUBRIC_COVER: "Rubric-Cover", WEIGHTED_COVER: "Rubric-Cover by weights"}
+
+def _measures() -> list[tuple[str, str]]:
+    return [(measure.name, measure.label) for measure in registry.item_measures()]
 
 
 class TrialForm(forms.Form):
@@ -21,7 +23,7 @@ class TrialForm(forms.Form):
     An address without `tried` says nothing yet: everything stands as it is.
     """
 
-    measure = forms.ChoiceField(choices=list(MEASURES.items()), required=False)
+    measure = forms.ChoiceField(choices=_measures, required=False)
 
     def __init__(self, sent: QueryDict, items: list[Item]) -> None:
         super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
@@ -38,7 +40,7 @@ class TrialForm(forms.Form):
 
     @property
     def measure_name(self) -> str:
-        return self.cleaned_data.get("measure") or RUBRIC_COVER
+        return self.cleaned_data.get("measure") or registry.DEFAULT
 
     @property
     def only(self) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from rubricweb.grades.humans import Source
-from rubricweb.leaderboards.board.columns import label_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
 UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
@@ -23,7 +22,7 @@ def qrels_name(spec: BoardSpec) -> str:
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
-    measure = f"{label_of(spec.measure)}_t{spec.measure.min_grade}"
+    measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
     return _joined(*_whose(spec), _version(spec), spec.topic, spec.facet, measure) + f".{form}"
 
 

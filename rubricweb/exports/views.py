@@ -12,13 +12,13 @@ from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines
+from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.forms import FlagsExportForm
 from rubricweb.leaderboards import documents
-from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
@@ -41,7 +41,7 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
         for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))
     )
     context = {"collection": collection, "section": "exports", "form": form, "board_form": board_form}
-    context |= {"measures": choices.COMMON_MEASURES, "flags_form": FlagsExportForm(auto_id="flags_%s")}
+    context |= {"measures": registry.suggested_names(), "flags_form": FlagsExportForm(auto_id="flags_%s")}
     if not form.graders:
         return page_or_part(request, "exports/exports.html", context, part="exports")
     if not form.is_valid() or not board_form.is_valid():

@@ -14,29 +14,27 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import nuggets, ranked_labels, rubric_cover, rubric_qrels, trec_eval
-from grading.measures.alpha_ndcg import alpha_ndcg
-from grading.measures.nuggets import NuggetScore, Weighed
+from grading.errors import UnknownMeasure
+from grading.measures import ranked_labels, registry, rubric_qrels, trec_eval
+from grading.measures.base import (
+    CUTOFF,
+    MIN_ANSWERS,
+    MIN_GRADE,
+    Formula,
+    GradedTopic,
+    ItemMeasure,
+    Measure,
+    Threshold,
+    Weighed,
+)
+from grading.measures.covered import take_rows
+from grading.measures.nuggets import partial_grade
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.uncertainty import mean_and_stderr
 from grading.types import MIN_RATING, Importance, Ratings
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
-RUBRIC_COVER = "rubric_cover"
-NORMALISED_COVER = "normalised_cover"
-WEIGHTED_COVER = "weighted_cover"
-ALPHA_NDCG = "alpha_ndcg"
-NUGGETS = "nuggets_"
-"""Comes before the name of a nugget score: nuggets_strict_vital."""
-ITEM_MEASURES = (
-    RUBRIC_COVER,
-    NORMALISED_COVER,
-    WEIGHTED_COVER,
-    ALPHA_NDCG,
-    *(f"{NUGGETS}{score}" for score in NuggetScore),
-)
-"""Measures of which items a run covers; all others are trec_eval's, of labels."""
 CACHED_TOPIC_SCORES = 20_000
 CACHED_ORDERS = 2_000
 
@@ -57,33 +55,82 @@ class Definition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasureSpec:
-    """Everything that a score depends on besides grades, bank and runs (MEASURES in docs/measures.md)."""
+    """A measure with the values of its parameters: what a score depends on besides grades, bank and runs."""
 
-    name: str = RUBRIC_COVER
-    min_grade: int = 4
-    cutoff: int = 20
+    name: str = registry.DEFAULT
+    min_grade: int = MIN_GRADE.default
+    cutoff: int = CUTOFF.default
     mode: LabelMode = LabelMode.MAX
-    min_answers: int = 1
+    min_answers: int = MIN_ANSWERS.default
     relevant: int = 0
-    """The first label that trec_eval counts as relevant; 0 for what follows from the mode."""
+    """The first relevant label; 0 for what follows from the mode."""
     definition: Definition = Definition.PAPERS
 
     @property
-    def is_cover(self) -> bool:
-        return self.name == RUBRIC_COVER
+    def registered(self) -> Measure:
+        """Raise `UnknownMeasure` for a name that is not in the registry."""
+        return registry.find(self.name).measure
 
     @property
-    def is_trec(self) -> bool:
+    def uses_labels(self) -> bool:
         """It looks at labels of passages; the others look at items."""
-        return self.name not in ITEM_MEASURES
+        return not isinstance(self.registered, ItemMeasure)
+
+    @property
+    def takes_gains(self) -> bool:
+        """It takes labels as gains, so that there is no first relevant label."""
+        return self.registered.threshold is Threshold.NONE
+
+    @property
+    def bootstraps_by_topic(self) -> bool:
+        return self.registered.bootstraps_by_topic
 
     @property
     def is_workbench(self) -> bool:
         return self.definition is not Definition.PAPERS
 
     @property
+    def formula(self) -> Formula:
+        """What a measure of items computes. Raise `UnknownMeasure` where the Workbench does not define it."""
+        measure = self.registered
+        formula = None
+        if isinstance(measure, ItemMeasure):
+            formula = measure.workbench if self.is_workbench else measure.formula
+        if formula is None:
+            raise UnknownMeasure(f"the Workbench does not define {self.name}")
+        return formula
+
+    @property
+    def is_sum_over_items(self) -> bool:
+        """What each item adds to the score is known."""
+        return not self.uses_labels and self.formula.worths is not None
+
+    @property
+    def has_estimate(self) -> bool:
+        """What people's ratings of all cells would give can be estimated."""
+        measure = self.registered
+        return isinstance(measure, ItemMeasure) and measure.has_estimate and not self.is_workbench
+
+    @property
+    def denominator(self) -> str:
+        """What is divided by what, of measures of items."""
+        partial = partial_grade(self.min_grade)
+        return self.formula.denominator.format(min_grade=self.min_grade, partial_grade=partial)
+
+    @property
+    def label(self) -> str:
+        """As people write it: Rubric-Cover@20, or trec_eval's name."""
+        return self.name if self.uses_labels else f"{self.registered.label}@{self.cutoff}"
+
+    @property
+    def label_with_threshold(self) -> str:
+        return (
+            self.label if self.takes_gains else f"{self.label} \N{GREATER-THAN OR EQUAL TO} {self.min_grade}"
+        )
+
+    @property
     def level(self) -> int:
-        """trec_eval's `level_for_rel`: the first label that counts as relevant."""
+        """The first label that counts as relevant; trec_eval's `level_for_rel`."""
         return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
 
     @property
@@ -92,9 +139,9 @@ class MeasureSpec:
         return self.cutoff + (self.definition is Definition.WORKBENCH_0)
 
     @property
-    def partial_grade(self) -> int:
-        """The lowest grade that nugget scores take as partial support: half of full support, rounded up."""
-        return (self.min_grade + 1) // 2
+    def judged_at(self) -> int:
+        """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
+        return registry.find(self.name).cutoff or self.cutoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,50 +196,38 @@ def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights:
     """The same, not kept: for grades that are only supposed."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
-    if measure.is_trec and ranked_labels.is_known(measure.name):
+    if measure.uses_labels:
         labels = passage_labels(grades, uids, measure)
         return _label_scores(grades.pool, labels, measure.name, measure.level)
-    if measure.is_trec:
-        return _trec_scores(grades.pool, topic_labels(grades, uids, measure), measure.name, measure.level)
     return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
 
 
 def item_scores(pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()) -> Scores:
-    """Shape (runs,): a measure of the items that the columns of `ratings` stand for."""
-    ranked, at = pool.ranked_rows, {"cutoff": measure.depth, "min_grade": measure.min_grade}
-    weighed = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
-    if measure.name == WEIGHTED_COVER:
-        return rubric_cover.weighted_cover(ratings, ranked, [weight for _, weight in weighed], **at)
-    if measure.name == NORMALISED_COVER:
-        found = rubric_cover.normalised_cover(ratings, ranked, **at)
-        return np.nan_to_num(found) if measure.is_workbench else found
-    if measure.name == ALPHA_NDCG:
-        return alpha_ndcg(ratings, ranked, doc_ids=pool.doc_ids, **at)
-    if measure.is_cover:
-        cover = rubric_cover.workbench_cover if measure.is_workbench else rubric_cover.cover
-        return cover(ratings, ranked, **at)
-    if not ratings.shape[1]:
-        return np.full(len(ranked), np.nan)
-    full, partial = measure.min_grade, measure.partial_grade
-    supported = nuggets.support(ratings, ranked, cutoff=measure.depth, full=full, partial=partial)
-    return nuggets.nugget_score(supported, weighed, NuggetScore(measure.name.removeprefix(NUGGETS)))
+    """Return the scores, shape (runs,), by a measure of the items that the columns of `ratings` stand for."""
+    return measure.formula.scores(graded_topic(pool, ratings, measure, weights))
+
+
+def graded_topic(
+    pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()
+) -> GradedTopic:
+    """Return the topic as measures of items look at it; without `weights` each item is vital and weighs 1."""
+    items = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
+    return GradedTopic(ratings, pool.ranked_rows, items, measure.depth, measure.min_grade, pool.doc_ids)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Shape (2, runs): of each run's first k passages, how many have a grade for any item, and how many there
     are."""
-    is_graded = (grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1)
-    with_outside = np.append(is_graded, np.False_)  # what row -1 points at
-    graded = with_outside[grades.pool.ranked_rows[:, :k]].sum(axis=1)
+    is_graded = np.asarray((grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1))
+    graded = take_rows(is_graded, grades.pool.ranked_rows[:, :k]).sum(axis=1)
     ranked = [min(k, len(doc_ids or ())) for doc_ids in grades.pool.ranked]
     return np.array([graded, ranked], dtype=np.int64)
 
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
     """By doc id, in pool order: the Rubric-Qrels label; passages without a grade are left out (unjudged)."""
-    pairs = zip(grades.pool.doc_ids, passage_labels(grades, uids, measure).tolist(), strict=True)
-    return {doc_id: label for doc_id, label in pairs if label >= 0}
+    return _known_labels(grades.pool, passage_labels(grades, uids, measure))
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
@@ -208,36 +243,65 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
-    if ranked_labels.is_known(name) and topic.judgments.keys() <= topic.row_of.keys():
+    if not topic.judgments:
+        return np.full(len(topic.ranked), np.nan)
+    if not ranked_labels.is_known(name):
+        return trec_eval.topic_scores(topic.judgments, topic.scored, name, level=level)
+    judged = np.array(list(topic.judgments.values()), dtype=np.int16)
+    return ranked_labels.label_scores(_ranked_judgments(topic), judged, name, level=level)
+
+
+@lru_cache(maxsize=CACHED_ORDERS)
+def _ranked_judgments(topic: TopicPool) -> NDArray[np.int16]:
+    """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
+    if topic.judgments.keys() <= topic.row_of.keys():
         labels = np.full(len(topic.doc_ids), rubric_qrels.UNJUDGED, dtype=np.int16)
         labels[[topic.row_of[doc_id] for doc_id in topic.judgments]] = list(topic.judgments.values())
-        return _label_scores(topic, labels, name, level)
-    return _trec_scores(topic, topic.judgments, name, level)
-
-
-def _trec_scores(topic: TopicPool, labels: Mapping[str, int], name: str, level: int) -> Scores:
-    if not labels:
-        return np.full(len(topic.ranked), np.nan)
-    return trec_eval.topic_scores(labels, topic.scored, name, level=level)
+        return take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
+    ranked = np.full(topic.ranked_rows.shape, rubric_qrels.UNJUDGED, dtype=np.int16)
+    for run, doc_ids in enumerate(topic.ranked):
+        order = _trec_order(topic, run) or range(len(doc_ids or ()))
+        ranked[run, : len(order)] = [
+            topic.judgments.get((doc_ids or ())[place], rubric_qrels.UNJUDGED) for place in order
+        ]
+    return ranked
 
 
 def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:
-    """The same for all runs at once, from the labels of the pool, below 0 without one."""
+    """Return the scores, shape (runs,), from the labels of the pool, below 0 for a passage without one."""
     if not (labels >= 0).any():
         return np.full(len(topic.ranked), np.nan)
-    with_outside = np.append(labels, rubric_qrels.UNJUDGED)  # what row -1 points at
-    return ranked_labels.label_scores(with_outside[_trec_rows(topic)], labels, name, level=level)
+    if not ranked_labels.is_known(name):
+        return trec_eval.topic_scores(_known_labels(topic, labels), topic.scored, name, level=level)
+    ranked = take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
+    return ranked_labels.label_scores(ranked, labels, name, level=level)
+
+
+def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
+    pairs = zip(topic.doc_ids, labels.tolist(), strict=True)
+    return {doc_id: label for doc_id, label in pairs if label >= 0}
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
 def _trec_rows(topic: TopicPool) -> NDArray[np.int32]:
-    """`ranked_rows` as trec_eval orders them: by score in single precision, then id, both descending."""
+    """Return `ranked_rows` in trec_eval's order."""
     rows = topic.ranked_rows
-    for run, (doc_ids, scores) in enumerate(zip(topic.ranked, topic.scores, strict=True)):
-        if doc_ids and scores:
-            single = np.array(scores, dtype=np.float32)
-            if (single[1:] >= single[:-1]).any():
-                rows = rows if rows is not topic.ranked_rows else rows.copy()
-                ordered = sorted(range(len(doc_ids)), key=lambda n: (single[n], doc_ids[n]), reverse=True)
-                rows[run, : len(doc_ids)] = topic.ranked_rows[run, ordered]
+    for run in range(len(topic.ranked)):
+        if order := _trec_order(topic, run):
+            rows = rows if rows is not topic.ranked_rows else rows.copy()
+            rows[run, : len(order)] = topic.ranked_rows[run, order]
     return rows
+
+
+def _trec_order(topic: TopicPool, run: int) -> list[int]:
+    """Return the places of the run's passages by score in single precision, then id, both descending.
+
+    It is empty where the run has them in that order already.
+    """
+    doc_ids, scores = topic.ranked[run], topic.scores[run]
+    if not doc_ids or not scores:
+        return []
+    single = np.array(scores, dtype=np.float32)
+    if (single[1:] < single[:-1]).all():
+        return []
+    return sorted(range(len(doc_ids)), key=lambda place: (single[place], doc_ids[place]), reverse=True)

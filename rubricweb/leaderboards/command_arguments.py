@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from grading.measures import registry
+from grading.measures.base import CUTOFF, MIN_ANSWERS
 from grading.statistics.paired_tests import PairedTest
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
@@ -18,7 +20,6 @@ from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.errors import BoardError
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
-ANY_MEASURE = "ndcg_cut_10"
 
 
 def add_label_arguments(parser: ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def add_label_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--min-answers",
         type=int,
-        default=1,
+        default=MIN_ANSWERS.default,
         metavar="M",
         help="the label is the best rating that M items reach (1)",
     )
@@ -62,8 +63,8 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
-    """Raises BoardError, which says what there is instead."""
+def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
+    """Return a board of labels. Raise BoardError, which says what there is instead."""
     collection = collection_named(options["slug"])
     config = choices.grader_named(
         collection,
@@ -74,7 +75,7 @@ def spec_of(options: Options, *, measure: str, cutoff: int = 20) -> BoardSpec:
     )
     kinds = choices.kinds_chosen(config, options["kind"])
     bank = choices.bank_named(collection, config, options["bank"])
-    wanted = replace(_labelled(options, config), name=measure, cutoff=cutoff)
+    wanted = replace(_labelled(options, config), name=registry.DEFAULT_OF_LABELS, cutoff=cutoff)
     spec = BoardSpec(
         collection,
         config,
@@ -101,9 +102,17 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
 
 def add_board_arguments(parser: ArgumentParser) -> None:
     """What a board depends on besides its labels; the same words as in its address."""
-    parser.add_argument("--cutoff", type=int, default=20, help="passages that measures of items look at (20)")
     parser.add_argument(
-        "--columns", default="", metavar="M,M", help="further measures; rag24 is a set of them"
+        "--cutoff",
+        type=int,
+        default=CUTOFF.default,
+        help=f"passages that measures of items look at ({CUTOFF.default})",
+    )
+    parser.add_argument(
+        "--columns",
+        default="",
+        metavar="M,M",
+        help=f"further measures; sets of them are {', '.join(registry.measure_sets())}",
     )
     parser.add_argument(
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
@@ -116,7 +125,7 @@ def add_board_arguments(parser: ArgumentParser) -> None:
 
 def board_spec_of(options: Options) -> BoardSpec:
     """Raises BoardError, which says what there is instead."""
-    spec = spec_of(options, measure=ANY_MEASURE, cutoff=options["cutoff"])
+    spec = spec_of(options, cutoff=options["cutoff"])
     asked = replace(spec.measure, relevant=options["relevant"])
     measure = choices.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
     found = replace(

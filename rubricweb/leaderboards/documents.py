@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from grading.formats import sheets
 from grading.formats.data_table import Value, from_mappings
 from grading.formats.data_table import tsv_lines as tsv_lines_of
-from grading.measures.trec_eval import takes_gains
 from grading.statistics.cover_estimate import LEVEL, METHOD
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
@@ -160,7 +159,7 @@ def _sample(board: Board) -> Json | None:
 def _spec(spec: BoardSpec) -> Json:
     measure = spec.measure
     mode: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers}
-    level = None if takes_gains(measure.name) else measure.level
+    level = None if measure.takes_gains else measure.level
     by_labels: Json = {**mode, "labels": provenance.labels(spec), "level": level}
     return {
         "collection": spec.collection.slug,
@@ -177,7 +176,7 @@ def _spec(spec: BoardSpec) -> Json:
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
-        **(by_labels if measure.is_trec else {"cutoff": measure.cutoff}),
+        **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
     }
 
 
@@ -189,8 +188,8 @@ def _column(board: Board, place: int) -> Json:
         "label": column.label,
         "measure": measure.name,
         "min_grade": None if column.is_judgments else measure.min_grade,
-        "cutoff": None if measure.is_trec else measure.cutoff,
-        "level": measure.level if measure.is_trec and not takes_gains(measure.name) else None,
+        "cutoff": None if measure.uses_labels else measure.cutoff,
+        "level": measure.level if measure.uses_labels and not measure.takes_gains else None,
         "topics": counted.n_topics,
         "topics_left_out": counted.n_left_out,
         "denominator": provenance.column_denominator(board, place),

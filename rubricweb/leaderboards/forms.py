@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.core.validators import MaxValueValidator
 
+from grading.measures import registry
+from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
 from grading.types import MAX_RATING, ItemKind, Purpose
@@ -20,7 +22,7 @@ from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
-from rubricweb.grades.scoring import RUBRIC_COVER, Definition, MeasureSpec
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import choices, columns
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
@@ -72,9 +74,11 @@ class LabelForm(forms.Form):
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
     kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
-    min_grade = forms.IntegerField(min_value=1, label="Grade at least")
+    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Grade at least")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
-    min_answers = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Qrels: items needed")
+    min_answers = forms.IntegerField(
+        min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label="Qrels: items needed"
+    )
     version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
     source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
     units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label="Labels by")
@@ -107,7 +111,7 @@ class LabelForm(forms.Form):
     def measure_chosen(self) -> MeasureSpec:
         picked = self.cleaned_data
         return MeasureSpec(
-            "ndcg_cut_10",
+            registry.DEFAULT_OF_LABELS,
             picked["min_grade"],
             mode=LabelMode(picked["mode"]),
             min_answers=picked["min_answers"],
@@ -142,7 +146,7 @@ class BoardForm(LabelForm):
     """All controls of a board; those that are left empty are as MEASURES has them."""
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
-    cutoff = forms.IntegerField(min_value=1, max_value=choices.MAX_CUTOFF, label="Items: first k")
+    cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Items: first k")
     columns = forms.CharField(
         max_length=600,
         required=False,
@@ -218,9 +222,9 @@ def _defaults(
     return {
         "grader": config.pk if config else None,
         "bank": getattr(default_bank(collection, config), "pk", None),
-        "measure": "ndcg_cut_10" if is_direct else RUBRIC_COVER,
+        "measure": registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT,
         "min_grade": default_min_grade(config) if config else PAPERS_MIN_GRADE,
-        "cutoff": 20,
+        "cutoff": CUTOFF.default,
         "mode": LabelMode.MAX,
-        "min_answers": 1,
+        "min_answers": MIN_ANSWERS.default,
     }

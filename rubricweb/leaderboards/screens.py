@@ -9,13 +9,12 @@ from urllib.parse import parse_qsl, urlencode
 from django.urls import reverse
 
 from grading.figures.leaderboard import Point, leaderboard_figure
+from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.paired_tests import PairedTest
-from grading.types import ItemKind
 from rubricweb.leaderboards import moves, score_axis
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.columns import NUGGET_SET, RAG24
 from rubricweb.leaderboards.board.types import Board, BoardRow, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
@@ -94,15 +93,14 @@ def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str,
 
 
 def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
-    """Sets of columns in one click: pairs of label and query."""
+    """Return sets of columns that one click shows: pairs of label and query."""
     if board.spec.bank is None:
         return []
-    rag24 = changed(query, measure="cover-4", columns=",".join(w for w in RAG24 if w != "cover-4"), sort="")
-    first, *others = NUGGET_SET
-    sets = [("RAG'24 measures", rag24)]
-    if ItemKind.NUGGET in board.spec.kinds:
-        sets.append(("Nugget scores", changed(query, measure=first, columns=",".join(others), sort="")))
-    return sets
+    return [
+        (one.label, changed(query, measure=one.ranked_by, columns=",".join(one.others), sort=""))
+        for one in registry.SETS
+        if one.kind is None or one.kind in board.spec.kinds
+    ]
 
 
 def _lines(

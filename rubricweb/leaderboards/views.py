@@ -6,11 +6,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.run_names import shown_names
 from rubricweb.leaderboards import moves, screens
-from rubricweb.leaderboards.board import choices, provenance, selectors
+from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm
 
 
@@ -23,7 +24,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "section": "leaderboard",
         "form": form,
-        "measures": choices.COMMON_MEASURES,
+        "measures": registry.suggested_names(),
     }
     if not form.graders:
         return page_or_part(request, "leaderboards/board.html", context, part="board")

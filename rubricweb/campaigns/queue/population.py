@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models import Q
 
 from grading.measures import rubric_cover
+from grading.measures.covered import deciding_rows
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
@@ -159,7 +160,7 @@ def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
 
 def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
     """The cells on which it hangs whether some run covers an item."""
-    best = rubric_cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
+    best = deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
     found = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
     runs, columns = np.nonzero(best >= 0)
     found[best[runs, columns], columns] = True

@@ -8,32 +8,20 @@ from enum import StrEnum
 from typing import TypeVar
 
 from grading.errors import UnknownMeasure
-from grading.measures import trec_eval
+from grading.measures import registry
+from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
 from grading.measures.rubric_qrels import LabelMode
-from grading.types import MAX_RATING, ItemKind, Purpose
+from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import ITEM_MEASURES, NORMALISED_COVER, RUBRIC_COVER, MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.errors import BoardError
 
 Word = TypeVar("Word", bound=StrEnum)
-
-MAX_CUTOFF = 100_000
-COMMON_MEASURES = (
-    *ITEM_MEASURES,
-    "ndcg_cut_10",
-    "ndcg_cut_20",
-    "P_10",
-    "P_20",
-    "map",
-    "recip_rank",
-    "Rprec",
-    "recall_100",
-)
 
 
 def grader_named(
@@ -102,11 +90,11 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
 
 def measure_chosen(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
     """`measure` under its full name, once every part of it is within its range."""
-    _within("min_grade", measure.min_grade, MAX_RATING)
-    _within("cutoff", measure.cutoff, MAX_CUTOFF)
-    _within("min_answers", measure.min_answers, MAX_CUTOFF)
+    _check(MIN_GRADE, measure.min_grade)
+    _check(CUTOFF, measure.cutoff)
+    _check(MIN_ANSWERS, measure.min_answers)
     measure = replace(measure, name=measure_named(measure.name))
-    if not measure.is_trec and config.purpose == Purpose.DIRECT:
+    if not measure.uses_labels and config.purpose == Purpose.DIRECT:
         text = (
             f"{grader_name(config)} labels passages and {measure.name} needs items: use a trec_eval measure"
         )
@@ -117,22 +105,21 @@ def measure_chosen(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
 
 
 def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
-    """It has no measures of items but cover, and without ratings its label is the number of right answers."""
-    if not measure.is_trec and measure.name not in (RUBRIC_COVER, NORMALISED_COVER):
+    """It defines few measures of items, and without ratings its label is the number of right answers."""
+    registered = measure.registered
+    if isinstance(registered, ItemMeasure) and registered.workbench is None:
         raise BoardError("measure", f"the Workbench does not define {measure.name}")
-    if measure.is_trec and config.purpose == Purpose.VERIFY:
+    if measure.uses_labels and config.purpose == Purpose.VERIFY:
         return replace(measure, mode=LabelMode.COUNT, min_grade=1)
     return measure
 
 
 def measure_named(name: str, *, field: str = "measure") -> str:
-    """A measure of items, or trec_eval's own name of one of labels."""
-    if name in ITEM_MEASURES:
-        return name
+    """Return the measure's own name: `ndcg_cut_10` for `ndcg_cut.10`."""
     try:
-        return trec_eval.validate(name)
+        return registry.find(name).name
     except UnknownMeasure as error:
-        raise BoardError(field, f"{error}, and {', '.join(ITEM_MEASURES)}") from error
+        raise BoardError(field, str(error)) from error
 
 
 def units_chosen(spec: BoardSpec) -> BoardSpec:
@@ -191,9 +178,11 @@ def grader_name(config: GraderConfig) -> str:
     return f"{config} ({config.backend})"
 
 
-def _within(field: str, value: int, highest: int) -> None:
-    if not 1 <= value <= highest:
-        raise BoardError(field, f"{field.replace('_', ' ')} is {value}, expected 1 to {highest}")
+def _check(parameter: Parameter, value: int) -> None:
+    lowest, highest = parameter.lowest, parameter.highest
+    if not lowest <= value <= highest:
+        name = parameter.name.replace("_", " ")
+        raise BoardError(parameter.name, f"{name} is {value}, expected {lowest} to {highest}")
 
 
 def _plural(kinds: Iterable[ItemKind]) -> str:

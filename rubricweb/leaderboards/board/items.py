@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from grading.measures.nuggets import Weighed
+from grading.measures.base import Weighed
 from grading.types import Importance
 from rubricweb.banks.models import Item
 from rubricweb.corpus.pools import CollectionPool

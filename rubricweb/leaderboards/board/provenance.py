@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from grading.measures.nuggets import NuggetScore
-from grading.measures.trec_eval import takes_gains
+from grading.measures.base import ItemMeasure
 from grading.statistics.bootstrap import LEVEL, RESAMPLES
 from grading.statistics.cover_estimate import COVER_CELLS, METHOD
 from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
@@ -16,7 +15,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
-from rubricweb.grades.scoring import NORMALISED_COVER, NUGGETS, WEIGHTED_COVER, Definition, MeasureSpec
+from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import Scored
@@ -24,6 +23,7 @@ from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, Measur
 
 Json = dict[str, object]
 
+NO_TOPICS = "topics cannot be resampled for this measure"
 TESTS = {PairedTest.RANDOMISATION: "randomisation test", PairedTest.T: "t test"}
 DEFINITIONS = {
     Definition.PAPERS: "as in the papers",
@@ -62,7 +62,7 @@ def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str =
     lacking = "is left out of its mean" if spec.skips_missing else "counts 0"
     over = "subtopics" if spec.by_subtopic and spec.topic else "topics"
     macro = "; a topic is the mean over its subtopics" if spec.by_subtopic and not spec.topic else ""
-    if measure.is_trec:
+    if measure.uses_labels:
         strict = "" if spec.skips_missing else " (trec_eval -c)"
         left_out = f"; {counted.n_left_out} without are left out" if counted.n_left_out else ""
         mean = f"mean over all {n} {over} with {of}{left_out}{macro if of == 'grades' else ''}"
@@ -71,20 +71,24 @@ def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str =
     left_out = f"; {without} without are left out" if without else ""
     undefined = f"; {counted.n_undefined} where it is 0 / 0 are left out" if counted.n_undefined else ""
     mean = f"mean over all {n} {over} with items{left_out}{undefined}{macro}"
-    return f"{_share(measure)}; {mean}; a topic that a run lacks {lacking}"
+    return f"{measure.denominator}; {mean}; a topic that a run lacks {lacking}"
 
 
 def importance(board: Board) -> str:
     """What is to be known of scores of vital nuggets where importance tells no items apart; else nothing."""
-    vital = [f"{NUGGETS}{score}" for score in (NuggetScore.STRICT_VITAL, NuggetScore.VITAL)]
-    named = {board.spec.measure.name, *(column.measure.name for column in board.spec.columns)}
-    if not named.intersection(vital) or not board.n_items:
+    measures = [board.spec.measure, *(column.measure for column in board.spec.columns)]
+    if not any(_is_of_vital(measure) for measure in measures) or not board.n_items:
         return ""
     if board.n_vital == board.n_items:
         return (
             "no item is marked okay or to avoid: all count as vital, and vital scores are those of all items"
         )
     return "" if board.n_vital else "no item is vital, so that scores of vital items are 0 for every run"
+
+
+def _is_of_vital(measure: MeasureSpec) -> bool:
+    registered = measure.registered
+    return isinstance(registered, ItemMeasure) and registered.is_of_vital
 
 
 def labels(spec: BoardSpec) -> str:
@@ -146,6 +150,8 @@ def scored_statements(made: Scored) -> list[tuple[str, str]]:
 
 def _possible(made: Scored) -> str:
     """How the ranks that the topics leave open were found."""
+    if not made.spec.measure.bootstraps_by_topic:
+        return f"none: {NO_TOPICS}"
     if made.ranks is None:
         return "none: fewer than two topics or two runs"
     powerless = "" if made.ranks.can_tell else "; with so few topics this test cannot tell any runs apart"
@@ -173,7 +179,7 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
     ]
     if spec.topic:
         said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
-    if spec.measure.is_trec:
+    if spec.measure.uses_labels:
         return [*said, ("labels", labels(spec)), relevant(spec.measure)]
     return [*said, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
@@ -271,6 +277,8 @@ def _bank(spec: BoardSpec, n_items: int, stamp: str) -> str:
 
 def uncertainty(board: Board) -> str:
     """How ranks and intervals were found, at what level, and how much of them is chance of the computing."""
+    if not board.spec.measure.bootstraps_by_topic:
+        return f"none: {NO_TOPICS}"
     if board.top is None:
         return "undefined with fewer than two topics or two runs"
     level, runs = f"{100 * LEVEL:g} %", len(board.rows)
@@ -302,7 +310,7 @@ def without_power(board: Board) -> str:
 
 def relevant(measure: MeasureSpec) -> tuple[str, str]:
     """What labels are to a measure of trec_eval: gains, or relevant from one on."""
-    return ("gains", "the labels") if takes_gains(measure.name) else ("relevant", f"label >= {measure.level}")
+    return ("gains", "the labels") if measure.takes_gains else ("relevant", f"label >= {measure.level}")
 
 
 def column_stated(board: Board, place: int) -> str:
@@ -314,14 +322,13 @@ def column_stated(board: Board, place: int) -> str:
 def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     measure = column.measure
     if column.is_judgments:
-        gains = takes_gains(measure.name)
         return (
             "human judgments, which are the gains"
-            if gains
+            if measure.takes_gains
             else f"human judgments, relevant from {measure.level}"
         )
     whose = f"by {column.config} (config {column.config.pk}), " if column.config else ""
-    if not measure.is_trec:
+    if not measure.uses_labels:
         return f"{whose}grade >= {measure.min_grade}, first {measure.cutoff} passages"
     name, said = relevant(measure)
     return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {said}"
@@ -345,17 +352,3 @@ def grader(spec: BoardSpec) -> Json:
 
 def kinds(spec: BoardSpec) -> str:
     return "s and ".join(sorted(spec.kinds, reverse=True))
-
-
-def _share(measure: MeasureSpec) -> str:
-    """What is divided by what, for measures of items."""
-    if measure.name.startswith(NUGGETS):
-        full, partial = measure.min_grade, measure.partial_grade
-        return f"credit / nuggets; support is a grade >= {full}, partial support >= {partial}"
-    if measure.name == NORMALISED_COVER:
-        return "covered items / items that any passage of the pool covers"
-    if measure.is_workbench:
-        return "covered items / items rated on any passage of the topic"
-    if measure.name == WEIGHTED_COVER:
-        return "weight of covered items / sum of the weights above 0"
-    return "covered items / all items of the topic" if measure.is_cover else "gain / gain of the ideal order"

@@ -38,7 +38,9 @@ class Scored:
 
     @property
     def ranks(self) -> RankIntervals | None:
-        """The ranks that the topics leave open; None with fewer than two topics or runs."""
+        """The ranks that the topics leave open; None where there is nothing to test them by."""
+        if not self.spec.measure.bootstraps_by_topic:
+            return None
         return rank_intervals(self.table.scores, self.spec.test)
 
     @property

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.trec_eval import takes_gains
+from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
@@ -34,19 +33,16 @@ from rubricweb.leaderboards.board.types import (
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
 
-JUDGED_MEASURE = "ndcg_cut_10"
-"""What human judgments are scored by where the board's own measure is not one of labels."""
 Further = Sequence[tuple[MeasureColumn, NDArray[np.float64]]]
 """Further columns with their scores, shape (runs, units)."""
-_AT_CUTOFF = re.compile(r"_([0-9]+)$")
 
 
 def board(spec: BoardSpec) -> Board:
     """Score and rank every run of the collection."""
     base = basis(spec)
     table = score_units(base, spec.measure)
-    k = judged_at(spec.measure)
-    sure = certainty(table.scores, spec.test)
+    k = spec.measure.judged_at
+    sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
     people = verified(base, k)
     further = [(column, score_column(base, column).scores) for column in spec.columns]
     rows = _rows(base, table, _Beside(base, k, sure, people, further))
@@ -95,19 +91,19 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
     ]
 
 
-def judged_by(name: str, level: int) -> str:
-    """A measure of the judgments, with the first relevant one where it plays a part.
+def of_judgments(measure: MeasureSpec) -> MeasureSpec:
+    """Return the measure that human judgments are scored by beside this one."""
+    return MeasureSpec(measure.name if measure.uses_labels else registry.DEFAULT_OF_LABELS)
 
-    >>> judged_by("P_20", 2), judged_by("ndcg_cut_10", 2)
+
+def judged_by(measure: MeasureSpec, level: int) -> str:
+    """Return the name of a measure of judgments, with the first relevant one where it plays a part.
+
+    >>> judged_by(MeasureSpec("P_20"), 2), judged_by(MeasureSpec("ndcg_cut_10"), 2)
     ('P_20, relevant from 2', 'ndcg_cut_10, gains are the judgments')
     """
-    return f"{name}, gains are the judgments" if takes_gains(name) else f"{name}, relevant from {level}"
-
-
-def judged_at(measure: MeasureSpec) -> int:
-    """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
-    found = _AT_CUTOFF.search(measure.name) if measure.is_trec else None
-    return int(found[1]) if found else measure.cutoff
+    by = "gains are the judgments" if measure.takes_gains else f"relevant from {level}"
+    return f"{measure.name}, {by}"
 
 
 class _Beside:
@@ -145,7 +141,7 @@ def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> 
     """Of scores (runs, units): what their means go over."""
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
     undefined = 0
-    if not measure.is_trec:
+    if not measure.uses_labels:
         asked = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
         undefined = int((asked & ~counted).sum())
     return Counted(int(counted.sum()), int((~counted).sum()), undefined)
@@ -188,11 +184,10 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
     found = []
     ours = dict(zip(table.run_tags, np.round(table.means(), TIED_DECIMALS).tolist(), strict=True))
     if any(topic.judgments for topic in pool.topics):
-        name = spec.measure.name if spec.measure.is_trec else JUDGED_MEASURE
-        level = spec.collection.min_relevant
-        judged = judgment_table(pool, MeasureSpec(name), level=level)
+        measure, level = of_judgments(spec.measure), spec.collection.min_relevant
+        judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
-        found.append(_correlation("human judgments", judged_by(name, level), ours, theirs))
+        found.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
         found.append(_correlation(against, official.kind, ours, official.scores))

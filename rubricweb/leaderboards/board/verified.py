@@ -39,7 +39,7 @@ def verified(base: Basis, k: int) -> Verified:
     of = sum(len(topic.doc_ids) * len(asked.uids) for topic, asked in units)
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
     shares = divide(seen, all_cells)
-    if not base.spec.measure.is_cover or base.spec.measure.is_workbench:
+    if not base.spec.measure.has_estimate:
         return Verified(cells, of, shares, (None,) * runs)
     return Verified(cells, of, shares, *estimated(base, checked))
 

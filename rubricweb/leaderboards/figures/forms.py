@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.http import QueryDict
 
+from grading.measures import registry
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -32,7 +33,8 @@ class FigureForm(BehindForm):
 
     def __init__(self, sent: QueryDict, *, collection: Collection, view: str) -> None:
         self.shown = (*SHOWN, *FURTHER.get(view, ()))
-        given: dict[str, object] = {"against": "ndcg_cut_10", "others": "ndcg_cut_10 map"}
+        others = " ".join(registry.COMPARED[1:3])
+        given: dict[str, object] = {"against": registry.DEFAULT_OF_LABELS, "others": others}
         given |= {name: sent[name] for name in sent}
         references = reference_choices(collection)
         given["reference"] = sent.getlist("reference") or [name for name, _ in references]
@@ -42,7 +44,7 @@ class FigureForm(BehindForm):
         offer_choices(self, "run", [("", "the best"), *((tag, tag) for tag in tags)])
 
     def clean_against(self) -> str:
-        names = _measures(self.cleaned_data["against"] or "ndcg_cut_10")
+        names = _measures(self.cleaned_data["against"] or registry.DEFAULT_OF_LABELS)
         if len(names) != 1:
             raise forms.ValidationError(f"{len(names)} measures, expected one.")
         return names[0]

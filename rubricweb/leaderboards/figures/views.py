@@ -9,9 +9,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from plotly.offline import get_plotlyjs
 
+from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards.board import choices, provenance
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.errors import BoardError
@@ -37,7 +38,7 @@ def figures(request: HtmxRequest, slug: str) -> HttpResponse:
     view = _view(request)
     form = FigureForm(request.GET, collection=collection, view=view)
     context = {"collection": collection, "section": "leaderboard", "tab": "figures", "form": form}
-    context |= {"views": VIEWS.items(), "view": view, "measures": choices.COMMON_MEASURES}
+    context |= {"views": VIEWS.items(), "view": view, "measures": registry.suggested_names()}
     if not form.graders:
         return page_or_part(request, PAGE, context, part="figures")
     if not form.is_valid():

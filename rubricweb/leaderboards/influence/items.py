@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.rubric_cover import covered_items
+from grading.measures.covered import covered_items
 from grading.statistics.diagnostics import (
     as_answers,
     difficulty,
@@ -126,7 +126,7 @@ def pairs(made: Scored) -> list[PairRow]:
 def _scores_without(made: Scored, topic: TopicPool, asked: TopicItems, whole: Floats) -> Floats:
     """Shape (items, runs): the unit's scores without each item; NaN where no item is left."""
     grades, spec = made.base.grades[topic.topic_id], made.spec
-    is_labelled = spec.measure.is_trec and len(parts(asked, spec)) == 1
+    is_labelled = spec.measure.uses_labels and len(parts(asked, spec)) == 1
     known = passage_labels(grades, asked.uids, spec.measure) if is_labelled else None
     found = []
     for uid in asked.uids:

@@ -6,6 +6,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 
+from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
@@ -22,7 +23,6 @@ from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import MetaSpec
 from rubricweb.leaderboards.meta.sheets import NAMES
 
-MEASURES = "rubric_cover ndcg_cut_10 map recip_rank"
 MIN_GRADES = ("3", "4", "5")
 MAX_MEASURES = 12
 UPLOAD_BYTES = 2_000_000
@@ -112,7 +112,7 @@ class MetaForm(forms.Form):
     def _defaults(self) -> dict[str, object]:
         return {
             "reference": self.references[0][0] if self.references else "",
-            "measure": MEASURES,
+            "measure": " ".join(registry.COMPARED),
             "grader": [config.pk for config in self.graders],
             "bank": list(self.collection.banks.values_list("pk", flat=True)),
             "min_grade": list(MIN_GRADES),

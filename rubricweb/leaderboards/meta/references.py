@@ -13,7 +13,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.scoring import MeasureSpec, judgment_table
-from rubricweb.leaderboards.board.selectors import JUDGED_MEASURE, judged_by
+from rubricweb.leaderboards.board.selectors import judged_by, of_judgments
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""
@@ -54,9 +54,9 @@ def official_reference(board: Official) -> Reference:
 
 def _judged(collection: Collection, measure: MeasureSpec, min_relevant: int) -> Reference:
     """The same measure by judgments; one that needs items is compared with nDCG@10."""
-    name = measure.name if measure.is_trec else JUDGED_MEASURE
-    table = judgment_table(collection_pool(collection), MeasureSpec(name), level=min_relevant)
+    measure = of_judgments(measure)
+    table = judgment_table(collection_pool(collection), measure, level=min_relevant)
     means = np.round(table.means(), TIED_DECIMALS).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
-    label = f"human judgments ({judged_by(name, min_relevant)})"
+    label = f"human judgments ({judged_by(measure, min_relevant)})"
     return Reference(label, values, table.scores, table.run_tags)

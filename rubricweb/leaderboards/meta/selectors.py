@@ -158,7 +158,9 @@ def _found(row: Contender, name: str, wanted: MetaSpec, shown: Sequence[Coeffici
         other = reference(spec.collection, wanted.reference, spec.measure, wanted.min_relevant)
     theirs = other.values if wanted.k is None else official_top(other.values, wanted.k)
     found = _correlations(made, theirs, shown)
-    draws = {c: _draws_of(made, other, theirs, c) for c in shown if found[c].value is not None}
+    draws: dict[Coefficient, Floats] = {}
+    if spec.measure.bootstraps_by_topic:
+        draws = {c: _draws_of(made, other, theirs, c) for c in shown if found[c].value is not None}
     items = made.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(made.base.pool, items)
     return Found(found, draws, other.label, made.by_run, theirs, n_items, stamp)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from django import forms
 from django.forms import BoundField
 
-from grading.types import MAX_RATING
+from grading.measures.base import CUTOFF, MIN_GRADE
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
-from rubricweb.leaderboards.board import choices
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, GraderField
 from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
@@ -42,10 +41,10 @@ class MovedForm(BehindForm):
         max_length=60, required=False, label="Rank by", widget=forms.TextInput({"placeholder": SAME})
     )
     was_min_grade = forms.IntegerField(
-        min_value=1, max_value=MAX_RATING, required=False, label="Grade at least"
+        min_value=MIN_GRADE.lowest, max_value=MIN_GRADE.highest, required=False, label="Grade at least"
     )
     was_cutoff = forms.IntegerField(
-        min_value=1, max_value=choices.MAX_CUTOFF, required=False, label="Items: first k"
+        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, required=False, label="Items: first k"
     )
     was_version = forms.ChoiceField(required=False, label="Version")
     was_source = forms.ChoiceField(choices=_was("source", SOURCES), required=False, label="Ratings by")

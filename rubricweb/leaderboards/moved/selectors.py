@@ -14,11 +14,11 @@ from grading.statistics.rank_intervals import adjusted
 from grading.statistics.rank_moves import relative_gains
 from grading.statistics.uncertainty import mean_and_stderr
 from grading.statistics.undefined import none_if_nan
-from grading.types import MIN_RATING, MISSING, GradeMatrix
+from grading.types import MISSING
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.scoring import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER, MeasureSpec, topic_labels
+from rubricweb.grades.scoring import graded_topic, topic_labels
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems
 from rubricweb.leaderboards.board.scored import Scored
 from rubricweb.leaderboards.board.tables import parts
@@ -29,8 +29,6 @@ Possible = tuple[int, int] | None
 Floats = NDArray[np.float64]
 Words = dict[int | None, str]
 """By item: its words on a board."""
-EXACT = (RUBRIC_COVER, WEIGHTED_COVER, NORMALISED_COVER)
-"""Measures whose differences are sums over items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def _tested(before: Scored, after: Scored) -> tuple[Floats, Floats]:
 
 def is_exact(before: Scored, after: Scored) -> bool:
     """Both boards are of measures that are sums over items."""
-    return all(made.spec.measure.name in EXACT for made in (before, after))
+    return all(made.spec.measure.is_sum_over_items for made in (before, after))
 
 
 def explained(before: Scored, after: Scored, run_tag: str) -> list[Explained]:
@@ -212,23 +210,19 @@ def _worth(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float
     """By uid: what covering the item adds to the score of the topic, or of the subtopic that is averaged."""
     measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
     averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(asked, made.spec)
-    found = [shares for part in averaged if (shares := _shares(measure, part, matrix))]
+    found = [shares for part in averaged if (shares := _shares(made, topic, part))]
     return {uid: share / len(found) for shares in found for uid, share in shares.items()}
 
 
-def _shares(measure: MeasureSpec, asked: TopicItems, matrix: GradeMatrix) -> dict[str, float]:
+def _shares(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float]:
     """By uid: what covering each adds; nothing where the score is 0 / 0."""
-    uids, ratings = asked.uids, matrix.columns(asked.uids).ratings
-    if measure.name == WEIGHTED_COVER:
-        weights = [weight for _, weight in asked.weights]
-        whole = sum(weight for weight in weights if weight > 0)
-        return {uid: weight / whole for uid, weight in zip(uids, weights, strict=True)} if whole else {}
-    n_items = len(uids)
-    if measure.name == NORMALISED_COVER:
-        n_items = int((ratings >= measure.min_grade).any(axis=0).sum())
-    elif measure.is_workbench:
-        n_items = int((ratings >= MIN_RATING).any(axis=0).sum())
-    return dict.fromkeys(uids, 1 / n_items) if n_items else {}
+    measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
+    worths = measure.formula.worths
+    if worths is None:
+        return {}
+    ratings = matrix.columns(asked.uids).ratings
+    each = worths(graded_topic(topic, ratings, measure, asked.weights))
+    return {} if np.isnan(each).any() else dict(zip(asked.uids, each.tolist(), strict=True))
 
 
 def _cells(before: Scored, after: Scored, topic: TopicPool, change: ItemChange) -> tuple[CellChange, ...]:

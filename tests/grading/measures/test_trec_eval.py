@@ -7,7 +7,8 @@ import pytest
 import pytrec_eval
 
 from grading.errors import UnknownMeasure
-from grading.measures.trec_eval import MAX_CUTOFF, topic_scores, validate
+from grading.measures.base import CUTOFF
+from grading.measures.trec_eval import topic_scores, validate
 
 LABELS = {"d1": 0, "d2": 3, "d3": 2, "d4": 4}
 RUN = {"d1": 4.0, "d2": 3.0, "d3": 2.0, "d5": 1.0}
@@ -109,7 +110,7 @@ def test_whole_collections_agree_with_pytrec_eval(level):
         ("iprec_at_recall.0.1", "iprec_at_recall_0.10"),
         ("iprec_at_recall_1", "iprec_at_recall_1.00"),
         ("Rprec_mult.0.5", "Rprec_mult_0.50"),
-        (f"P_{MAX_CUTOFF}", f"P_{MAX_CUTOFF}"),
+        (f"P_{CUTOFF.highest}", f"P_{CUTOFF.highest}"),
     ],
 )
 def test_both_spellings_of_a_measure(name, canonical):
@@ -120,7 +121,7 @@ def test_both_spellings_of_a_measure(name, canonical):
 @pytest.mark.parametrize(
     "name",
     ["", "P", "P_0", "P_", "P_2.5", "P_20,30", "ndcg_cut", "ndcg@10", "MAP", "num_rel", "runid", "gm_map",
-     "iprec_at_recall_2", "iprec_at_recall_1.5", f"P_{MAX_CUTOFF + 1}", "P_" + "9" * 5000],
+     "iprec_at_recall_2", "iprec_at_recall_1.5", f"P_{CUTOFF.highest + 1}", "P_" + "9" * 5000],
 )  # fmt: skip
 def test_unknown_measures_list_the_known_ones(name):
     with pytest.raises(UnknownMeasure, match=r"known are 11pt_avg, .*ndcg_cut_K.*iprec_at_recall_X"):

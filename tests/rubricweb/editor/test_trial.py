@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.editor.trial import Setting, trial
-from rubricweb.grades.scoring import WEIGHTED_COVER, MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 
 HTMX = {"HX-Request": "true"}
@@ -55,7 +55,7 @@ def test_disabled_alone_and_weighed(bank, topic, items):
     assert board(bank, topic, solo) == {"ahead": (1, 1), "behind": (2, 0), "apart": (2, 0)}
     weighed = {one: Setting(is_on=True, weight=2.0), three: Setting(is_on=True, weight=0.5)}
     assert board(bank, topic, weighed) == board(bank, topic, {})
-    by_weights = board(bank, topic, weighed, MeasureSpec(WEIGHTED_COVER))
+    by_weights = board(bank, topic, weighed, MeasureSpec("weighted_cover"))
     assert by_weights == {"ahead": (1, 3 / 3.5), "behind": (2, 1.5 / 3.5), "apart": (3, 0)}
 
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from grading.measures.registry import RAG24
 from rubricweb.banks.versions import name_version
-from rubricweb.leaderboards.board import columns
 from tests import factories
 from tests.worked import judge
 
@@ -117,7 +117,7 @@ def test_every_option_of_the_command(made, developer):
         "corrected",
         1,
     )
-    assert list(found["rows"][0]["columns"]) == [*columns.RAG24]
+    assert list(found["rows"][0]["columns"]) == [*RAG24.measures]
     assert found["rows"][0]["columns"]["cover-4"]["score"] == found["rows"][0]["score"] == 1
     assert (found["rows"][0]["rank_first"], found["rows"][0]["low"]) == (1, 1)
     assert found["marks"]["median"] == pytest.approx(0.5)

@@ -18,8 +18,6 @@ from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 from rubricweb.leaderboards.errors import BoardError
 
-ANY_LABEL_MEASURE = "ndcg_cut_10"
-
 
 class Command(BaseCommand):
     help = "Write relevance labels made of grades: `topic 0 passage label`, to --out or to standard output."
@@ -35,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            spec = spec_of(options, measure=ANY_LABEL_MEASURE)
+            spec = spec_of(options)
         except BoardError as error:
             raise CommandError(str(error)) from error
         found, out = list(selectors.qrels(spec)), options["out"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from grading.measures import registry
 from rubricweb.leaderboards import documents
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import Board
@@ -19,9 +20,9 @@ class Command(BaseCommand):
         add_label_arguments(parser)
         parser.add_argument(
             "--measure",
-            default="rubric_cover",
+            default=registry.DEFAULT,
             metavar="M",
-            help="what ranks the runs: rubric_cover, cover-4, P_20:5",
+            help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
         )
         add_board_arguments(parser)
         parser.add_argument("--format", default="json", help="json (default), tsv or tex")

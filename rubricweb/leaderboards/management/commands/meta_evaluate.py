@@ -11,6 +11,7 @@ from grading.errors import BadFormat
 from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import PrintedTable
 from grading.formats.workbench import read_official
+from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
@@ -29,8 +30,6 @@ from rubricweb.leaderboards.meta.naming import (
 )
 from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
-MEASURES = ("rubric_cover", "ndcg_cut_10", "map", "recip_rank")
-
 
 class Command(BaseCommand):
     help = (
@@ -45,7 +44,8 @@ class Command(BaseCommand):
         parser.add_argument("--official-measure", default="", metavar="M", help=words)
         words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
         parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
-        words = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {', '.join(MEASURES)}"
+        default = ", ".join(registry.COMPARED)
+        words = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {default}"
         parser.add_argument("--measure", action="append", default=[], metavar="M", help=words)
         words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
@@ -81,7 +81,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
 
 
 def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
-    measures = measures_named(" ".join(options["measure"] or MEASURES))
+    measures = measures_named(" ".join(options["measure"] or registry.COMPARED))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
     names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grading.measures.registry import RAG24
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.grades.configs import imported_config
@@ -94,7 +95,7 @@ def test_columns_by_hand(made):
 
 
 def test_names_between_spaces_or_commas():
-    assert columns.tokens("map,  rag24 cover-4") == ("map", *columns.RAG24)
+    assert columns.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
     assert columns.measures_named("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
 
 
@@ -162,7 +163,7 @@ def test_a_column_by_another_grader_of_the_same_items(made):
 def test_the_rag24_set_may_stand_among_others(made):
     found = spec_of(made, "map,rag24,cover-4").columns
 
-    assert [column.token for column in found] == ["map", *columns.RAG24]
+    assert [column.token for column in found] == ["map", *RAG24.measures]
 
 
 def test_the_rag24_set_has_seven_measures_at_20(made):

@@ -93,7 +93,7 @@ def test_judged_passages_are_those_among_the_first(made):
     [(MeasureSpec(cutoff=7), 7), (MeasureSpec("P_5", cutoff=7), 5), (MeasureSpec("map", cutoff=7), 7)],
 )
 def test_judged_looks_as_deep_as_the_measure(measure, k):
-    assert selectors.judged_at(measure) == k
+    assert measure.judged_at == k
 
 
 def test_correlation_with_human_judgments(made):

@@ -1,0 +1,148 @@
+"""All measures. To add one, write a file like `rubric_cover.py` or `recall.py`, and a line in MEASURES.
+
+Boards, columns, forms, commands, figures, meta-evaluation, files and docs/measures.md read what is said here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from grading.errors import UnknownMeasure
+from grading.measures.alpha_ndcg import ALPHA_NDCG
+from grading.measures.average_precision import AVERAGE_PRECISION, AVERAGE_PRECISION_CUT
+from grading.measures.base import ItemMeasure, LabelMeasure, Measure, ShortName
+from grading.measures.bpref import BPREF
+from grading.measures.ndcg import NDCG, NDCG_CUT
+from grading.measures.normalised_cover import NORMALISED_COVER
+from grading.measures.nuggets import NUGGET_SCORES
+from grading.measures.precision import PRECISION
+from grading.measures.r_precision import R_PRECISION
+from grading.measures.recall import RECALL
+from grading.measures.reciprocal_rank import RECIPROCAL_RANK
+from grading.measures.rubric_cover import RUBRIC_COVER
+from grading.measures.success import SUCCESS
+from grading.measures.trec_eval_only import TREC_EVAL_ONLY
+from grading.measures.weighted_cover import WEIGHTED_COVER
+from grading.types import ItemKind
+
+MEASURES: tuple[Measure, ...] = (
+    RUBRIC_COVER,
+    NORMALISED_COVER,
+    WEIGHTED_COVER,
+    ALPHA_NDCG,
+    *NUGGET_SCORES,
+    NDCG_CUT,
+    PRECISION,
+    AVERAGE_PRECISION,
+    RECIPROCAL_RANK,
+    R_PRECISION,
+    RECALL,
+    SUCCESS,
+    NDCG,
+    AVERAGE_PRECISION_CUT,
+    BPREF,
+    *TREC_EVAL_ONLY,
+)
+"""In the order in which forms suggest them."""
+DEFAULT = RUBRIC_COVER.name
+"""What ranks runs where nobody names a measure."""
+DEFAULT_OF_LABELS = "ndcg_cut_10"
+"""The same where there are labels only: of a direct grader, or human judgments."""
+COMPARED = (DEFAULT, DEFAULT_OF_LABELS, "map", "recip_rank")
+"""What meta-evaluation compares where nobody names measures."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSet:
+    """Measures that are shown together; the first ranks the runs unless another is named."""
+
+    name: str
+    label: str
+    measures: tuple[str, ...]
+    ranked_by: str
+    kind: ItemKind | None = None
+    """Boards without items of this kind do not offer it."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        return tuple(name for name in self.measures if name != self.ranked_by)
+
+
+RAG24 = MeasureSet(
+    "rag24",
+    "RAG'24 measures",
+    ("cover-1", "cover-4", "cover-5", "qrels-ndcg", "qrels-1", "qrels-4", "qrels-5"),
+    ranked_by="cover-4",
+)
+"""Of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
+NUGGET_SET = MeasureSet(
+    "nuggets",
+    "Nugget scores",
+    tuple(measure.name for measure in NUGGET_SCORES if measure.name != "nuggets_strict_weighted"),
+    ranked_by="nuggets_strict_vital",
+    kind=ItemKind.NUGGET,
+)
+SETS = RAG24, NUGGET_SET
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMeasure:
+    """A measure with the number that its name has: `P_20` is `P` with 20."""
+
+    measure: Measure
+    name: str
+    """As trec_eval writes it."""
+    cutoff: int | None = None
+
+
+@lru_cache(maxsize=1024)
+def find(name: str) -> NamedMeasure:
+    """Return the measure of that name. Raise `UnknownMeasure`, which lists the known ones.
+
+    >>> found = find("ndcg_cut.10")
+    >>> found.measure.name, found.name, found.cutoff
+    ('ndcg_cut', 'ndcg_cut_10', 10)
+    """
+    for measure in MEASURES:
+        if (found := _named(measure, name)) is not None:
+            return found
+    raise UnknownMeasure(f"no measure {name!r}; known are {known()}")
+
+
+def _named(measure: Measure, name: str) -> NamedMeasure | None:
+    number = measure.number if isinstance(measure, LabelMeasure) else None
+    if number is None:
+        return NamedMeasure(measure, name) if name == measure.name else None
+    stated = re.fullmatch(rf"{re.escape(measure.name)}[._](.+)", name)
+    spelled = number.spelled(stated[1]) if stated else None
+    if spelled is None:
+        return None
+    return NamedMeasure(measure, f"{measure.name}_{spelled}", None if number.decimals else int(spelled))
+
+
+def known() -> str:
+    """Return the names of all measures as a sentence's end, with letters for numbers; trec_eval's first."""
+    label_measures = [measure for measure in MEASURES if isinstance(measure, LabelMeasure)]
+    plain = sorted(measure.name for measure in label_measures if measure.number is None)
+    numbered = sorted((m.number.symbol, m.name, m.number) for m in label_measures if m.number)
+    ranges = [f"{name}_{symbol} ({symbol} from {n.lowest} to {n.highest})" for symbol, name, n in numbered]
+    return f"{', '.join([*plain, *ranges])}, and {', '.join(measure.name for measure in item_measures())}"
+
+
+def item_measures() -> list[ItemMeasure]:
+    return [measure for measure in MEASURES if isinstance(measure, ItemMeasure)]
+
+
+def suggested_names() -> list[str]:
+    """Return the names that forms suggest."""
+    return [name for measure in MEASURES for name in measure.suggested]
+
+
+def short_names() -> dict[str, ShortName]:
+    return {short: stands_for for m in MEASURES for short, stands_for in m.short_names.items()}
+
+
+def measure_sets() -> dict[str, tuple[str, ...]]:
+    return {one.name: one.measures for one in SETS}
