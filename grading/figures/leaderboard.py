@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grading.statistics.undefined import none_if_nan
+from grading.arrays import none_if_nan
 
 Json = dict[str, object]
 

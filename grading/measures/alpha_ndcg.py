@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import take_rows
 from grading.measures.base import CUTOFF, MIN_GRADE, Floats, ItemMeasure, Mask, Rows
-from grading.measures.covered import take_rows
 from grading.measures.ndcg import discounts
 from grading.types import Ratings
 

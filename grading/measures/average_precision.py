@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grading.arrays import divide_or_zero
 from grading.measures.base import Floats, K, LabelledTopic, LabelMeasure
-from grading.statistics.undefined import divide_or_zero
 
 CITATION = "Buckley and Voorhees 2005"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grading.arrays import divide_or_zero
 from grading.measures.base import Floats, LabelledTopic, LabelMeasure
-from grading.statistics.undefined import divide_or_zero
 
 
 def bpref(topic: LabelledTopic) -> Floats:

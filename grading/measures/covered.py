@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import take_rows
 from grading.measures.base import CUTOFF, MIN_GRADE, Mask, Rows
 from grading.types import MISSING, Ratings
-
-Value = TypeVar("Value", bound=np.generic)
-
-
-def take_rows(values: NDArray[Value], rows: Rows, *, outside: float = 0) -> NDArray[Value]:
-    """Return `values[rows]`, with `outside` where a row number is -1: a passage outside the pool.
-
-    >>> take_rows(np.array([5, 3]), np.array([[1, 0, -1]], dtype=np.int32), outside=-1).tolist()
-    [[3, 5, -1]]
-    """
-    last = np.full((1, *values.shape[1:]), outside, dtype=values.dtype)
-    taken: NDArray[Value] = np.concatenate([values, last])[rows]
-    return taken
 
 
 def covered_items(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from grading.arrays import divide
 from grading.measures.base import CUTOFF, MIN_GRADE, Floats, Formula, GradedTopic, ItemMeasure, Rows
 from grading.measures.covered import covered_items
 from grading.measures.rubric_cover import equal_worths
-from grading.statistics.undefined import divide
 from grading.types import Ratings
 
 DENOMINATOR = "covered items / items that any passage of the pool covers"

@@ -11,9 +11,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from grading.arrays import divide_or_zero, take_rows
 from grading.measures.base import CUTOFF, Floats, GradedTopic, ItemMeasure, Rows, Weighed
-from grading.measures.covered import take_rows
-from grading.statistics.undefined import divide_or_zero
 from grading.types import MISSING, Importance, Ratings
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from grading.arrays import divide_or_zero
 from grading.measures.base import Floats, K, LabelledTopic, LabelMeasure, ShortName
-from grading.statistics.undefined import divide_or_zero
 
 
 def precision(topic: LabelledTopic) -> Floats:

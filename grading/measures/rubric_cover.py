@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grading.arrays import divide
 from grading.measures.base import (
     CUTOFF,
     MIN_GRADE,
@@ -20,7 +21,6 @@ from grading.measures.base import (
     ShortName,
 )
 from grading.measures.covered import covered_items
-from grading.statistics.undefined import divide
 from grading.types import MIN_RATING, Ratings
 
 

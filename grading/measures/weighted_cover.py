@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grading.arrays import divide
 from grading.measures.base import CUTOFF, MIN_GRADE, Floats, ItemMeasure, Rows
 from grading.measures.covered import covered_items
-from grading.statistics.undefined import divide
 from grading.types import Ratings
 
 

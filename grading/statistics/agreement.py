@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide
 from grading.statistics.bootstrap import LEVEL, RESAMPLES, SEED
 from grading.statistics.bootstrap import resamples as drawn
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
-from grading.statistics.undefined import divide
 
 ENOUGH_CELLS, ENOUGH_TOPICS = 10, 5
 """Below these a coefficient, or its interval over topics, says nothing: "too few" is said instead."""

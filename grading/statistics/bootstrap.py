@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.undefined import divide
+from grading.arrays import divide
 
 RESAMPLES = 10_000
 SEED = 20240717

@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grading.arrays import take_rows
 
 LEVEL = 0.95
 METHOD = "credible interval of a two-stratum hierarchical model"
@@ -46,7 +47,6 @@ LARGEST_EXPONENT = 20.0
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def _log_prior() -> Floats:
@@ -187,14 +187,9 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
 def _counts(unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
     """Shape (runs, items): unknown cells of the first k below and above, and whether a rated one is a hit."""
     is_open = unit.people == NOT_RATED
-    below, above = (_padded(is_open & side)[unit.ranked] for side in (~unit.reached, unit.reached))
-    is_hit = np.asarray(_padded(unit.people == 1)[unit.ranked].any(axis=1))
+    below, above = (take_rows(is_open & side, unit.ranked) for side in (~unit.reached, unit.reached))
+    is_hit = np.asarray(take_rows(unit.people == 1, unit.ranked).any(axis=1))
     return below.sum(axis=1), above.sum(axis=1), is_hit
-
-
-def _padded(cells: NDArray[Scalar]) -> NDArray[Scalar]:
-    """With a last row of zeros: what -1 points at."""
-    return np.concatenate([cells, np.zeros((1, cells.shape[1]), dtype=cells.dtype)])
 
 
 def _stratum(units: Sequence[Unit], *, above: bool, seed: int) -> _Stratum:
@@ -266,7 +261,7 @@ def _passage_factor(
     for unit in units:
         items = slice(start, start := start + unit.reached.shape[1])
         doubt = np.where(unit.people == NOT_RATED, odds[unit.reached.astype(np.intp)], 0.0)
-        doubt = _padded(doubt)[unit.ranked]
+        doubt = take_rows(doubt, unit.ranked)
         together = np.minimum(PASSAGE_CORRELATION * (doubt.transpose(0, 2, 1) @ doubt), LARGEST_EXPONENT)
         one = missed[:, items]
         spread = np.sqrt(one * (1 - one))

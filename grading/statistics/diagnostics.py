@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide
 from grading.statistics.bootstrap import RESAMPLES, SEED
 from grading.statistics.bootstrap import resamples as drawn
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
-from grading.statistics.undefined import divide
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]

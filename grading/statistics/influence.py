@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide
 from grading.statistics.rank_correlation import kendall
-from grading.statistics.undefined import divide
 
 Scores = NDArray[np.float64]
 """Shape (runs,); higher is better, NaN = undefined, behind all others."""

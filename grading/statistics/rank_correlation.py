@@ -11,12 +11,15 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.undefined import divide
+from grading.arrays import divide
 
-Board = Mapping[str, float] | Sequence[float] | NDArray[np.float64]
+Floats = NDArray[np.float64]
+Board = Mapping[str, float] | Sequence[float] | Floats
 """Run tag -> score, or scores in an order that both boards share; higher is better. NaN = no score."""
 
 MIN_RUNS = 3
+CHUNK = 256
+"""Resamples at a time: a matrix of pairs of runs each, which must not fill the memory."""
 TOO_FEW = "fewer than 3 runs in both"
 ALL_TIED = "all tied"
 NO_GRADES = "no grades"
@@ -48,32 +51,37 @@ def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
     return {run_tag: -rank for run_tag, rank in ranks.items()}
 
 
+def correlate(first: Board, second: Board, coefficient: Coefficient) -> Correlation:
+    """Return the correlation of two boards; void with fewer than 3 runs in both, or when one board ties all.
+
+    Of tau-AP the second board is the official one.
+    """
+    x, y = _paired(first, second)
+    if reason := _void(x, y):
+        return Correlation(None, len(x), reason)
+    return Correlation(float(_BY_ROW[coefficient](x[np.newaxis], y[np.newaxis])[0]), len(x))
+
+
 def spearman(first: Board, second: Board) -> Correlation:
-    """Spearman's rho; void with fewer than 3 runs in both boards, or when one board ties all of them.
+    """Return Spearman's rho.
 
     >>> round(spearman({"a": 3, "b": 2, "c": 1, "d": 0}, {"a": 3, "b": 1, "c": 2, "d": 0}).value, 4)
     0.8
     """
-    x, y = _paired(first, second)
-    if reason := _void(x, y):
-        return Correlation(None, len(x), reason)
-    return Correlation(_cosine(_centred_ranks(x), _centred_ranks(y)), len(x))
+    return correlate(first, second, Coefficient.SPEARMAN)
 
 
 def kendall(first: Board, second: Board) -> Correlation:
-    """Kendall's tau-b; void as `spearman`. One swapped pair of six is (5 - 1) / 6.
+    """Return Kendall's tau-b. One swapped pair of six is (5 - 1) / 6.
 
     >>> round(kendall({"a": 3, "b": 2, "c": 1, "d": 0}, {"a": 3, "b": 1, "c": 2, "d": 0}).value, 4)
     0.6667
     """
-    x, y = _paired(first, second)
-    if reason := _void(x, y):
-        return Correlation(None, len(x), reason)
-    return Correlation(_cosine(_pair_order(x), _pair_order(y)), len(x))
+    return correlate(first, second, Coefficient.KENDALL)
 
 
 def tau_ap(board: Board, official: Board) -> Correlation:
-    """AP correlation (Yilmaz, Aslam and Robertson 2008) of `board` with `official`; void as `spearman`.
+    """Return the AP correlation (Yilmaz, Aslam and Robertson 2008) of `board` with `official`.
 
     For each place of the board but the first: which share of the runs above it belong above it? Mean, then
     times 2 minus 1. Swapping the first two of four costs more than swapping the last two. Where runs are
@@ -85,21 +93,11 @@ def tau_ap(board: Board, official: Board) -> Correlation:
     >>> round(tau_ap({"a": 4, "b": 3, "c": 1, "d": 2}, official).value, 4)
     0.7778
     """
-    x, y = _paired(board, official)
-    if reason := _void(x, y):
-        return Correlation(None, len(x), reason)
-    return Correlation(float(_tau_ap(x[np.newaxis], y[np.newaxis])[0]), len(x))
-
-
-COEFFICIENTS: Mapping[Coefficient, Callable[[Board, Board], Correlation]] = {
-    Coefficient.SPEARMAN: spearman,
-    Coefficient.KENDALL: kendall,
-    Coefficient.TAU_AP: tau_ap,
-}
+    return correlate(board, official, Coefficient.TAU_AP)
 
 
 def official_top(official: Mapping[str, float], k: int) -> dict[str, float]:
-    """The runs whose official place is `k` or better, with those tied there, for a coefficient "@k".
+    """Return the runs whose official place is `k` or better, with those tied there, for a coefficient "@k".
 
     >>> official_top({"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.1}, 2)
     {'a': 0.9, 'b': 0.5, 'c': 0.5}
@@ -122,28 +120,25 @@ class Cost:
 def costliest(
     board: Mapping[str, float], official: Mapping[str, float], coefficient: Coefficient
 ) -> list[Cost]:
-    """Every run in both by what it costs the correlation, dearest first; empty where one of them is void.
+    """Return every run in both by what it costs the correlation, dearest first; empty where one is void.
 
     >>> costliest({"a": 1, "b": 4, "c": 3, "d": 2}, {"a": 4, "b": 3, "c": 2, "d": 1}, Coefficient.KENDALL)[0]
     Cost(run_tag='a', cost=1.0)
     """
-    correlation = COEFFICIENTS[coefficient]
-    whole = correlation(board, official).value
+    whole = correlate(board, official, coefficient).value
     shared = sorted(board.keys() & official.keys())
-    found = []
+    costs = []
     for left_out in shared:
         rest = {run_tag: board[run_tag] for run_tag in shared if run_tag != left_out}
-        without = correlation(rest, official).value
+        without = correlate(rest, official, coefficient).value
         if whole is None or without is None:
             return []
-        found.append(Cost(left_out, without - whole))
-    return sorted(found, key=lambda cost: (-cost.cost, cost.run_tag))
+        costs.append(Cost(left_out, without - whole))
+    return sorted(costs, key=lambda cost: (-cost.cost, cost.run_tag))
 
 
-def resampled(
-    boards: NDArray[np.float64], official: NDArray[np.float64], coefficient: Coefficient
-) -> NDArray[np.float64]:
-    """Shape (resamples,): the coefficient of each row of `boards` (resamples, runs) with `official`.
+def resampled(boards: Floats, official: Floats, coefficient: Coefficient) -> Floats:
+    """Return the coefficient of each row of `boards`, (resamples, runs), with `official`, shape (resamples,).
 
     `official` has shape (runs,), or (resamples, runs) where it is resampled too. NaN where a row is void.
 
@@ -152,16 +147,16 @@ def resampled(
     [1.0, 0.6667, nan]
     """
     theirs = np.broadcast_to(official, boards.shape)
-    found = np.full(len(boards), np.nan)
+    values = np.full(len(boards), np.nan)
     if boards.shape[1] < MIN_RUNS:
-        return found
+        return values
     for start in range(0, len(boards), CHUNK):
         part = slice(start, start + CHUNK)
-        found[part] = _VECTORISED[coefficient](boards[part], theirs[part])
-    return found
+        values[part] = _BY_ROW[coefficient](boards[part], theirs[part])
+    return values
 
 
-def _paired(first: Board, second: Board) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _paired(first: Board, second: Board) -> tuple[Floats, Floats]:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         shared = sorted(first.keys() & second.keys())
         x, y = np.array([[board[tag] for tag in shared] for board in (first, second)], dtype=np.float64)
@@ -175,49 +170,40 @@ def _paired(first: Board, second: Board) -> tuple[NDArray[np.float64], NDArray[n
     return x[known], y[known]
 
 
-def _void(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+def _void(x: Floats, y: Floats) -> str:
     if len(x) < MIN_RUNS:
         return TOO_FEW
     return ALL_TIED if np.ptp(x) == 0 or np.ptp(y) == 0 else ""
 
 
-def _centred_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average ranks minus their mean: half-integers, hence exact."""
-    _, place, shared = np.unique(scores, return_inverse=True, return_counts=True)
-    return (np.cumsum(shared) - (shared - 1) / 2)[place] - (len(scores) + 1) / 2
-
-
-def _pair_order(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1, -1 or 0 (tied) for every ordered pair: tau-b is their cosine."""
-    return np.sign(scores[:, np.newaxis] - scores[np.newaxis, :]).ravel()
-
-
-CHUNK = 256
-"""Resamples at a time: a matrix of pairs of runs each, which must not fill the memory."""
-
-
-def _orders(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+def _orders(scores: Floats) -> NDArray[np.float32]:
     """Shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
     ahead = (scores[..., :, np.newaxis] > scores[..., np.newaxis, :]).astype(np.float32)
     return ahead - ahead.swapaxes(-1, -2)
 
 
-def _kendalls(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+# Each of these takes boards of shape (boards, runs) and compares row by row. scipy.stats agrees (tests), but
+# takes a second to import in each web process.
+
+
+def _kendalls(x: Floats, y: Floats) -> Floats:
     return _cosines(*(_orders(scores).reshape(len(scores), -1) for scores in (x, y)))
 
 
-def _spearmans(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spearmans(x: Floats, y: Floats) -> Floats:
     return _cosines(*(_orders(scores).sum(axis=-1) for scores in (x, y)))
 
 
-def _cosines(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.float64]:
+def _cosines(x: NDArray[np.float32], y: NDArray[np.float32]) -> Floats:
     both, ours, theirs = (np.einsum("ij,ij->i", *pair, dtype=np.float64) for pair in ((x, y), (x, x), (y, y)))
     return divide(both, np.sqrt(ours * theirs))
 
 
-def _tau_ap(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By row. A run tied with t - 1 others below `a` runs has, over all orders, a, a + 1, ... a + t - 1 above
-    it with equal chances; what its fellows add cancels out over the group.
+def _tau_aps(x: Floats, y: Floats) -> Floats:
+    """Return tau-AP of each row.
+
+    A run tied with t - 1 others below `a` runs has, over all orders, a, a + 1, ... a + t - 1 above it with
+    equal chances; what the others that it is tied with add cancels out over the group.
     """
     ours, theirs = _orders(x), _orders(y)
     n = x.shape[-1]
@@ -232,11 +218,8 @@ def _tau_ap(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float6
     return np.asarray(np.where(is_void, np.nan, values))
 
 
-_VECTORISED: Mapping[
-    Coefficient, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-] = {Coefficient.SPEARMAN: _spearmans, Coefficient.KENDALL: _kendalls, Coefficient.TAU_AP: _tau_ap}
-
-
-def _cosine(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    # Not scipy.stats, which agrees (tests) but takes a second to import in each web process.
-    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+_BY_ROW: Mapping[Coefficient, Callable[[Floats, Floats], Floats]] = {
+    Coefficient.SPEARMAN: _spearmans,
+    Coefficient.KENDALL: _kendalls,
+    Coefficient.TAU_AP: _tau_aps,
+}

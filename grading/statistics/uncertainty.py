@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.undefined import divide
+from grading.arrays import divide
 
 
 class Summary(NamedTuple):

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import take_rows
 from grading.errors import UnknownMeasure
 from grading.measures import ranked_labels, registry, rubric_qrels, trec_eval
 from grading.measures.base import (
@@ -27,7 +28,6 @@ from grading.measures.base import (
     Threshold,
     Weighed,
 )
-from grading.measures.covered import take_rows
 from grading.measures.nuggets import partial_grade
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.uncertainty import mean_and_stderr

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide
 from grading.statistics.agreement import (
     ENOUGH_CELLS,
     ENOUGH_TOPICS,
@@ -21,7 +22,6 @@ from grading.statistics.agreement import (
     weighted_kappa,
 )
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
-from grading.statistics.undefined import divide
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision

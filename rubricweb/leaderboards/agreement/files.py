@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grading.arrays import none_if_nan
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb import __version__
 from rubricweb.corpus.models import Collection
@@ -14,7 +15,6 @@ from rubricweb.leaderboards.agreement.selectors import (
     Agreement,
     Between,
     Labeller,
-    defined,
     lowest,
 )
 from rubricweb.leaderboards.board import provenance
@@ -109,7 +109,7 @@ def _rows(one: Agreement, place: int, label: int, min_relevant: int) -> Json:
     best, fixed = one.best_fit(place), one.fixed_pair(label, min_relevant)
     return {
         "label": label,
-        "kappas": [defined(kappa) for kappa in one.cell_kappas[place].tolist()],
+        "kappas": [none_if_nan(kappa) for kappa in one.cell_kappas[place].tolist()],
         "best_fit": None if best is None else one.judgments[best],
         "fixed_pairing": None if fixed is None else one.judgments[fixed],
     }

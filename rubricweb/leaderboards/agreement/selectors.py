@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import none_if_nan
 from grading.measures import rubric_qrels
 from grading.statistics.agreement import (
     FIXED_PAIRINGS,
@@ -99,7 +100,7 @@ class Agreement:
 
     def kappa(self, min_grade: int, min_relevant: int) -> float | None:
         tables = self.binary(min_grade, min_relevant)
-        return defined(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
+        return none_if_nan(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
 
     def interval(self, min_grade: int, min_relevant: int) -> ConfidenceInterval:
         return bootstrapped(self.binary(min_grade, min_relevant), cohen_kappa, resamples=RESAMPLES)
@@ -186,12 +187,7 @@ def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int
         binary.append(contingency(high, other, rows=[1, 0], columns=[1, 0]))
         graded += contingency(ours[known], theirs[known], rows=scale, columns=scale)
         n += int(known.sum())
-    kappa = defined(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
+    kappa = none_if_nan(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
     spread = bootstrapped(binary, cohen_kappa, resamples=RESAMPLES)
-    weighted = defined(weighted_kappa(graded).item()) if same_scale else None
+    weighted = none_if_nan(weighted_kappa(graded).item()) if same_scale else None
     return Between(first, second, n, kappa, spread, weighted)
-
-
-def defined(value: float) -> float | None:
-    """The value, or None for NaN."""
-    return None if value != value else value

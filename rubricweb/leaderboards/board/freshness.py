@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.undefined import divide
+from grading.arrays import divide, take_rows
 from grading.types import MISSING
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -32,7 +32,7 @@ def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]
     """Shape (2, runs): of the cells of each run's first k pooled passages, those without a grade, and all."""
     missing = (grades.matrix.columns(uids).ratings == MISSING).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
-    of_top = np.append(missing, 0)[top].sum(axis=1)  # row -1 is no cell
+    of_top = take_rows(missing, top).sum(axis=1)
     return np.array([of_top, (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
 
 

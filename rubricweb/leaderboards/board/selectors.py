@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide, none_if_nan
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
-from grading.statistics.undefined import divide, none_if_nan
 from grading.types import Importance
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards

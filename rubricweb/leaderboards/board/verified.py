@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.undefined import divide
+from grading.arrays import divide, take_rows
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
@@ -47,6 +47,8 @@ def verified(base: Basis, k: int) -> Verified:
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Shape (2, runs): of the cells of each run's first k pooled passages, how many people saw, and all."""
-    per_passage = np.append(grades.checked_in(uids).sum(axis=1), 0)  # what row -1 points at
+    per_passage = grades.checked_in(uids).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
-    return np.array([per_passage[top].sum(axis=1), (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
+    return np.array(
+        [take_rows(per_passage, top).sum(axis=1), (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64
+    )

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from django.urls import reverse
 
+from grading.arrays import none_if_nan
 from grading.figures.base import Json
 from grading.figures.comparison import Series, ordered, renormalised, scatter, several
 from grading.figures.grades import grade_histogram
 from grading.figures.topics import heat_map, strip
 from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import PrintedTable, TextCell, number
-from grading.statistics.undefined import none_if_nan
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import choices, provenance
 from rubricweb.leaderboards.board.columns import distinct_labels, measure_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import none_if_nan
 from grading.measures.covered import covered_items
 from grading.statistics.diagnostics import (
     as_answers,
@@ -24,7 +25,6 @@ from grading.statistics.influence import (
     means_without,
     ranks,
 )
-from grading.statistics.undefined import none_if_nan
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import none_if_nan
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
 from grading.statistics.paired_tests import ALPHA, p_of_differences
 from grading.statistics.rank_intervals import adjusted
 from grading.statistics.rank_moves import relative_gains
-from grading.statistics.undefined import none_if_nan
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades

@@ -9,13 +9,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide
 from grading.statistics.bootstrap import resamples
 from grading.statistics.rank_correlation import (
-    COEFFICIENTS,
     NO_GRADES,
     Coefficient,
     Correlation,
     Cost,
+    correlate,
     costliest,
     official_top,
     resampled,
@@ -172,7 +173,7 @@ def _correlations(
     if made.is_ungraded:
         return {name: Correlation(None, 0, NO_GRADES) for name in shown}
     ours = made.by_run
-    return {name: COEFFICIENTS[name](ours, theirs) for name in shown}
+    return {name: correlate(ours, theirs, name) for name in shown}
 
 
 def _draws_of(
@@ -208,7 +209,7 @@ def _drawn_means(scores: Floats) -> Floats:
     sizes = counts.sum(axis=1, keepdims=True)
     means: Floats = np.full((len(counts), len(scores)), np.nan)
     if counted.sum() > 1:  # one topic says nothing about others
-        np.divide(counts @ scores[:, counted].T, sizes, out=means, where=sizes > 0)
+        means = divide(counts @ scores[:, counted].T, sizes)
     # A resample's ties are those of equal sums: their last digits are noise.
     return np.round(means, 9)
 

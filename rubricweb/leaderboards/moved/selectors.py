@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import none_if_nan, take_rows
 from grading.statistics.explanation import Cause, ItemChange, Side, item_changes
 from grading.statistics.influence import ranks
 from grading.statistics.paired_tests import ALPHA, p_of_differences, smallest_p
 from grading.statistics.rank_intervals import adjusted
 from grading.statistics.rank_moves import relative_gains
 from grading.statistics.uncertainty import mean_and_stderr
-from grading.statistics.undefined import none_if_nan
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
@@ -187,9 +187,9 @@ def _sides(made: Scored, run: int) -> dict[int, Side]:
         of_topic = worth.get(topic.topic_id, {})
         doc_ids, uids = (topic.ranked[run] or ())[:depth], tuple(of_topic)
         ratings = made.base.grades[topic.topic_id].matrix.columns(uids).ratings
-        reached = np.concatenate([ratings >= min_grade, np.zeros((1, len(uids)), np.bool_)])
         rows = topic.ranked_rows[run, : len(doc_ids)]
-        found[topic.topic_id] = Side(uids, doc_ids, reached[rows], np.array([*of_topic.values()]))
+        reached = take_rows(ratings >= min_grade, rows)
+        found[topic.topic_id] = Side(uids, doc_ids, reached, np.array([*of_topic.values()]))
     return found
 
 

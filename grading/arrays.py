@@ -1,12 +1,14 @@
-"""Numbers that may be undefined: NaN in arrays, None where people and files read them."""
+"""Arrays of numbers that may be undefined (NaN; None where people and files read them) and of absent rows."""
 
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Value = TypeVar("Value", bound=np.generic)
 SMALLEST = 1e-15
 """A divisor below is 0 but for rounding."""
 
@@ -39,3 +41,14 @@ def none_if_nan(value: float | None) -> float | None:
     (0.5, None)
     """
     return None if value is None or math.isnan(value) else float(value)
+
+
+def take_rows(values: NDArray[Value], rows: NDArray[np.int32], *, outside: float = 0) -> NDArray[Value]:
+    """Return `values[rows]`, with `outside` where a row number is -1: a passage outside the pool.
+
+    >>> take_rows(np.array([5, 3]), np.array([[1, 0, -1]], dtype=np.int32), outside=-1).tolist()
+    [[3, 5, -1]]
+    """
+    last = np.full((1, *values.shape[1:]), outside, dtype=values.dtype)
+    taken: NDArray[Value] = np.concatenate([values, last])[rows]
+    return taken
