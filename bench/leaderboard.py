@@ -31,7 +31,7 @@ from rubricweb.corpus.models import Collection, Ranking
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import choices, selectors
+from rubricweb.leaderboards.board import lookup, selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 
 COLD, REPEATS = "--cold", 9
@@ -49,7 +49,7 @@ def main() -> None:
         print(seconds(lambda: both(cover, qrels)))
         return
     size = f"{collection.topics.count()} topics, {collection.runs.count()} runs"
-    print(f"{slug}: {size}, {choices.grader_name(cover.config)}")
+    print(f"{slug}: {size}, {lookup.grader_name(cover.config)}")
     cold = [
         float(
             subprocess.run(
@@ -80,8 +80,8 @@ def specs(collection: Collection) -> tuple[BoardSpec, BoardSpec]:
     if not rating:
         sys.exit(f"bench/leaderboard.py: {collection.slug} has no ratings")
     config = max(rating, key=lambda row: row.grades).config
-    banks = choices.banks_graded_by(config, collection)
-    kinds = choices.kinds_chosen(config, "")
+    banks = lookup.banks_graded_by(config, collection)
+    kinds = lookup.kinds_chosen(config, "")
     made = [BoardSpec(collection, config, banks[0], kinds, measure) for measure in (COVER, QRELS)]
     return made[0], made[1]
 

@@ -119,15 +119,15 @@ def collected(slug: str) -> dict[str, Floats]:
     from rubricweb.grades.defaults import scored_graders
     from rubricweb.grades.scales import default_min_grade
     from rubricweb.grades.scoring import MeasureSpec
-    from rubricweb.leaderboards.board import choices
+    from rubricweb.leaderboards.board import lookup
     from rubricweb.leaderboards.board.scored import scored
     from rubricweb.leaderboards.board.types import BoardSpec
 
     collection, found = Collection.objects.get(slug=slug), {}
     for row in scored_graders(collection):
-        bank = choices.bank_named(collection, row.config, "")
+        bank = lookup.bank_named(collection, row.config, "")
         plain = MeasureSpec(MEASURES[0], default_min_grade(row.config))
-        spec = BoardSpec(collection, row.config, bank, choices.kinds_chosen(row.config, ""), plain)
+        spec = BoardSpec(collection, row.config, bank, lookup.kinds_chosen(row.config, ""), plain)
         for name in MEASURES if bank else MEASURES[1:]:
             found[f"grader {row.config.pk}, {name}"] = scored(
                 replace(spec, measure=replace(plain, name=name))

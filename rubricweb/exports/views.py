@@ -18,17 +18,17 @@ from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.forms import FlagsExportForm
-from rubricweb.leaderboards import documents
+from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board
+from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.screens import query_of
 from rubricweb.leaderboards.views import refused
 
 WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
-    "tsv": (documents.tsv_lines, "text/tab-separated-values; charset=utf-8"),
-    "tex": (documents.tex_lines, "text/x-tex; charset=utf-8"),
-    "json": (documents.json_lines, "application/json"),
+    "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
+    "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
+    "json": (files.json_lines, "application/json"),
 }
 
 

@@ -15,9 +15,8 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import choices, columns
-from rubricweb.leaderboards.board.types import BoardSpec, Missing
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board import columns, lookup
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, Missing
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
 
@@ -66,27 +65,27 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
 def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
     """Return a board of labels. Raise BoardError, which says what there is instead."""
     collection = collection_named(options["slug"])
-    config = choices.grader_named(
+    config = lookup.grader_named(
         collection,
         prompt_class=options["prompt_class"],
         llm=options["llm"],
         backend=options["backend"],
         pk=options["grader"],
     )
-    kinds = choices.kinds_chosen(config, options["kind"])
-    bank = choices.bank_named(collection, config, options["bank"])
+    kinds = lookup.kinds_chosen(config, options["kind"])
+    bank = lookup.bank_named(collection, config, options["bank"])
     wanted = replace(_labelled(options, config), name=registry.DEFAULT_OF_LABELS, cutoff=cutoff)
     spec = BoardSpec(
         collection,
         config,
         bank,
         kinds,
-        choices.measure_chosen(config, wanted),
-        version=choices.version_numbered(bank, options["bank_version"]),
-        source=choices.one_of(Source, options["ratings"], "ratings"),
+        lookup.measure_chosen(config, wanted),
+        version=lookup.version_numbered(bank, options["bank_version"]),
+        source=lookup.one_of(Source, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],
     )
-    return choices.units_chosen(spec)
+    return lookup.units_chosen(spec)
 
 
 def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
@@ -94,9 +93,9 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
     stated = options["min_grade"]
     return MeasureSpec(
         min_grade=default_min_grade(config) if stated is None else stated,
-        mode=choices.mode_named(options["mode"]),
+        mode=lookup.mode_named(options["mode"]),
         min_answers=options["min_answers"],
-        definition=choices.one_of(Definition, options["definition"], "definition"),
+        definition=lookup.one_of(Definition, options["definition"], "definition"),
     )
 
 
@@ -127,16 +126,16 @@ def board_spec_of(options: Options) -> BoardSpec:
     """Raises BoardError, which says what there is instead."""
     spec = spec_of(options, cutoff=options["cutoff"])
     asked = replace(spec.measure, relevant=options["relevant"])
-    measure = choices.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
+    measure = lookup.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
     found = replace(
         spec,
         measure=measure,
-        missing=choices.one_of(Missing, options["missing"], "missing"),
+        missing=lookup.one_of(Missing, options["missing"], "missing"),
         topic=options["topic"],
         facet=options["subtopic"],
-        test=choices.one_of(PairedTest, options["test"], "test"),
+        test=lookup.one_of(PairedTest, options["test"], "test"),
     )
-    return columns.with_columns(choices.scope_chosen(found), options["columns"])
+    return columns.with_columns(lookup.scope_chosen(found), options["columns"])
 
 
 def collection_named(slug: str) -> Collection:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django import forms
 from django.core.validators import MaxValueValidator
+from django.forms import BoundField
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
@@ -24,9 +26,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board import choices, columns
-from rubricweb.leaderboards.board.types import BoardSpec, Missing
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board import columns, lookup
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, Missing
 
 if TYPE_CHECKING:
     GraderChoice = forms.ModelChoiceField[GraderConfig]
@@ -58,9 +59,23 @@ LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
+SHOWN = ("grader", "bank", "measure", "min_grade", "cutoff")
+FURTHER = ("source", "version", "units", "topic", "facet", "missing", "definition")
+"""Out of sight until they are used."""
+NO_COLUMNS = {
+    "columns": "its further columns: runs are looked at by the measure that ranks them",
+}
+ALL_TOPICS = {
+    "units": "the mean over subtopics: scores are of whole topics here",
+    "topic": "the limit to one topic: all topics are compared here",
+    "facet": "the limit to one subtopic",
+    "missing": "leaving out topics that a run lacks: they count 0, so that all runs have the same topics",
+}
+
+
 class GraderField(GraderChoice):
     def label_from_instance(self, config: GraderConfig) -> str:
-        return choices.grader_name(config)
+        return lookup.grader_name(config)
 
 
 class VersionField(VersionChoice):
@@ -126,10 +141,10 @@ class LabelForm(forms.Form):
             bank = None if config.purpose == Purpose.DIRECT else self.cleaned_data["bank"]
             if bank is None and config.purpose != Purpose.DIRECT:
                 raise BoardError("bank", "Make a bank of questions or nuggets first.")
-            kinds = choices.kinds_chosen(config, self.cleaned_data["kind"])
-            measure = choices.measure_chosen(config, self.measure_chosen())
+            kinds = lookup.kinds_chosen(config, self.cleaned_data["kind"])
+            measure = lookup.measure_chosen(config, self.measure_chosen())
             spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
-            self.spec = choices.units_chosen(spec)
+            self.spec = lookup.units_chosen(spec)
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
@@ -193,7 +208,56 @@ class BoardForm(LabelForm):
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
         )
-        return columns.with_columns(choices.scope_chosen(found), picked["columns"])
+        return columns.with_columns(lookup.scope_chosen(found), picked["columns"])
+
+
+class FewShown(BoardForm):
+    """The controls of a board, of which few are shown; the others come with the address."""
+
+    shown: tuple[str, ...] = SHOWN
+    further: tuple[str, ...] = ()
+
+    def shown_fields(self) -> list[BoundField]:
+        return [self[name] for name in self.shown]
+
+    def further_fields(self) -> list[BoundField]:
+        return [self[name] for name in self.further]
+
+    def kept_fields(self) -> list[BoundField]:
+        known = (*self.shown, *self.further)
+        return [self[name] for name in self.fields if name not in known and self[name].value()]
+
+    @property
+    def is_refined(self) -> bool:
+        return any(self[name].value() or self[name].errors for name in self.further)
+
+
+class BehindForm(FewShown):
+    """A board that a page looks behind, with all its options but those that cannot apply there."""
+
+    unfit: Mapping[str, str] = {}
+    """By option of the board: why it cannot apply."""
+
+    def refined(self, spec: BoardSpec) -> BoardSpec:
+        return _fitted(replace(super().refined(spec), columns=()), self.unfit)
+
+    def not_applied(self) -> list[str]:
+        """What the address asks of the board and the page cannot do, in words."""
+        said = {**NO_COLUMNS, **self.unfit}
+        return [text for name, text in said.items() if self[name].value()]
+
+
+class ChosenForm(FewShown):
+    """The board that is to be published."""
+
+    shown = (*SHOWN, "columns", "version", "source")
+
+
+class PublishForm(forms.Form):
+    title = forms.CharField(max_length=120, help_text="Shown above the board to everybody who has the link.")
+    is_anonymous = forms.BooleanField(
+        required=False, label="Hide the names of runs", help_text="Each goes by a made-up name that stays."
+    )
 
 
 def _with_grades(said: dict[str, object], collection: Collection) -> dict[str, object]:
@@ -228,3 +292,14 @@ def _defaults(
         "mode": LabelMode.MAX,
         "min_answers": MIN_ANSWERS.default,
     }
+
+
+def _fitted(spec: BoardSpec, unfit: Container[str]) -> BoardSpec:
+    """The board with the defaults of what cannot apply."""
+    if "definition" in unfit:
+        spec = replace(spec, measure=replace(spec.measure, definition=Definition.PAPERS))
+    if "missing" in unfit:
+        spec = replace(spec, missing=Missing.ZERO)
+    if "units" in unfit:
+        spec = replace(spec, by_subtopic=False)
+    return replace(spec, topic="", facet="") if "topic" in unfit else spec

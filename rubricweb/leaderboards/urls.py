@@ -1,15 +1,27 @@
-from django.urls import include, path
+from django.urls import path, re_path
 
 from rubricweb.leaderboards import views
+from rubricweb.leaderboards.agreement.views import agreement
+from rubricweb.leaderboards.figures.views import figure_page, figures
+from rubricweb.leaderboards.influence.views import influence
+from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
+from rubricweb.leaderboards.moved.views import moved
+from rubricweb.leaderboards.public.views import close, public, publish
 
 app_name = "leaderboards"
 urlpatterns = [
     path("<slug:slug>/", views.board, name="board"),
     path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
-    path("", include("rubricweb.leaderboards.meta.urls")),
-    path("", include("rubricweb.leaderboards.agreement.urls")),
-    path("", include("rubricweb.leaderboards.influence.urls")),
-    path("", include("rubricweb.leaderboards.moved.urls")),
-    path("", include("rubricweb.leaderboards.figures.urls")),
-    path("", include("rubricweb.leaderboards.public.urls")),
+    path("<slug:slug>/meta/", meta, name="meta"),
+    path("<slug:slug>/meta/official/", official_add, name="official-add"),
+    path("<slug:slug>/meta/official/remove/", official_remove, name="official-remove"),
+    path("<slug:slug>/agreement/", agreement, name="agreement"),
+    path("<slug:slug>/influence/", influence, name="influence"),
+    path("<slug:slug>/moved/", moved, name="moved"),
+    path("<slug:slug>/figures/", figures, name="figures"),
+    path("<slug:slug>/figures/file/", figure_page, name="figure-file"),
+    # Longer than any name of a page under a collection of this name.
+    re_path(r"^public/(?P<token>[A-Za-z0-9_-]{24,60})/$", public, name="public"),
+    path("<slug:slug>/publish/", publish, name="publish"),
+    path("<slug:slug>/publish/<int:board_id>/close/", close, name="public-close"),
 ]

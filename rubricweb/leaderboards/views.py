@@ -10,7 +10,7 @@ from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.run_names import shown_names
-from rubricweb.leaderboards import moves, screens
+from rubricweb.leaderboards import board_page, rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm
 
@@ -31,10 +31,10 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return refused(form_response(request, "leaderboards/board.html", context, part="board"))
     found = selectors.board(form.spec)
-    if request.GET.get("digest") == moves.digest(found):
+    if request.GET.get("digest") == rank_changes.digest(found):
         return HttpResponse(status=204)
-    query = screens.query_of(form)
-    context |= {"query": query, **screens.board_screen(found, query, request.GET)}
+    query = board_page.query_of(form)
+    context |= {"query": query, **board_page.board_screen(found, query, request.GET)}
     part = "leaderboard" if "seen" in request.GET else "board"
     return page_or_part(request, "leaderboards/board.html", context, part=part)
 
@@ -50,9 +50,9 @@ def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     if not form.is_valid():
         return form_response(request, "leaderboards/run.html", context, part="topics")
     sort = request.GET.get("sort", "topic")
-    rows = screens.sorted_topics(selectors.run_topics(form.spec, found), sort)
-    context |= {"spec": form.spec, "rows": rows, "columns": screens.topic_columns(found.run_tag, sort)}
-    context |= {"query": screens.query_of(form), "measure_name": provenance.measure_name(form.spec)}
+    rows = board_page.sorted_topics(selectors.run_topics(form.spec, found), sort)
+    context |= {"spec": form.spec, "rows": rows, "columns": board_page.topic_columns(found.run_tag, sort)}
+    context |= {"query": board_page.query_of(form), "measure_name": provenance.measure_name(form.spec)}
     return page_or_part(request, "leaderboards/run.html", context, part="topics")
 
 

@@ -18,7 +18,7 @@ from rubricweb.leaderboards.agreement.selectors import (
     lowest,
 )
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.board.lookup import grader_name
 
 Json = dict[str, object]
 Line = dict[str, Value]

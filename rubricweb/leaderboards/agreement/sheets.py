@@ -17,7 +17,7 @@ from rubricweb.leaderboards.agreement.selectors import (
     Labeller,
     lowest,
 )
-from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta.sheets import span
 
 SIGN = "\N{GREEK SMALL LETTER KAPPA}"

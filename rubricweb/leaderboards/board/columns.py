@@ -19,9 +19,8 @@ from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import choices
-from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board import lookup
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
 
 MAX_COLUMNS = 20
 JUDGMENTS = "judgments"
@@ -73,7 +72,7 @@ def measure_of(token: str, measure: MeasureSpec) -> MeasureSpec:
         known = ", ".join(registry.short_names())
         text = f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {known}"
         raise BoardError("measure", text)
-    named = replace(measure, name=choices.measure_named(parts[2]))
+    named = replace(measure, name=lookup.measure_named(parts[2]))
     if parts[3] and named.uses_labels:
         text = f"{token}: a measure of trec_eval has its cutoff in its name, as P_20 has"
         raise BoardError("measure", text)
@@ -139,7 +138,7 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
 def _in_field(config: GraderConfig, name: str, measure: MeasureSpec) -> MeasureSpec:
     """Whatever is wrong with a column is told beside the field of columns."""
     try:
-        return choices.measure_chosen(config, measure_of(name, measure))
+        return lookup.measure_chosen(config, measure_of(name, measure))
     except BoardError as error:
         raise BoardError("columns", str(error)) from error
 

@@ -18,6 +18,14 @@ from rubricweb.grades.rank_intervals import span
 from rubricweb.grades.scoring import MeasureSpec
 
 
+class BoardError(Exception):
+    """A board that cannot be made. Its text is for people; `field` names the control that it is about."""
+
+    def __init__(self, field: str, text: str) -> None:
+        self.field = field
+        super().__init__(text)
+
+
 class Missing(StrEnum):
     """What a topic that a run lacks counts in the run's mean."""
 

@@ -10,8 +10,8 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.board.columns import measures_named
-from rubricweb.leaderboards.errors import BoardError
-from rubricweb.leaderboards.influence.forms import ALL_TOPICS, SHOWN, BehindForm
+from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.forms import ALL_TOPICS, SHOWN, BehindForm
 from rubricweb.leaderboards.meta.references import reference_choices
 
 FURTHER = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}

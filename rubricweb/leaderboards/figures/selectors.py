@@ -16,11 +16,10 @@ from grading.figures.topics import heat_map, strip
 from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import PrintedTable, TextCell, number
 from grading.types import MAX_RATING
-from rubricweb.leaderboards.board import choices, provenance
+from rubricweb.leaderboards.board import lookup, provenance
 from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
 from rubricweb.leaderboards.board.scored import Scored, scored
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.meta.references import reference
 
 Links = dict[str, str]
@@ -171,7 +170,7 @@ def _data(made: Scored, lines: Sequence[Mapping[str, Value]]) -> DataTable:
 
 def _under(spec: BoardSpec, name: str) -> Scored:
     """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
-    measure = choices.measure_chosen(spec.config, measure_of(name, spec.measure))
+    measure = lookup.measure_chosen(spec.config, measure_of(name, spec.measure))
     return scored(replace(spec, measure=measure))
 
 

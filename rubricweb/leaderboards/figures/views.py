@@ -15,11 +15,11 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import Scored, scored
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.figures import selectors
 from rubricweb.leaderboards.figures.forms import FigureForm
 from rubricweb.leaderboards.figures.selectors import Drawn
-from rubricweb.leaderboards.screens import query_of
 
 PAGE = "leaderboards/figures.html"
 VIEWS = {

@@ -13,10 +13,9 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.columns import measure_of
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 
 MAX_BOARDS = 200
 
@@ -45,7 +44,7 @@ class Contender:
         """
         try:
             named = measure_of(name, MeasureSpec(min_grade=self.min_grade))
-            measure = choices.measure_chosen(self.config, named)
+            measure = lookup.measure_chosen(self.config, named)
         except BoardError:
             return None
         return BoardSpec(self.collection, self.config, self.bank, kinds_of(self.config), measure)

@@ -9,7 +9,7 @@ from grading.statistics.rank_correlation import VOID_NAMES
 from grading.statistics.resampling import ConfidenceInterval
 from rubricweb import __version__
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta.selectors import (
     NAMED_COSTS,
     RESAMPLES,

@@ -15,9 +15,9 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards.board import choices
+from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.columns import measures_named
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import MetaSpec
@@ -30,7 +30,7 @@ UPLOAD_BYTES = 2_000_000
 
 class GradersField(RowsField):
     def label_from_instance(self, config: GraderConfig) -> str:
-        return choices.grader_name(config)
+        return lookup.grader_name(config)
 
 
 class MetaForm(forms.Form):

@@ -10,7 +10,7 @@ from grading.statistics.rank_correlation import Coefficient, Correlation
 from grading.statistics.resampling import ConfidenceInterval
 from grading.statistics.standing import Standing
 from rubricweb import __version__
-from rubricweb.leaderboards.board.choices import grader_name
+from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta import files
 from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.selectors import (

@@ -15,8 +15,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, GraderField
-from rubricweb.leaderboards.influence.forms import SHOWN, BehindForm
+from rubricweb.leaderboards.forms import DEFINITIONS, SHOWN, SOURCES, BehindForm, GraderField
 
 WAS = "was_"
 SAME = "the same"

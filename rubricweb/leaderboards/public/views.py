@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus import access
-from rubricweb.leaderboards import moves
+from rubricweb.leaderboards import rank_changes
 from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.forms import ChosenForm, PublishForm
 from rubricweb.leaderboards.public import actions, selectors
-from rubricweb.leaderboards.public.forms import ChosenForm, PublishForm
-from rubricweb.leaderboards.screens import query_of
 from rubricweb.leaderboards.sorting import further_heads
 
 PAGE = "leaderboards/publish.html"
@@ -33,7 +33,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     shown = selectors.published(found) if found else None
     if found is None or shown is None:
         raise Http404("No such board.")
-    etag = quote_etag(f"{moves.digest(shown.board)}-{found.pk}-{int(found.is_anonymous)}")
+    etag = quote_etag(f"{rank_changes.digest(shown.board)}-{found.pk}-{int(found.is_anonymous)}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
         context = {"public": found, "board": shown.board, "statements": shown.statements}

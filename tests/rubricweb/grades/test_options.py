@@ -17,8 +17,8 @@ from rubricweb.grades.configs import (
 )
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.raters import raters
-from rubricweb.leaderboards.board.choices import grader_name, grader_named
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.lookup import grader_name, grader_named
+from rubricweb.leaderboards.board.types import BoardError
 from tests.factories import PassageFactory, gradable, grade
 
 PAGE = "/collections/autumn/settings/"

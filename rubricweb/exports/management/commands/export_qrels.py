@@ -14,9 +14,8 @@ from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
 from rubricweb.exports import selectors
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
-from rubricweb.leaderboards.errors import BoardError
 
 
 class Command(BaseCommand):

@@ -12,9 +12,9 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.agreement import files, selectors, sheets
 from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import collection_named
-from rubricweb.leaderboards.errors import BoardError
-from rubricweb.leaderboards.meta.naming import (
+from rubricweb.leaderboards.meta.command_arguments import (
     LINES,
     add_comparing_arguments,
     banks_named,

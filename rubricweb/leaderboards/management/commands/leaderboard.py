@@ -6,11 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.measures import registry
-from rubricweb.leaderboards import documents
-from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.types import Board
+from rubricweb.leaderboards.board import files, selectors
+from rubricweb.leaderboards.board.types import Board, BoardError
 from rubricweb.leaderboards.command_arguments import add_board_arguments, add_label_arguments, board_spec_of
-from rubricweb.leaderboards.errors import BoardError
 
 
 class Command(BaseCommand):
@@ -30,8 +28,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = "json" if options["json"] else options["format"]
-        if form not in documents.FORMATS:
-            raise CommandError(f"no format {form!r}; known are {', '.join(documents.FORMATS)}")
+        if form not in files.FORMATS:
+            raise CommandError(f"no format {form!r}; known are {', '.join(files.FORMATS)}")
         try:
             board = selectors.board(board_spec_of(options))
         except BoardError as error:
@@ -40,5 +38,5 @@ class Command(BaseCommand):
 
 
 def _text(board: Board, form: str) -> str:
-    lines = {"json": documents.json_lines, "tsv": documents.tsv_lines, "tex": documents.tex_lines}[form]
+    lines = {"json": files.json_lines, "tsv": files.tsv_lines, "tex": files.tex_lines}[form]
     return "\n".join(lines(board))

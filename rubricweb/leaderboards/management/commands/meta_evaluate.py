@@ -16,11 +16,10 @@ from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.columns import measures_named
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import collection_named
-from rubricweb.leaderboards.errors import BoardError
 from rubricweb.leaderboards.meta import files, selectors, sheets
-from rubricweb.leaderboards.meta.contenders import Contender, contenders
-from rubricweb.leaderboards.meta.naming import (
+from rubricweb.leaderboards.meta.command_arguments import (
     LINES,
     add_comparing_arguments,
     banks_named,
@@ -28,6 +27,7 @@ from rubricweb.leaderboards.meta.naming import (
     first_relevant,
     graders_named,
 )
+from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
 

@@ -10,8 +10,7 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
 from rubricweb.leaderboards.board import columns, selectors
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
 BASE = MeasureSpec(cutoff=10)

@@ -10,8 +10,7 @@ from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Draw, HumanGrade
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards import documents
-from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board import files, selectors
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from tests import factories
 
@@ -110,8 +109,7 @@ def test_draws_for_other_boards_do_not_count(spec, draw_of, rate, said):
     assert rows(board) == {"good": None, "poor": None}
     assert board.sample.elsewhere == 6 * 4 * 7
     assert (
-        "168 rated cells of other draws do not count"
-        in dict(documents.provenance.statements(board))["estimate"]
+        "168 rated cells of other draws do not count" in dict(files.provenance.statements(board))["estimate"]
     )
 
 
@@ -155,13 +153,13 @@ def test_items_that_are_newer_than_the_draw_are_not_sampled(spec, bank, draw_of,
 def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees, level):
     rate(draw_of(), agrees=agrees)
     board = selectors.board(spec)
-    said = dict(documents.provenance.statements(board))["estimate"]
+    said = dict(files.provenance.statements(board))["estimate"]
     assert f"passages, had they rated every cell; {level} credible interval" in said
-    assert documents.document(board)["estimate"]["is_level_at_least"] is agrees
+    assert files.document(board)["estimate"]["is_level_at_least"] is agrees
 
 
 def test_a_board_names_the_sample_as_campaigns_do():
-    assert Campaign.Cells.COVER.label == documents.provenance.COVER_CHOICE
+    assert Campaign.Cells.COVER.label == files.provenance.COVER_CHOICE
 
 
 def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):
@@ -200,7 +198,7 @@ def test_no_estimate_is_made_of_the_workbench_s_denominators(spec, draw_of, rate
 def test_files_say_what_is_estimated_and_how(spec, draw_of, rate):
     rate(draw_of())
     board = selectors.board(spec)
-    found = documents.document(board)
+    found = files.document(board)
     assert found["estimate"]["level"] == 0.95
     assert (
         "people would rate >= 4 on at least one of the run's first 20 passages"
@@ -208,7 +206,7 @@ def test_files_say_what_is_estimated_and_how(spec, draw_of, rate):
     )
     assert found["estimate"]["cells"] == 168
     assert {row["run_tag"]: row["estimate"]["value"] for row in found["rows"]}["good"] == 1
-    tsv, tex = "\n".join(documents.tsv_lines(board)), "\n".join(documents.tex_lines(board))
+    tsv, tex = "\n".join(files.tsv_lines(board)), "\n".join(files.tex_lines(board))
     assert "cover_by_people\tcover_by_people_low\tcover_by_people_high" in tsv
     for text in (tsv, tex):
         assert "95 % credible interval of a two-stratum hierarchical model" in text.replace("\\%", "%")

@@ -7,7 +7,7 @@ from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.meta import contenders as module
 from rubricweb.leaderboards.meta import files, sheets
 from rubricweb.leaderboards.meta.contenders import contenders

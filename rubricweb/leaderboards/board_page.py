@@ -13,7 +13,7 @@ from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.paired_tests import PairedTest
-from rubricweb.leaderboards import moves, score_axis
+from rubricweb.leaderboards import rank_changes, score_axis
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
@@ -64,7 +64,7 @@ def query_of(form: LabelForm) -> str:
 def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str, object]:
     """Context of the board: its rows with their moves, the figure, and what it states."""
     sort = sent.get("sort", "")
-    rendering, label = moves.rendering(board, sent), provenance.measure_name(board.spec)
+    rendering, label = rank_changes.rendering(board, sent), provenance.measure_name(board.spec)
     axis = score_axis.axis(board)
     return {
         "board": board,
@@ -104,7 +104,7 @@ def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
 
 
 def _lines(
-    board: Board, rendering: moves.Rendering, axis: score_axis.Axis | None, sort: str
+    board: Board, rendering: rank_changes.Rendering, axis: score_axis.Axis | None, sort: str
 ) -> list[TableRow]:
     rose = {line.row.run_id: line.rose for line in rendering.lines}
     shown = score_axis.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)

@@ -11,7 +11,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError
 
 LINES = {"table": text_lines, "tex": tex_lines}
 """How a table is printed for people."""

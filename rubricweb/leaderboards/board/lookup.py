@@ -18,8 +18,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -6,13 +6,13 @@ from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import choices
-from rubricweb.leaderboards.errors import BoardError
+from rubricweb.leaderboards.board import lookup
+from rubricweb.leaderboards.board.types import BoardError
 from tests import factories
 
 
 def test_a_grader_by_its_names(made):
-    config = choices.grader_named(made.collection, prompt_class="LexicalBaseline", llm="lexical")
+    config = lookup.grader_named(made.collection, prompt_class="LexicalBaseline", llm="lexical")
 
     assert config == made.config
 
@@ -21,12 +21,12 @@ def test_an_unknown_grader_is_told_what_there_is(made):
     with pytest.raises(
         BoardError, match=r"no grades by gpt with prompt class X; there are grades by lexical · Lex"
     ):
-        choices.grader_named(made.collection, prompt_class="X", llm="gpt")
+        lookup.grader_named(made.collection, prompt_class="X", llm="gpt")
 
 
 def test_no_grades_at_all(collection):
     with pytest.raises(BoardError, match="there are grades by none"):
-        choices.grader_named(collection, prompt_class="X", llm="gpt")
+        lookup.grader_named(collection, prompt_class="X", llm="gpt")
 
 
 def test_two_back_ends_of_the_same_names_need_the_back_end(made):
@@ -37,11 +37,11 @@ def test_two_back_ends_of_the_same_names_need_the_back_end(made):
     with pytest.raises(
         BoardError, match=r"several graders are .*\(imported\).*\(lexical\)|\(lexical\).*\(imported\)"
     ):
-        choices.grader_named(made.collection, **names)
-    assert choices.grader_named(made.collection, **names, backend="imported") == twin
-    assert choices.grader_named(made.collection, **names, pk=twin.pk) == twin
+        lookup.grader_named(made.collection, **names)
+    assert lookup.grader_named(made.collection, **names, backend="imported") == twin
+    assert lookup.grader_named(made.collection, **names, pk=twin.pk) == twin
     with pytest.raises(BoardError, match=r"has no grades by .* with id 0"):
-        choices.grader_named(made.collection, **names, pk=0)
+        lookup.grader_named(made.collection, **names, pk=0)
 
 
 def test_extracted_answers_cannot_be_scored(made):
@@ -49,15 +49,15 @@ def test_extracted_answers_cannot_be_scored(made):
     factories.grade(config, made.items["t1"][0], made.passages["d1"], None, "extracted")
 
     with pytest.raises(BoardError, match="extracts answers and gives no ratings"):
-        choices.grader_named(made.collection, prompt_class="QuestionExtraction", llm="t5")
+        lookup.grader_named(made.collection, prompt_class="QuestionExtraction", llm="t5")
     assert [row.config for row in scored_graders(made.collection)] == [made.config]
 
 
 def test_the_one_graded_bank_is_the_default(made):
     factories.BankFactory(collection=made.collection, name="drafts")
 
-    assert choices.bank_named(made.collection, made.config, "") == made.bank
-    assert choices.bank_named(made.collection, made.config, "drafts").name == "drafts"
+    assert lookup.bank_named(made.collection, made.config, "") == made.bank
+    assert lookup.bank_named(made.collection, made.config, "drafts").name == "drafts"
 
 
 def test_several_graded_banks_are_listed(made):
@@ -67,7 +67,7 @@ def test_several_graded_banks_are_listed(made):
     with pytest.raises(
         BoardError, match=r"several banks have items graded by .*; name one bank of main, second"
     ):
-        choices.bank_named(made.collection, made.config, "")
+        lookup.bank_named(made.collection, made.config, "")
 
 
 def test_no_graded_bank_lists_all_banks(made):
@@ -75,21 +75,21 @@ def test_no_graded_bank_lists_all_banks(made):
     made.bank.items.all().delete()
 
     with pytest.raises(BoardError, match=r"no bank has items graded by .*; name one bank of main"):
-        choices.bank_named(made.collection, config, "")
+        lookup.bank_named(made.collection, config, "")
 
 
 def test_an_unknown_bank_is_told_what_there_is(made):
     with pytest.raises(BoardError, match="autumn has no bank old; its banks are main"):
-        choices.bank_named(made.collection, made.config, "old")
+        lookup.bank_named(made.collection, made.config, "old")
 
 
 def test_kinds_that_the_grader_does_not_grade(made):
     config = imported_config("t5", "NuggetSelfRatedPrompt", Purpose.RATE)
 
-    assert choices.kinds_chosen(made.config, "") == {ItemKind.QUESTION, ItemKind.NUGGET}
-    assert choices.kinds_chosen(made.config, "nugget") == {ItemKind.NUGGET}
+    assert lookup.kinds_chosen(made.config, "") == {ItemKind.QUESTION, ItemKind.NUGGET}
+    assert lookup.kinds_chosen(made.config, "nugget") == {ItemKind.NUGGET}
     with pytest.raises(BoardError, match="grades nuggets, not questions"):
-        choices.kinds_chosen(config, "question")
+        lookup.kinds_chosen(config, "question")
 
 
 @pytest.mark.parametrize(
@@ -103,21 +103,21 @@ def test_kinds_that_the_grader_does_not_grade(made):
 )
 def test_a_measure_out_of_range_names_its_field(made, measure, field, text):
     with pytest.raises(BoardError, match=text) as caught:
-        choices.measure_chosen(made.config, measure)
+        lookup.measure_chosen(made.config, measure)
     assert caught.value.field == field
 
 
 def test_a_measure_gets_its_full_name(made):
-    assert choices.measure_chosen(made.config, MeasureSpec("ndcg_cut.10")).name == "ndcg_cut_10"
+    assert lookup.measure_chosen(made.config, MeasureSpec("ndcg_cut.10")).name == "ndcg_cut_10"
 
 
 def test_rubric_cover_needs_items(db):
     direct = imported_config("labeller", "YesNoPrompt", Purpose.DIRECT)
 
     with pytest.raises(BoardError, match="use a trec_eval measure"):
-        choices.measure_chosen(direct, MeasureSpec())
+        lookup.measure_chosen(direct, MeasureSpec())
 
 
 def test_an_unknown_mode(db):
     with pytest.raises(BoardError, match="no label mode 'mean'; known are max, binary, count"):
-        choices.mode_named("mean")
+        lookup.mode_named("mean")
