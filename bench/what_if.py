@@ -31,9 +31,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.editor.choosing import board_graders
 from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.trial import Setting, trial
 from rubricweb.grades import scoring
 from rubricweb.grades.configs import kinds_of

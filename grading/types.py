@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,3 +187,18 @@ class GradeMatrix:
             new, old = map(list, zip(*known, strict=True))
             ratings[:, new] = self.ratings[:, old]
         return GradeMatrix(self.query_id, self.passage_ids, tuple(item_ids), ratings)
+
+
+class ParsedRating(NamedTuple):
+    """A rating in its scale, and how it was found: only NUMERIC was said: a number, yes, no or a label."""
+
+    rating: int
+    outcome: Outcome
+
+
+class Parsed(NamedTuple):
+    """All that a reply says: a rating, an answer, or both."""
+
+    rating: int | None
+    outcome: Outcome
+    answer: str = ""

@@ -1,14 +1,24 @@
 """The one settings file. Every setting of ours is prefixed RUBRIC_ and named in `.env.example`."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import plotly
 from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
+from environs import Env
 
 from rubricweb.core import production
 from rubricweb.core.embedded import default_redis_url
-from rubricweb.core.environment import Environment
+
+
+class Environment(Env):
+    """A name with nothing behind it (`RUBRIC_DATA_DIR=`) counts as not set, as composed files write it."""
+
+    def _get_value(self, env_key: str, default: Any) -> Any:  # Any: as Env has it, `...` for no default
+        return os.environ.get(env_key) or self._environ.get(env_key) or default
+
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 

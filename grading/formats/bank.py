@@ -10,7 +10,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.jsonl import records
-from grading.formats.writing import write_lines
+from grading.formats.reading import write_lines
 from grading.types import ItemKind
 
 _SHAPE = "{query_id, query_text, items: [{question_id, question_text} or {nugget_id, nugget_text}, ...]}"

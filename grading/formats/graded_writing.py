@@ -22,7 +22,7 @@ from grading.formats.graded_json import (
     TopicJson,
 )
 from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade
-from grading.formats.writing import write_lines
+from grading.formats.reading import write_lines
 from grading.types import ItemKind, Outcome, Purpose
 
 _PROMPT_TYPE = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "nugget", ItemKind.DIRECT: "direct_grading"}

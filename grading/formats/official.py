@@ -15,7 +15,7 @@ import msgspec
 from grading.errors import BadFormat, UnknownMeasure
 from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.numbers import real
-from grading.formats.writing import write_lines
+from grading.formats.reading import write_lines
 from grading.measures import trec_eval
 
 BoardKind = Literal["ranks", "scores"]

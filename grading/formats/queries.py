@@ -9,7 +9,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.dictionary import Document, read_document
-from grading.formats.writing import write_lines
+from grading.formats.reading import write_lines
 
 _SHAPE = 'one JSON dictionary {"query id": "query text"}, or lines of query id<TAB>query text'
 

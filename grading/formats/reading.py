@@ -7,7 +7,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -100,3 +100,15 @@ def _decode(raw: bytes, *, file: str, line: int) -> str:
     if "\0" in text:
         raise BadFormat(_NUL, file=file, line=line)
     return text.removeprefix(_BYTE_ORDER_MARK) if line == 1 else text
+
+
+def write_lines(path: Path, rows: Iterable[bytes]) -> None:
+    """Write each row and a line feed. Gzip output carries no time and no name, so equal rows make equal
+    files.
+    """
+    with path.open("wb") as file:
+        if path.suffix != ".gz":
+            file.writelines(row + b"\n" for row in rows)
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
+            zipped.writelines(row + b"\n" for row in rows)

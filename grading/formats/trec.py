@@ -12,8 +12,7 @@ import numpy as np
 from grading.errors import BadFormat
 from grading.formats.ids import is_one_word
 from grading.formats.numbers import real, whole
-from grading.formats.reading import MAX_HELD_BYTES, lines
-from grading.formats.writing import write_lines
+from grading.formats.reading import MAX_HELD_BYTES, lines, write_lines
 from grading.types import Qrel, Ranking
 
 _QREL = "4 columns: query_id 0 doc_id relevance"

@@ -2,9 +2,9 @@
 
 from grading.parsing.final_score import parse_final_score
 from grading.parsing.labels import parse_label
-from grading.parsing.parsed import Parsed, ParsedRating
 from grading.parsing.rating import OnUnparsable, parse_rating
 from grading.parsing.words import is_unanswerable, parse_yes_no
+from grading.types import Parsed, ParsedRating
 
 __all__ = [
     "OnUnparsable",

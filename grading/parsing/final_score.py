@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from grading.errors import ParseFailure
-from grading.parsing.parsed import ParsedRating
 from grading.parsing.prose import Scale
 from grading.parsing.rating import OnUnparsable, json_objects, parse_rating
 from grading.parsing.words import plain
-from grading.types import MAX_RATING, MIN_RATING, Outcome
+from grading.types import MAX_RATING, MIN_RATING, Outcome, ParsedRating
 
 # "##final score: 2", "**Final Score** = 2/3"; not "final score: 2.5", "final score: 20".
 _FINAL = re.compile(

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from grading.errors import ParseFailure
-from grading.parsing.parsed import ParsedRating
 from grading.parsing.rating import json_objects
 from grading.parsing.words import bare, plain
-from grading.types import Outcome
+from grading.types import Outcome, ParsedRating
 
 _JSON_KEYS = ("label", "assignment", "grade", "rating", "answer", "importance")
 _GAP = re.compile(r"[\s_-]+")

@@ -16,10 +16,9 @@ from functools import lru_cache
 from typing import Literal
 
 from grading.errors import ParseFailure
-from grading.parsing.parsed import ParsedRating
 from grading.parsing.prose import NUMBER, Scale, in_prose, in_scale
 from grading.parsing.words import bare, is_unanswerable, plain
-from grading.types import MAX_RATING, MIN_RATING, Outcome
+from grading.types import MAX_RATING, MIN_RATING, Outcome, ParsedRating
 
 OnUnparsable = Literal["default", "fail"]
 

@@ -7,8 +7,7 @@ import unicodedata
 from typing import Literal
 
 from grading.errors import ParseFailure
-from grading.parsing.parsed import ParsedRating
-from grading.types import Outcome
+from grading.types import Outcome, ParsedRating
 
 UNANSWERABLE = frozenset(
     {

@@ -10,7 +10,7 @@ from grading.prompts.custom import (
     usual_min_grade,
 )
 from grading.prompts.prompt import PLACEHOLDERS, Prompt
-from grading.prompts.rules import ParseRule
+from grading.prompts.reading import ParseRule
 
 __all__ = [
     "PLACEHOLDERS",

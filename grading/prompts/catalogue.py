@@ -9,7 +9,7 @@ from typing import Any
 
 from grading.errors import UnknownPrompt
 from grading.prompts.prompt import Prompt
-from grading.prompts.rules import ParseRule
+from grading.prompts.reading import ParseRule
 from grading.types import ItemKind, Purpose
 
 

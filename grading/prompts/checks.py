@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from grading.errors import BadPrompt, UnknownPlaceholder
 from grading.prompts.catalogue import by_class
 from grading.prompts.prompt import PLACEHOLDERS, Prompt
-from grading.prompts.rules import ParseRule
+from grading.prompts.reading import ParseRule
 from grading.types import MAX_RATING, MIN_RATING, ItemKind
 
 LONGEST = 20_000

@@ -17,7 +17,7 @@ from grading.errors import BadPrompt
 from grading.prompts.catalogue import by_class
 from grading.prompts.checks import check
 from grading.prompts.prompt import Prompt
-from grading.prompts.rules import ParseRule
+from grading.prompts.reading import ParseRule
 from grading.types import ItemKind, Purpose
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grading.parsing import OnUnparsable, Parsed
-from grading.prompts.reading import read
-from grading.prompts.rules import ParseRule
+from grading.prompts.reading import ParseRule, read
 from grading.types import CellToGrade, ItemKind, Purpose
 
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")

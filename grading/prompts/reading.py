@@ -15,12 +15,30 @@ from grading.parsing import (
     parse_rating,
     parse_yes_no,
 )
-from grading.prompts.rules import ParseRule
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, Outcome, Purpose
 from grading.verify import verify
 
 if TYPE_CHECKING:
     from grading.prompts.prompt import Prompt
+
+
+from enum import StrEnum
+
+
+class ParseRule(StrEnum):
+    """How a reply is read."""
+
+    RATING = "rating"
+    """A number in the scale."""
+    FINAL_SCORE = "final_score"
+    """As RATING, after some reasoning: the last "final score: n" decides."""
+    YES_NO = "yes_no"
+    LABEL = "label"
+    """One of the prompt's labels."""
+    TEXT = "text"
+    """An answer, kept as it is."""
+    ANSWER_KEY = "answer_key"
+    """An answer: 1 where the item's answer key has it, else 0."""
 
 
 def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:

@@ -24,7 +24,7 @@ class Reader:
     """Its user is looked up only where somebody asks; None for whoever has a public link."""
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     salts: dict[int, str] = field(default_factory=dict)
-    """By collection: with what `corpus.run_names` makes pseudonyms; empty where names are shown."""
+    """By collection: with what `corpus.pseudonyms` makes pseudonyms; empty where names are shown."""
 
     @property
     def user(self) -> User | None:

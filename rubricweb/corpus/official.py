@@ -15,7 +15,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.importers.places import FilePosition, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore
-from rubricweb.corpus.run_names import shown_names
+from rubricweb.corpus.pseudonyms import shown_names
 
 NAME_LIMIT = 80
 

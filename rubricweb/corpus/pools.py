@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
-from rubricweb.corpus.run_names import shown_names
+from rubricweb.corpus.pseudonyms import shown_names
 
 CACHED_COLLECTIONS = 8
 

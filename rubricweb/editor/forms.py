@@ -11,10 +11,11 @@ from django.core.validators import MaxValueValidator
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
-from rubricweb.corpus.models import Topic
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.editor.impact import Draft
 from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import (
     PAPERS_MIN_GRADE,
@@ -24,6 +25,7 @@ from rubricweb.grades.scales import (
     within_scale,
 )
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import graders
 
 
 class FiguresForm(forms.Form):
@@ -99,3 +101,14 @@ class DraftForm(forms.Form):
             )
         kind, facet_id = (item.kind, item.facet_id) if item else (words["kind"], words["facet_id"])
         return Draft(bank, topic, ItemKind(kind), words["text"], facet_id, item)
+
+
+def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:
+    """The chosen grader with its fellow for the other kind; else by kind the first that has grades here."""
+    chosen = figures.graders
+    if not figures.data.get("grader"):
+        graded = {row.config.pk for row in graders(collection)}
+        for kind in ItemKind:
+            fit = [config for config in figures.rating if kind in kinds_of(config) and config.pk in graded]
+            chosen = {**chosen, kind: fit[0]} if fit else chosen
+    return list(dict.fromkeys(chosen.values()))

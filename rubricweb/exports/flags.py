@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.review.flags.models import Flag, FlagEvent
 
 BATCH = 500
@@ -40,7 +40,7 @@ def naming(collection: Collection, *, with_names: bool) -> Naming:
     def name(person: User | None) -> str:
         if person is None:
             return ""
-        return person.username if with_names else pseudonym(collection, person.pk)
+        return person.username if with_names else assessor_pseudonym(collection, person.pk)
 
     return name
 

@@ -12,12 +12,12 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.campaigns.queue.models import CampaignCell, Turn
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.visibility import visible_sayings
@@ -153,7 +153,7 @@ def _turns(collection: Collection) -> dict[tuple[int, int, int], tuple[str, str]
 
 
 def _called(collection: Collection, person: User, *, shows_names: bool) -> str:
-    return person.username if shows_names else pseudonym(collection, person.pk)
+    return person.username if shows_names else assessor_pseudonym(collection, person.pk)
 
 
 def _download(lines: Iterable[Line], form: FileForm, kind: type[Line], name: str) -> StreamingHttpResponse:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.corpus.run_names import shown_names
+from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.leaderboards import board_page, rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm

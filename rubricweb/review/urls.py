@@ -1,21 +1,20 @@
 from django.urls import path
 
-from rubricweb.review import views
+from rubricweb.review import saved_views, views
 from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
-from rubricweb.review.overview.urls import urlpatterns as overview
 from rubricweb.review.spurious.urls import urlpatterns as spurious
 from rubricweb.review.uncovered.urls import urlpatterns as uncovered
 from rubricweb.review.verify.urls import urlpatterns as verify
-from rubricweb.review.views_saved.urls import urlpatterns as saved_views
 
 app_name = "review"
 urlpatterns = [
-    *overview,
+    path("review/<slug:slug>/", views.overview, name="overview"),
     *bulk,
     *cells,
-    *saved_views,
+    path("review/<slug:slug>/views/", saved_views.view_save, name="view-save"),
+    path("review/<slug:slug>/views/<int:view_id>/drop/", saved_views.view_drop, name="view-drop"),
     *verify,
     *flags,
     *spurious,

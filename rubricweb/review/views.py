@@ -1,4 +1,4 @@
-"""A topic's grid."""
+"""The overview of a collection's review screens, and a topic's grid."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.corpus.access import collection_for
 from rubricweb.grades.raters import raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
-from rubricweb.review.views_saved.selectors import views_of
+from rubricweb.review.saved_views import saved_views
+
+
+@require_safe
+def overview(request: HtmxRequest, slug: str) -> HttpResponse:
+    """What waits for the person, and the way to every review screen of the collection."""
+    collection = collection_for(request.user, slug)
+    waiting = selectors.overview(collection, request.user)
+    context = {"collection": collection, "section": "review", "waiting": waiting}
+    return page_or_part(request, "review/overview.html", context, part="waiting")
 
 
 @require_safe
@@ -29,7 +39,7 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         "query": query,
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
-        "views": views_of(request.user, bank.collection),
+        "views": saved_views(request.user, bank.collection),
         **address_kept(request),
     }
     return page_or_part(request, "review/grid.html", context, part="table")

@@ -25,7 +25,7 @@ from rubricweb.grades.raters import KINDS, raters
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
-from rubricweb.review.views_saved.models import SavedView
+from rubricweb.review.models import SavedView
 from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked, take
 
 HIDDEN = 8

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
+from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection

@@ -13,9 +13,9 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.adjudication.actions import alike, decisions_of, said_of, standing
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratings
-from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.campaigns.queue.models import Campaign, Turn, new_uid
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
@@ -198,7 +198,7 @@ def _said(collection: Collection, place: CellKey, query: Query) -> tuple[Assesso
     notes = {turn.person_id: turn for turn in turns.order_by("pk")}
     found = []
     for person, rating in people.items():
-        name = names[person] if query.shows_names else pseudonym(collection, person)
+        name = names[person] if query.shows_names else assessor_pseudonym(collection, person)
         turn = notes.get(person)
         found.append(AssessorRating(name, rating, turn.comment if turn else "", turn.mode if turn else ""))
     return tuple(sorted(found, key=lambda one: (-one.rating, one.name)))

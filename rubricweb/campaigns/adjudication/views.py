@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.campaigns.adjudication import access, actions, selectors
-from rubricweb.campaigns.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.adjudication.forms import ConflictsForm, DecideForm
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection

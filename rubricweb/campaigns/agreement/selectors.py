@@ -26,10 +26,10 @@ from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Which, ratings
-from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade
@@ -175,7 +175,7 @@ def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> R
 
 def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) -> list[str]:
     if not shows_names:
-        return [pseudonym(collection, person) for person in people]
+        return [assessor_pseudonym(collection, person) for person in people]
     found = User.objects.in_bulk(list(people))
     return [str(found[person]) for person in people]
 

@@ -18,7 +18,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.population import Choice, Chosen, ChosenCell, chosen

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue import access, actions, leases, progress, selectors
-from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.forms import (
     REASONS,
     CampaignForm,

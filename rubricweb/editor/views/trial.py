@@ -18,9 +18,8 @@ from rubricweb.banks.selectors import last_change
 from rubricweb.banks.weighing import settle_items
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.choosing import board_graders
 from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.trial import Setting
 from rubricweb.editor.trial import trial as tried
 from rubricweb.editor.trial_forms import TrialForm

@@ -16,9 +16,8 @@ from rubricweb.banks.version_diff import difference
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
-from rubricweb.editor.choosing import board_graders
 from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.ledger_forms import VersionForm
 from rubricweb.editor.version_boards import BoardDiff, board_diff
 

@@ -1,6 +1,8 @@
 """What people say of cells: written as events, read as matrices beside the graders' ones."""
 
 from rubricweb.grades.humans.actions import (
+    SaidMeanwhile,
+    UnfitRating,
     add_rating,
     find_right,
     judge_grader,
@@ -10,7 +12,6 @@ from rubricweb.grades.humans.actions import (
     take_back_right,
     undo,
 )
-from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.latest_ratings import Cell, Shown, last_said, latest, said_by
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
 

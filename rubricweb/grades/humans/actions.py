@@ -15,9 +15,25 @@ from rubricweb.core import events
 from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.humans.errors import SaidMeanwhile, UnfitRating
 from rubricweb.grades.humans.latest_ratings import Cell, Shown, said_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
+
+
+class HumanGradeError(Exception):
+    """Root of the refusals; its text is for the person who rates."""
+
+
+class UnfitRating(HumanGradeError):
+    """A rating off the scale, or nothing said at all."""
+
+
+class SaidMeanwhile(HumanGradeError):
+    """The same person rated the cell elsewhere since; `now` is what they say there."""
+
+    def __init__(self, now: HumanGrade | None, seen: int) -> None:
+        self.now, self.seen = now, seen
+        super().__init__("You rated this cell in another window meanwhile.")
+
 
 How = HumanGrade.How
 Verdict = HumanGrade.Verdict

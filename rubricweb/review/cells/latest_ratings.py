@@ -8,7 +8,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
-from rubricweb.grades.humans.errors import HumanGradeError
+from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.visibility import hidden_of_cell

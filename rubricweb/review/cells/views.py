@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
 from rubricweb.grades.forms import GraderForm
 from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.actions import HumanGradeError, SaidMeanwhile, UnfitRating
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.visibility import hidden_of_cell

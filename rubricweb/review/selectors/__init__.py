@@ -1,12 +1,14 @@
-"""What the review screens ask: a topic's grid, and one cell."""
+"""What the review screens show: the overview, a topic's grid, and one cell."""
 
 from rubricweb.review.selectors.cell import cell
 from rubricweb.review.selectors.grid import grid, run_tags
 from rubricweb.review.selectors.one import one_cell
+from rubricweb.review.selectors.overview import overview
 
 __all__ = [
     "cell",
     "grid",
     "one_cell",
+    "overview",
     "run_tags",
 ]

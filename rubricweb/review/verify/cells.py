@@ -16,6 +16,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
+from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
@@ -121,3 +122,11 @@ def _keys(pool: TopicPool, asked: tuple[ItemColumn, ...]) -> Keys:
 def _numbers(names: Iterable[str]) -> Keys:
     digests = (blake2b(name.encode(), digest_size=8).digest() for name in names)
     return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
+
+
+class RatedAnew(HumanGradeError):
+    """The grader rates the cell otherwise by now."""
+
+    def __init__(self, rating: int | None) -> None:
+        said = "has no rating there" if rating is None else f"rates it {rating}"
+        super().__init__(f"The grader {said} by now: look at the cell again.")

@@ -18,13 +18,12 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.errors import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.actions import HumanGradeError, SaidMeanwhile, UnfitRating
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.cells import bank_cells
-from rubricweb.review.verify.errors import RatedAnew
+from rubricweb.review.verify.cells import RatedAnew, bank_cells
 from rubricweb.review.verify.estimates import estimates
 from rubricweb.review.verify.forms import CheckForm, VerdictForm
 from rubricweb.review.verify.selectors import Candidate

@@ -8,10 +8,9 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import dictionary, reading, trec
-from grading.formats.reading import lines
+from grading.formats.reading import lines, write_lines
 from grading.formats.trec import read_run
 from grading.formats.workbench import read_official, read_queries
-from grading.formats.writing import write_lines
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
 

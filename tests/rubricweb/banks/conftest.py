@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from rubricweb.banks.drafting import jobs
 from tests.factories import BankFactory, TopicFactory
-from tests.rubricweb.banks.writers import Scripted
+
+
+class Scripted:
+    """A model that gives the replies in turn, the last one for ever; an error is raised."""
+
+    def __init__(self, *replies: str | Exception) -> None:
+        self.replies = list(replies)
+        self.asked: list[str] = []
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        self.asked.append(messages[-1][1])
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from rubricweb.campaigns.agreement.people import pseudonym
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Kind, Subject, subject_of
@@ -68,7 +68,7 @@ def test_people_have_pseudonyms_unless_names_are_asked_for(flags, collection, cl
     client = client_of(viewer)
     text = "\n".join(lines_of(client, collection)[1])
     assert "developer" not in text
-    assert f'"by": "{pseudonym(collection, assessor.pk)}"' in text
+    assert f'"by": "{assessor_pseudonym(collection, assessor.pk)}"' in text
     assert text == "\n".join(lines_of(client, collection)[1])
 
 

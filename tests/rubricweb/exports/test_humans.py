@@ -14,7 +14,7 @@ from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.queue.actions import rate, undo
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
-from tests.rubricweb.campaigns.queue.conftest import bank, campaign_of
+from tests.rubricweb.campaigns.conftest import bank, campaign_of
 
 pytestmark = pytest.mark.django_db
 __all__ = ["bank", "campaign_of"]

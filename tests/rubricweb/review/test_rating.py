@@ -11,7 +11,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Cell, Shown, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
-from rubricweb.review.views_saved.models import SavedView
+from rubricweb.review.models import SavedView
 
 HTMX = {"HX-Request": "true"}
 

@@ -8,10 +8,10 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, said_of, withdraw
-from rubricweb.campaigns.adjudication.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query, inbox, overruled
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.humans import Cell, human_matrices, rate_cell

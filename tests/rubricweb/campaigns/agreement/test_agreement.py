@@ -11,11 +11,11 @@ from scipy.stats import contingency
 
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
-from rubricweb.campaigns.agreement.people import pseudonym
 from rubricweb.campaigns.agreement.selectors import agreement, anchoring
 from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Turn
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
@@ -166,7 +166,7 @@ class TestPage:
         assert client_of(outsider).get(address).status_code == 404
         client = client_of(developer)
         html = client.get(address).content.decode()
-        assert pseudonym(campaign.collection, assessor.pk) in html
+        assert assessor_pseudonym(campaign.collection, assessor.pk) in html
         assert f">{assessor}<" in client.get(f"{address}?names=1").content.decode()
         odd = client.get(f"{address}?campaign=99&which=nonsense&grader=x")
         assert odd.status_code == 200
@@ -191,5 +191,5 @@ class TestPage:
 @pytest.mark.django_db
 def test_pseudonyms_are_of_one_collection(collection, assessor):
     other = CollectionFactory()
-    assert pseudonym(collection, assessor.pk) == pseudonym(collection, assessor.pk)
-    assert pseudonym(collection, assessor.pk) != pseudonym(other, assessor.pk)
+    assert assessor_pseudonym(collection, assessor.pk) == assessor_pseudonym(collection, assessor.pk)
+    assert assessor_pseudonym(collection, assessor.pk) != assessor_pseudonym(other, assessor.pk)

@@ -14,7 +14,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.latest_ratings import sayings
 from tests.factories import take
-from tests.rubricweb.campaigns.queue.conftest import rate_next
+from tests.rubricweb.campaigns.conftest import rate_next
 
 pytestmark = pytest.mark.django_db
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.queue.actions import (
     comment,
     rate,
@@ -17,7 +18,6 @@ from rubricweb.campaigns.queue.actions import (
     undo,
     undo_in_grid,
 )
-from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.queue.leases import hand_back
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.progress import campaign_rows
@@ -25,7 +25,7 @@ from rubricweb.campaigns.queue.selectors import desk
 from rubricweb.grades.humans import latest, rate_cell, said_by
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
-from tests.rubricweb.campaigns.queue.conftest import expire, rate_next
+from tests.rubricweb.campaigns.conftest import expire, rate_next
 
 pytestmark = pytest.mark.django_db
 State, How = Turn.State, HumanGrade.How

@@ -10,7 +10,7 @@ from rubricweb.campaigns.queue.actions import Plan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.models import Draw, HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory
-from tests.rubricweb.campaigns.queue.conftest import choice_of, rate_next
+from tests.rubricweb.campaigns.conftest import choice_of, rate_next
 
 pytestmark = pytest.mark.django_db
 Order, Cells = Campaign.Order, Campaign.Cells

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
-from tests.rubricweb.campaigns.queue.conftest import rate_next
+from tests.rubricweb.campaigns.conftest import rate_next
 
 BEFORE = [("grades", "0013_draws"), ("review", "0006_campaign_draws")]
 AFTER = [("grades", "0014_remove_drawn_from"), ("review", "0008_remove_is_representative")]

@@ -9,16 +9,16 @@ import pytest
 
 from grading.measures.rubric_cover import cover
 from grading.types import FAILED, MISSING
+from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.actions import saying_of
-from rubricweb.campaigns.queue.errors import UnfitCampaign
 from rubricweb.campaigns.queue.ordering import Cells
 from rubricweb.campaigns.queue.population import RANDOM, Gathered, chosen
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.topic_ratings import UNJUDGED
 from tests.factories import JudgmentFactory, RankingFactory, RunFactory, grade, lexical_config
-from tests.rubricweb.campaigns.queue.conftest import choice_of, grade_all
+from tests.rubricweb.campaigns.conftest import choice_of, grade_all
 
 NAN = np.nan
 

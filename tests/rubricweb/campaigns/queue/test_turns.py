@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import (
     assign_cells,
@@ -17,13 +18,12 @@ from rubricweb.campaigns.queue.actions import (
     skip,
     undo,
 )
-from rubricweb.campaigns.queue.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.leases import drawn_mode, hand_back, renew
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.grades.humans import SaidMeanwhile, latest, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import UserFactory, take
-from tests.rubricweb.campaigns.queue.conftest import expire, rate_next
+from tests.rubricweb.campaigns.conftest import expire, rate_next
 
 pytestmark = pytest.mark.django_db
 State, How = Turn.State, HumanGrade.How

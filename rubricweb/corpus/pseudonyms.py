@@ -40,3 +40,12 @@ def _salt(user: User, collection_id: int) -> str:
 def _pseudonym(salt: str, run_tag: str) -> str:
     digest = salted_hmac("rubricweb.runs", run_tag, secret=salt, algorithm="sha256")
     return f"run {digest.hexdigest()[:NAME_DIGITS]}"
+
+
+def assessor_pseudonym(collection: Collection, person_id: int) -> str:
+    """The same person has the same one in all of a collection's pages and files, and another elsewhere.
+
+    It cannot be turned back without the collection's salt, which only the database has.
+    """
+    digest = salted_hmac("rubricweb.pseudonym", str(person_id), secret=collection.name_salt).hexdigest()
+    return f"assessor-{digest[:6]}"

@@ -39,7 +39,7 @@ def test_viewers_read_no_more_than_assessors(collection, viewer, assessor, devel
 
 
 def test_another_collection_has_other_pseudonyms(collection, assessor):
-    from rubricweb.corpus.run_names import run_pseudonym
+    from rubricweb.corpus.pseudonyms import run_pseudonym
 
     assert run_pseudonym(collection, "alpha") != run_pseudonym(CollectionFactory(), "alpha")
 

@@ -1,0 +1,40 @@
+"""Why a campaign, a rating in one, or a decision is refused; the texts are for the person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubricweb.campaigns.adjudication.models import Decision
+
+
+class QueueError(Exception):
+    """Root of the queue's refusals."""
+
+
+class UnfitCampaign(QueueError):
+    """A choice that leaves nothing to rate, or too much."""
+
+
+class NothingToUndo(QueueError):
+    """This person did nothing in this campaign that could be undone."""
+
+
+class NotYours(QueueError):
+    """The cell was handed to somebody else, or to nobody."""
+
+
+class AdjudicationError(Exception):
+    """Root of the refusals of adjudication."""
+
+
+class DecidedMeanwhile(AdjudicationError):
+    """Another adjudicator decided the cell in the meantime; `now` is their decision."""
+
+    def __init__(self, now: Decision) -> None:
+        self.now = now
+        super().__init__("Another adjudicator decided this cell meanwhile.")
+
+
+class NotYourDecision(AdjudicationError):
+    """Only the person who decided can take the decision back; others decide anew."""

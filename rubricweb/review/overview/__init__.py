@@ -1,1 +1,0 @@
-"""Where review starts: what waits for the person who looks."""
