@@ -65,7 +65,7 @@ def campaign_of(cells: int) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.campaigns.queue.actions import Plan, open_campaign
+    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
     from rubricweb.campaigns.queue.models import Campaign
     from rubricweb.campaigns.queue.population import Choice
     from rubricweb.grades.raters import KINDS, raters
@@ -77,7 +77,7 @@ def campaign_of(cells: int) -> Campaign:
     bank = gradable(collection, topics=2, passages=cells // 20 + 1, items=10)
     choice = Choice(bank, tuple(collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=cells)
     by = User.objects.create_superuser("bench")
-    return open_campaign(choice, Plan("bench", Campaign.Mode.ASSISTED, 2), by=by, seed=1)
+    return open_campaign(choice, CampaignPlan("bench", Campaign.Mode.ASSISTED, 2), by=by, seed=1)
 
 
 class Served:

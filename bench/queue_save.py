@@ -56,7 +56,7 @@ def campaign_of(cells: int) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.campaigns.queue.actions import Plan, open_campaign
+    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
     from rubricweb.campaigns.queue.models import Campaign
     from rubricweb.campaigns.queue.population import Choice
     from rubricweb.grades.raters import KINDS, raters
@@ -75,7 +75,7 @@ def campaign_of(cells: int) -> Campaign:
     )
     by = User.objects.create_superuser("bench")
     started = time.perf_counter()
-    campaign = open_campaign(choice, Plan("bench", Campaign.Mode.BLIND, 2), by=by, seed=1)
+    campaign = open_campaign(choice, CampaignPlan("bench", Campaign.Mode.BLIND, 2), by=by, seed=1)
     took = time.perf_counter() - started
     sizes = f"{campaign.cells.count():,} cells and {campaign.turns.count():,} turns"
     print(f"opened a campaign of {sizes} in {took:.1f} s")

@@ -14,7 +14,7 @@ if hard != resource.RLIM_INFINITY and soft < hard:
 
 django.setup(set_prefix=False)
 
-from rubricweb.core.turns import TurnTakingHandler, pool_connections  # noqa: E402 - needs the settings
+from rubricweb.core.request_slots import SlotHandler, pool_connections  # noqa: E402 - needs the settings
 
 pool_connections()
-application = TurnTakingHandler()
+application = SlotHandler()

@@ -66,7 +66,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "rubricweb.core.turns.GiveTurnsBack",
+    "rubricweb.core.request_slots.ReleaseSlot",
     "rubricweb.core.middleware.RequestReference",
     "rubricweb.core.middleware.AskedAt",
     "django.middleware.security.SecurityMiddleware",
@@ -84,7 +84,7 @@ MIDDLEWARE = [
     "rubricweb.core.middleware.Toasts",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
-    "rubricweb.core.middleware.Reading",
+    "rubricweb.core.middleware.ReaderMiddleware",
 ]
 
 ROOT_URLCONF = "rubricweb.urls"

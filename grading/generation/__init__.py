@@ -1,6 +1,6 @@
 """First drafts of a bank by a language model, for people to accept, edit or reject."""
 
-from grading.generation.drafting import DraftRequest, Drafts, TextModel, draft
+from grading.generation.drafting import Drafts, DraftTask, TextModel, draft
 from grading.generation.importance import Importances, weigh
 from grading.generation.parsing import parse_drafts
 from grading.generation.prompts import DraftPrompt, get, known
@@ -9,7 +9,7 @@ from grading.generation.similarity import THRESHOLD, NearDuplicate, Nearest, nea
 __all__ = [
     "THRESHOLD",
     "DraftPrompt",
-    "DraftRequest",
+    "DraftTask",
     "Drafts",
     "Importances",
     "NearDuplicate",

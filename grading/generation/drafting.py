@@ -28,7 +28,7 @@ class TextModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DraftRequest:
+class DraftTask:
     """What to draft: for a topic, or for a subtopic of it."""
 
     topic: Topic
@@ -71,7 +71,7 @@ class Drafts:
     tries: int
 
 
-def draft(llm: TextModel, request: DraftRequest) -> Drafts:
+def draft(llm: TextModel, request: DraftTask) -> Drafts:
     """Ask until a reply lists something, TRIES times at most.
 
     Raises ParseFailure, which quotes the last reply, and whatever the model raises where it cannot be asked.

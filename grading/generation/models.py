@@ -11,7 +11,7 @@ from grading.generation.drafting import TextModel
 from grading.graders import hf_model
 from grading.graders.chat import chat_template
 from grading.graders.connection import Connection
-from grading.graders.openai_client import Call, ChatClient
+from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
 
 WRITERS = {
@@ -107,7 +107,7 @@ class ServerText:
 
     def __init__(self, llm: str, connection: Connection | None) -> None:
         """Raises GraderUnavailable where there is no connection."""
-        self._client = ChatClient(connection, Call(llm, LONGEST_REPLY, timeout_s=SERVER_SECONDS))
+        self._client = ChatClient(connection, ChatOptions(llm, LONGEST_REPLY, timeout_s=SERVER_SECONDS))
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         return self._client.ask(messages).text

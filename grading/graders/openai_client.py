@@ -58,7 +58,7 @@ class CallFailed(GradingError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ChatOptions:
     """How every question is put."""
 
     model: str
@@ -114,7 +114,7 @@ class _Manners:
 class ChatClient:
     """Keeps its connections from call to call. `close` ends them; so does forgetting the client."""
 
-    def __init__(self, connection: Connection | None, call: Call) -> None:
+    def __init__(self, connection: Connection | None, call: ChatOptions) -> None:
         """Raises GraderUnavailable where the library or the connection is missing."""
         if connection is None or not connection.base_url:
             raise GraderUnavailable(

@@ -17,7 +17,7 @@ from grading.graders.backend_options import JSON_FORMS, ServerOptions
 from grading.graders.base import GraderSpec, unasked
 from grading.graders.chat import Message
 from grading.graders.connection import Connection
-from grading.graders.openai_client import Call, CallFailed, ChatClient, Completion, TokensUsed
+from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, TokensUsed
 from grading.graders.openai_errors import too_long_by
 from grading.graders.results import RatedReply, Result, failed, parsed, weighed, with_said
 from grading.graders.text import longest_start
@@ -41,7 +41,7 @@ class ServerGrader:
         if self._options.json_mode and self._prompt.rule not in JSON_FORMS:
             raise GraderUnavailable("option json_mode needs a prompt that asks for a number or a label")
         short = self._prompt.first_tokens
-        call = Call(
+        call = ChatOptions(
             spec.llm,
             self._options.max_new_tokens,
             self._options.top_logprobs if short else 0,

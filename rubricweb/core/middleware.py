@@ -114,7 +114,7 @@ class Toasts:
         return response
 
 
-class Reading:
+class ReaderMiddleware:
     """Everything that a request reads is read for its user, also while a file is still being written."""
 
     def __init__(self, get_response: Answer) -> None:

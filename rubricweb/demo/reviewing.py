@@ -9,7 +9,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
-from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection
@@ -49,7 +49,7 @@ def _open_campaign(bank: Bank, by: User) -> None:
         rater=raters(bank)[0],
         size=RATED_CELLS,
     )
-    plan = Plan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=2)
+    plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=2)
     open_campaign(choice, plan, by=by, seed=SEED)
 
 

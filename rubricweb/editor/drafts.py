@@ -20,7 +20,7 @@ from rubricweb.corpus.models import Collection, Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedDraft:
     """What somebody wanted to accept, and why that was not possible."""
 
     text: str
@@ -37,7 +37,7 @@ class DraftRow:
     """The item of the bank, or the earlier draft, that says much the same."""
     is_open: bool = False
     """Somebody writes in it: a refreshed list keeps it as it is in their browser."""
-    refused: Refused | None = None
+    refused: RefusedDraft | None = None
     importance: str = ""
     """What a model suggested; the item gets it when the draft is accepted as it is."""
 
@@ -53,7 +53,7 @@ class RequestRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class DraftInbox:
     """Everything that waits for a decision on one topic of a bank."""
 
     rows: tuple[DraftRow, ...]
@@ -75,8 +75,8 @@ def inbox(
     topic: Topic,
     *,
     opened: Container[int] = (),
-    refused: Mapping[int, Refused] | None = None,
-) -> Inbox:
+    refused: Mapping[int, RefusedDraft] | None = None,
+) -> DraftInbox:
     """Near-duplicates are found anew each time: what was accepted or rejected meanwhile counts."""
     drafts = list(waiting(bank, topic))
     near = _near(bank, topic, drafts)
@@ -94,7 +94,7 @@ def inbox(
         )
         for draft in drafts
     )
-    return Inbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
+    return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:

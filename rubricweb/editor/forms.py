@@ -13,7 +13,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.figures import GraderByKind, grader_by_kind
-from rubricweb.editor.impact import Draft
+from rubricweb.editor.impact import UnsavedItem
 from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
@@ -89,7 +89,7 @@ class DraftForm(forms.Form):
     text = forms.CharField(required=False)
     item = forms.IntegerField(required=False)
 
-    def draft(self, bank: Bank, topic: Topic) -> Draft | None:
+    def draft(self, bank: Bank, topic: Topic) -> UnsavedItem | None:
         """None where there is nothing to say. Raises ValidationError for words that cannot be saved."""
         words = self.cleaned_data
         item = bank.items.for_topic(topic).select_related("revision").filter(pk=words["item"]).first()
@@ -100,7 +100,7 @@ class DraftForm(forms.Form):
                 f"Keep it under {MAX_WORDING:,} characters; this has {len(words['text']):,}."
             )
         kind, facet_id = (item.kind, item.facet_id) if item else (words["kind"], words["facet_id"])
-        return Draft(bank, topic, ItemKind(kind), words["text"], facet_id, item)
+        return UnsavedItem(bank, topic, ItemKind(kind), words["text"], facet_id, item)
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:

@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class UnsavedItem:
     """Words that somebody is typing, for a new item or (with `item`) for the rewording of one."""
 
     bank: Bank
@@ -60,7 +60,7 @@ class Impact:
         return self.passages - self.known
 
 
-def impact(draft: Draft) -> Impact:
+def impact(draft: UnsavedItem) -> Impact:
     """Passages to grade, time and runs that could move, by the graders that Re-grade runs here."""
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
@@ -80,7 +80,7 @@ def impact(draft: Draft) -> Impact:
     )
 
 
-def _grades(config: GraderConfig, draft: Draft) -> bool:
+def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
     """Of the draft's kind, and where it compares with accepted answers, these words have some."""
     if draft.kind not in kinds_of(config):
         return False
@@ -88,7 +88,7 @@ def _grades(config: GraderConfig, draft: Draft) -> bool:
     return config.purpose != Purpose.VERIFY or keys.exists()
 
 
-def _known(config: GraderConfig, draft: Draft, pool: CollectionPool) -> int:
+def _known(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> int:
     """Cells that have a grade, also a failed one; extracted answers are not in the matrix."""
     if config.purpose == Purpose.RATE:
         column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings
@@ -99,7 +99,7 @@ def _known(config: GraderConfig, draft: Draft, pool: CollectionPool) -> int:
     return len(set(graded) & set(pooled))
 
 
-def _seconds(configs: list[GraderConfig], draft: Draft, pool: CollectionPool) -> float | None:
+def _seconds(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
     """None as soon as one config with work to do has no measured rate."""
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     total = 0.0
@@ -112,7 +112,7 @@ def _seconds(configs: list[GraderConfig], draft: Draft, pool: CollectionPool) ->
     return total
 
 
-def could_move(draft: Draft, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
+def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
     """Runs whose rank can change, whatever the missing grades of the draft turn out to be.
 
     Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
@@ -133,7 +133,7 @@ def could_move(draft: Draft, config: GraderConfig, pool: CollectionPool) -> tupl
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
 
 
-def _other_uids(draft: Draft, config: GraderConfig) -> Uids:
+def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
     """What the config grades of this topic besides the item that is being reworded."""
     items = draft.bank.items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
     if draft.item:

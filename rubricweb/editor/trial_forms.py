@@ -17,7 +17,7 @@ def _measures() -> list[tuple[str, str]]:
     return [(measure.name, measure.label) for measure in registry.item_measures()]
 
 
-class TrialForm(forms.Form):
+class WeightTrialForm(forms.Form):
     """`on` names the items that are asked, `solo` the only one; a weight and the seen version for each item.
 
     An address without `tried` says nothing yet: everything stands as it is.

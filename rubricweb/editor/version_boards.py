@@ -9,7 +9,7 @@ import numpy as np
 from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.what_if import RunMove, Standing, rescored, run_moves, standing
+from rubricweb.editor.what_if import BoardInputs, RunMove, board_inputs, rescored, run_moves
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, Uids, passage_labels
@@ -58,7 +58,7 @@ def board_diff(
     measure: MeasureSpec,
 ) -> BoardDiff:
     """Before and after; None stands for the bank as it is now."""
-    now = standing(bank, config, measure)
+    now = board_inputs(bank, config, measure)
     none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
     old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)
     before, after = now.table(old), now.table(new)
@@ -73,7 +73,7 @@ def board_diff(
 
 
 def _label_counts(
-    bank: Bank, now: Standing, old: dict[int, Uids], new: dict[int, Uids]
+    bank: Bank, now: BoardInputs, old: dict[int, Uids], new: dict[int, Uids]
 ) -> tuple[LabelCount, ...]:
     differing = [topic_id for topic_id in now.pool.by_topic if old[topic_id] != new[topic_id]]
     topics = bank.collection.topics.in_bulk(differing)

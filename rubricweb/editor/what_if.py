@@ -67,7 +67,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class BoardInputs:
     """Everything that the boards of one bank, grader and measure stand on."""
 
     config: GraderConfig
@@ -81,9 +81,9 @@ class Standing:
         return score_table(self.pool, self.grades, {**self.items, **items}, self.measure)
 
 
-def standing(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> Standing:
+def board_inputs(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> BoardInputs:
     pool = collection_pool(bank.collection)
-    return Standing(
+    return BoardInputs(
         config, measure, pool, matrices(config, pool), graded_items(config, bank, bank.collection)
     )
 
@@ -92,21 +92,21 @@ def what_if(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
     """What retiring an active item, or restoring a retired one, would change."""
     outside, inside = _without_and_with(item, config)
     change = (outside, inside) if item.is_retired else (inside, outside)
-    return _difference(standing(item.bank, config, measure), item.topic_id, change)
+    return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
 def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
     """What retiring a retired item has changed, or what an active one changes of the board without it."""
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
-    return _difference(standing(item.bank, config, measure), item.topic_id, change)
+    return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
 def retirements(
     bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
 ) -> dict[int, WhatIf]:
     """By item pk: what retiring each of these active items alone would change."""
-    now = standing(bank, config, measure)
+    now = board_inputs(bank, config, measure)
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
     by_topic: dict[int, list[tuple[int, str]]] = {}
     for topic_id, pk, uid in rows.values_list("topic_id", "pk", "revision__uid"):
@@ -132,7 +132,7 @@ def _uids(rows: list[tuple[int, int, str]]) -> Uids:
     return tuple(dict.fromkeys(uid for _, _, uid in rows))
 
 
-def _difference(now: Standing, topic_id: int, change: tuple[Uids, Uids]) -> WhatIf:
+def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> WhatIf:
     before, after = (now.table({topic_id: uids}) for uids in change)
     old, new = (topic_labels(now.grades[topic_id], uids, now.measure) for uids in change)
     doc_ids = now.pool.by_topic[topic_id].doc_ids

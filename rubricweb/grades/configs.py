@@ -35,7 +35,7 @@ def config_of(spec: GraderSpec) -> GraderConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnswerSource:
     """Whose extracted answers a prompt that verifies such is to read."""
 
     among: tuple[Prompt, ...] = ()
@@ -45,7 +45,11 @@ class Reading:
 
 
 def spec_for(
-    backend: str, llm: str, prompt: Prompt, reading: Reading = Reading(), chosen: Chosen = NOTHING_CHOSEN
+    backend: str,
+    llm: str,
+    prompt: Prompt,
+    reading: AnswerSource = AnswerSource(),
+    chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderSpec:
     """What asks this prompt, with what of the `chosen` options can change its grades. One that verifies
     answers names who extracted them, so that what is said of one grader's answers is never taken for what is
@@ -68,7 +72,11 @@ def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
 
 
 def config_asking(
-    backend: str, llm: str, prompt: Prompt, reading: Reading = Reading(), chosen: Chosen = NOTHING_CHOSEN
+    backend: str,
+    llm: str,
+    prompt: Prompt,
+    reading: AnswerSource = AnswerSource(),
+    chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderConfig:
     """What asks this prompt; if it verifies answers, the config that extracts them is made with it."""
     if prompt.needs_answer:
@@ -76,10 +84,10 @@ def config_asking(
     return config_of(spec_for(backend, llm, prompt, reading, chosen))
 
 
-def reading_of(collection: Collection) -> Reading:
+def reading_of(collection: Collection) -> AnswerSource:
     """As Settings have it."""
     chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
-    return Reading(asked_prompts(collection), chosen.first() if chosen else None)
+    return AnswerSource(asked_prompts(collection), chosen.first() if chosen else None)
 
 
 def options_of(collection: Collection, backend: str) -> Chosen:

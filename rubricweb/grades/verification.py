@@ -36,7 +36,7 @@ Verdict = tuple[int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerificationCounts:
     """What checking stored answers did."""
 
     answers: int
@@ -47,22 +47,22 @@ class Verified:
 
 
 @transaction.atomic
-def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> Verified:
+def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> VerificationCounts:
     """`banks.actions.set_answer_keys`, and the stored answers to these words checked by what is right now."""
     before = item.version
     set_answer_keys(item, texts=texts, seen=seen, by=by)
-    return verify_again([item.revision_id]) if item.version != before else Verified(0, 0)
+    return verify_again([item.revision_id]) if item.version != before else VerificationCounts(0, 0)
 
 
 @transaction.atomic
-def verify_again(revision_ids: Iterable[int]) -> Verified:
+def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
     """Give the stored answers to these wordings, whose keys have changed, their present verdict."""
     stored = Grade.objects.filter(revision__in=list(revision_ids)).exclude(config__backend=IMPORTED)
     pairs = list(stored.order_by("config", "revision").values_list("config", "revision").distinct())
     configs = GraderConfig.objects.in_bulk({config for config, _ in pairs})
     revisions = ItemRevision.objects.select_related("topic__collection").in_bulk({pk for _, pk in pairs})
     checked = [_verify(configs[config], revisions[revision]) for config, revision in pairs]
-    return Verified(
+    return VerificationCounts(
         sum(one.answers for one in checked),
         sum(one.changed for one in checked),
         sum(one.removed for one in checked),
@@ -144,12 +144,12 @@ def _prompt_by_key(config: GraderConfig) -> Prompt | None:
     return prompt if prompt.rule is ParseRule.ANSWER_KEY else None
 
 
-def _verify(config: GraderConfig, revision: ItemRevision) -> Verified:
+def _verify(config: GraderConfig, revision: ItemRevision) -> VerificationCounts:
     if asks_with_key(config):
         return _remove(config, revision)
     prompt = _prompt_by_key(config)
     if prompt is None:
-        return Verified(0, 0)
+        return VerificationCounts(0, 0)
     answers = _locked_keys({revision.pk}).get(revision.pk, ())
     store.recount(config, revision.topic_id)
     stored = Grade.objects.by(config).filter(revision=revision).exclude(outcome=Outcome.FAILED)
@@ -162,14 +162,14 @@ def _verify(config: GraderConfig, revision: ItemRevision) -> Verified:
             changed.append(row)
     Grade.objects.bulk_update(changed, ["rating", "outcome"], batch_size=WRITTEN_ROWS)
     events.publish_on_commit(revision.topic.collection.channel, "grades")
-    return Verified(len(rows), len(changed))
+    return VerificationCounts(len(rows), len(changed))
 
 
-def _remove(config: GraderConfig, revision: ItemRevision) -> Verified:
+def _remove(config: GraderConfig, revision: ItemRevision) -> VerificationCounts:
     _locked_keys({revision.pk})
     removed = store.remove_grades(config, revision.topic_id, Grade.objects.filter(revision=revision))
     events.publish_on_commit(revision.topic.collection.channel, "grades")
-    return Verified(0, 0, removed)
+    return VerificationCounts(0, 0, removed)
 
 
 def _outdated(row: GradeRow, *, what: str) -> GradeRow:

@@ -21,7 +21,7 @@ from rubricweb.review.flags.selectors import open_by_topic
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRow:
+class ListedTopic:
     """One line of the table."""
 
     pk: int
@@ -86,7 +86,7 @@ class CollectionCounts:
     running_jobs: int
 
 
-SORTS: dict[str, Callable[[TopicRow], str | float]] = {
+SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
     "topic": lambda row: row.position,
     "query": lambda row: row.text.casefold(),
     "subtopics": lambda row: row.subtopics,
@@ -111,7 +111,7 @@ def collection_counts(collection: Collection) -> CollectionCounts:
     )
 
 
-def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRow]:
+def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
     """All topics, in the collection's order."""
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
@@ -128,7 +128,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[TopicRo
         facts = topic_facts(grades, items, collection.min_relevant, min_grades)
         facts = replace(facts, missing=missing.get(pk, facts.missing))
         rows.append(
-            TopicRow(
+            ListedTopic(
                 pk=pk,
                 query_id=query_id,
                 text=text,
@@ -165,7 +165,7 @@ def _missing_behind(
     return found
 
 
-def totals(rows: Iterable[TopicRow]) -> Totals:
+def totals(rows: Iterable[ListedTopic]) -> Totals:
     listed = list(rows)
     return Totals(
         topics=len(listed),
@@ -177,7 +177,7 @@ def totals(rows: Iterable[TopicRow]) -> Totals:
     )
 
 
-def arranged(rows: list[TopicRow], *, words: str, sort: str) -> list[TopicRow]:
+def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTopic]:
     """The rows whose id or query holds `words`, sorted; a leading minus turns the order around."""
     wanted = words.casefold()
     found = [row for row in rows if wanted in row.query_id.casefold() or wanted in row.text.casefold()]

@@ -25,7 +25,7 @@ from rubricweb.grades.visibility import Hidden, hidden_from
 CACHED_TOPICS = 8_000
 
 
-class Source(StrEnum):
+class RelevanceSource(StrEnum):
     """Who says what is relevant."""
 
     JUDGMENTS = "judgments"
@@ -37,7 +37,7 @@ class Source(StrEnum):
 class Look:
     """From where on a passage is relevant, and a rating covers."""
 
-    source: Source
+    source: RelevanceSource
     min_relevant: int
     min_grade: int
 
@@ -69,10 +69,12 @@ class TopicEvidence:
     """Shape (passages,): the reader is still to rate cells of the passage without seeing what others say."""
 
 
-def default_source(collection: Collection) -> Source:
+def default_source(collection: Collection) -> RelevanceSource:
     """Judgments, where the collection has any."""
     pool = collection_pool(collection)
-    return Source.JUDGMENTS if any(topic.judgments for topic in pool.topics) else Source.PEOPLE
+    return (
+        RelevanceSource.JUDGMENTS if any(topic.judgments for topic in pool.topics) else RelevanceSource.PEOPLE
+    )
 
 
 def evidence(
@@ -101,7 +103,7 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
 
 
 def _hidden(topic: TopicPool, veil: Hidden, look: Look) -> Mask:
-    places = veil.people if look.source is Source.PEOPLE else veil.graders
+    places = veil.people if look.source is RelevanceSource.PEOPLE else veil.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 
@@ -119,7 +121,7 @@ def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[AskedItem, ...]]
 
 
 def _relevance(pool: CollectionPool, look: Look) -> dict[int, Relevance]:
-    if look.source is Source.JUDGMENTS:
+    if look.source is RelevanceSource.JUDGMENTS:
         return {topic.topic_id: _judged(topic, look.min_relevant) for topic in pool.topics}
     return {pk: _rated(grades, look.min_grade) for pk, grades in human_matrices(pool).items()}
 

@@ -10,9 +10,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
-from rubricweb.review.evidence import Look, Source, default_source
+from rubricweb.review.evidence import Look, RelevanceSource, default_source
 
-SOURCES = {Source.JUDGMENTS: "the judgments", Source.PEOPLE: "people's own ratings"}
+SOURCES = {RelevanceSource.JUDGMENTS: "the judgments", RelevanceSource.PEOPLE: "people's own ratings"}
 
 
 class LookForm(GraderForm):
@@ -46,7 +46,7 @@ class LookForm(GraderForm):
     @property
     def look(self) -> Look:
         return Look(
-            Source(self.value("source", default_source(self.bank.collection))),
+            RelevanceSource(self.value("source", default_source(self.bank.collection))),
             self.value("min_relevant", self.bank.collection.min_relevant),
             self.value("min_grade", self.default_min_grade),
         )

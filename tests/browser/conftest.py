@@ -24,7 +24,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Bank, Item
-from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection, Topic
@@ -288,7 +288,7 @@ def campaign_of(places):
     def made(mode: str = "assisted", *, size: int = 6, assessors: int = 1) -> Campaign:
         kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
         choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
-        plan = Plan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
+        plan = CampaignPlan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
         return open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
 
     return made

@@ -13,7 +13,7 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.queue.actions import Plan, open_campaign, rate
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.raters import raters
@@ -26,7 +26,7 @@ def inbox(places) -> str:
     set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
     choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=4)
-    plan = Plan("Two each", Campaign.Mode.BLIND, 2)
+    plan = CampaignPlan("Two each", Campaign.Mode.BLIND, 2)
     campaign = open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
     for username, rating in (("assessor", 5), ("viewer", 0)):
         person = User.objects.get(username=username)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.leases import HELD
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.population import Choice
@@ -49,7 +49,7 @@ def test_twenty_at_once_lose_nothing(server_url, demo, cells, assessors):
     bank = demo.banks.get()
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
     choice = Choice(bank, tuple(demo.topics.all()), kinds, raters(bank)[0], size=cells)
-    plan = Plan("All together", Campaign.Mode.ASSISTED, assessors)
+    plan = CampaignPlan("All together", Campaign.Mode.ASSISTED, assessors)
     campaign = open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=1)
     people = assessors_of(campaign, server_url, CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as threads:

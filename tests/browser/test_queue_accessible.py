@@ -12,7 +12,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue.actions import Plan, open_campaign, rate
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.raters import raters
@@ -25,7 +25,9 @@ def campaign(places) -> Campaign:
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
     choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=8)
     organizer = User.objects.get(username="organizer")
-    campaign = open_campaign(choice, Plan("Second look", Campaign.Mode.MIXED, 2), by=organizer, seed=5)
+    campaign = open_campaign(
+        choice, CampaignPlan("Second look", Campaign.Mode.MIXED, 2), by=organizer, seed=5
+    )
     for username, rating in (("organizer", 5), ("assessor", 0)):
         person = User.objects.get(username=username)
         for _ in range(3):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.generation import DraftRequest, draft, near_duplicates, nearest, parse_drafts, weigh
+from grading.generation import DraftTask, draft, near_duplicates, nearest, parse_drafts, weigh
 from grading.generation.importance import parse_importances
 from grading.types import Importance, ItemKind, Topic
 
@@ -30,7 +30,7 @@ class Scripted:
 
 
 def words(topic: Topic, kind: ItemKind, subtopic: str = "") -> str:
-    [(role, text)] = DraftRequest(topic, kind, subtopic).messages
+    [(role, text)] = DraftTask(topic, kind, subtopic).messages
     assert role == "user"
     return text
 
@@ -85,11 +85,11 @@ def test_nuggets_for_a_subtopic_are_asked_in_the_papers_words() -> None:
 )
 def test_a_prompt_that_does_not_fit_the_request_is_refused(prompt_class: str, problem: str) -> None:
     with pytest.raises(UnknownPrompt, match=problem):
-        draft(Scripted(), DraftRequest(TOPIC, ItemKind.QUESTION, prompt_class=prompt_class))
+        draft(Scripted(), DraftTask(TOPIC, ItemKind.QUESTION, prompt_class=prompt_class))
 
 
 def test_a_subtopic_can_be_asked_about_with_a_prompt_for_queries() -> None:
-    request = DraftRequest(CAR, ItemKind.QUESTION, "Infiltration", prompt_class="TrecDlQuestions")
+    request = DraftTask(CAR, ItemKind.QUESTION, "Infiltration", prompt_class="TrecDlQuestions")
     assert request.prompt.prompt_id == "TrecDlQuestions@1"
 
 
@@ -167,18 +167,18 @@ def test_no_reply_raises_or_gives_single_characters(reply: str) -> None:
 
 def test_drafts_keep_reply_and_prompt() -> None:
     llm = Scripted(next(iter(DRAFTS)))
-    drafts = draft(llm, DraftRequest(TOPIC, ItemKind.QUESTION))
+    drafts = draft(llm, DraftTask(TOPIC, ItemKind.QUESTION))
     assert drafts.texts == tuple(TWO)
     assert (drafts.raw, drafts.prompt_id, drafts.tries) == (next(iter(DRAFTS)), "TrecDlQuestions@1", 1)
-    assert llm.asked == [DraftRequest(TOPIC, ItemKind.QUESTION).messages]
+    assert llm.asked == [DraftTask(TOPIC, ItemKind.QUESTION).messages]
 
 
 def test_a_reply_without_drafts_is_asked_again_twice() -> None:
-    drafts = draft(Scripted("Hm.", "No.", '["early 1950s"]'), DraftRequest(TOPIC, ItemKind.NUGGET))
+    drafts = draft(Scripted("Hm.", "No.", '["early 1950s"]'), DraftTask(TOPIC, ItemKind.NUGGET))
     assert (drafts.texts, drafts.tries) == (("early 1950s",), 3)
     llm = Scripted("Hm.", "No.", "I am sorry.", '["early 1950s"]')
     with pytest.raises(ParseFailure, match=r"no nugget in 3 replies; the last one begins: 'I am sorry\.'"):
-        draft(llm, DraftRequest(TOPIC, ItemKind.NUGGET))
+        draft(llm, DraftTask(TOPIC, ItemKind.NUGGET))
     assert len(llm.asked) == 3
 
 

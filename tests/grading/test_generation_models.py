@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable, UnknownGrader
-from grading.generation import DraftRequest, draft
+from grading.generation import DraftTask, draft
 from grading.generation.models import drafting_backend, drafting_backends, text_model
 from grading.graders.connection import Connection
 from grading.types import ItemKind, Topic
@@ -24,7 +24,7 @@ from tests.grading import tiny_writers  # noqa: E402
 pytestmark = pytest.mark.models
 
 TOPIC = Topic("q1", "why do leaves turn red")
-REQUEST = DraftRequest(TOPIC, ItemKind.QUESTION)
+REQUEST = DraftTask(TOPIC, ItemKind.QUESTION)
 QUESTIONS = ["Which pigment is red?", "When do leaves fall?"]
 REPLY = json.dumps(QUESTIONS)
 

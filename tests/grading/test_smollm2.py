@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grading import prompts
-from grading.generation import DraftRequest
+from grading.generation import DraftTask
 from grading.generation import models as writers
 from grading.graders import JSON, Connection, GraderSpec, build
 from grading.graders.hf_batches import EncodedPrompt
@@ -128,7 +128,7 @@ def test_it_is_asked_a_prompt_of_ones_own(smollm2_folder: Path) -> None:
 
 def test_it_drafts(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "LONGEST_REPLY", 24)
-    request = DraftRequest(TOPIC, ItemKind.QUESTION)
+    request = DraftTask(TOPIC, ItemKind.QUESTION)
     text = writers.text_model("hf_causal", str(smollm2_folder)).complete(request.messages)
     assert text.strip()
     assert request.messages[0][1] not in text

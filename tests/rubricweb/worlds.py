@@ -12,7 +12,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection
@@ -56,7 +56,7 @@ def cells_of(bank: Bank):
 
 def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
     choice = Choice(bank, tuple(bank.collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=HIDDEN)
-    return open_campaign(choice, Plan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
+    return open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
 
 
 def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object]:

@@ -24,10 +24,10 @@ class DraftOptions:
     facet_id: str = ""
 
 
-def request_of(row: DraftRequest) -> generation.DraftRequest:
+def request_of(row: DraftRequest) -> generation.DraftTask:
     subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
     words = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
-    return generation.DraftRequest(convert.topic(row.topic), ItemKind(row.kind), words)
+    return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), words)
 
 
 def stale_before(now: datetime) -> datetime:

@@ -64,7 +64,7 @@ class ConflictRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class ConflictsPage:
     rows: tuple[ConflictRow, ...]
     """Of the list that was asked for."""
     open: int
@@ -100,11 +100,11 @@ def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
     return Conflicts(found, decisions, unanimous=len(alike(said, decisions)))
 
 
-def inbox(collection: Collection, query: Query, person: User) -> Inbox:
+def inbox(collection: Collection, query: Query, person: User) -> ConflictsPage:
     """Conflicts in the collection's order of topics."""
     found = conflicts(collection, query, person)
     wanted = [place for place in found.said if (place[1:] in found.decisions) == query.is_decided]
-    return Inbox(
+    return ConflictsPage(
         rows=_rows(wanted, found.said, found.decisions),
         open=found.open,
         decided=found.decided,

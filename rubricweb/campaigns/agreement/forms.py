@@ -9,7 +9,7 @@ from rubricweb.campaigns.queue.filters import CampaignFilter
 from rubricweb.grades.forms import GraderForm
 
 
-class AgreementForm(CampaignFilter, GraderForm):
+class AssessorAgreementForm(CampaignFilter, GraderForm):
     which = forms.ChoiceField(
         label="Ratings",
         choices=[

@@ -43,7 +43,7 @@ Tables = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class PairRow:
+class AssessorPair:
     """Two who rated the same cells."""
 
     first: str
@@ -107,8 +107,8 @@ class Anchoring:
 @dataclass(frozen=True, slots=True)
 class AgreementView:
     overall: Overall
-    pairs: tuple[PairRow, ...]
-    with_grader: tuple[PairRow, ...]
+    pairs: tuple[AssessorPair, ...]
+    with_grader: tuple[AssessorPair, ...]
     by_topic: tuple[AlphaRow, ...]
     by_item: tuple[AlphaRow, ...]
     anchoring: Anchoring | None
@@ -215,12 +215,12 @@ def _tables(rated: Rated, first: NDArray[np.int64], second: NDArray[np.int64]) -
 
 def _pair(
     rated: Rated, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
-) -> PairRow | None:
+) -> AssessorPair | None:
     tables = _tables(rated, first, second)
     whole = tables.sum(axis=0)
     if not whole.sum():
         return None
-    return PairRow(
+    return AssessorPair(
         first=names[0],
         second=names[1],
         cells=int(whole.sum()),
@@ -237,7 +237,7 @@ def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statist
     return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED
 
 
-def _largest(rows: Iterable[PairRow | None]) -> tuple[PairRow, ...]:
+def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
     found = [row for row in rows if row is not None]
     return tuple(sorted(found, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
 

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.campaigns.agreement import selectors
-from rubricweb.campaigns.agreement.forms import AgreementForm
+from rubricweb.campaigns.agreement.forms import AssessorAgreementForm
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -19,7 +19,7 @@ from rubricweb.grades.raters import Rater, raters
 def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
     """Assessors with each other and with a grader."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
-    form = AgreementForm(request.GET, collection)
+    form = AssessorAgreementForm(request.GET, collection)
     found = _raters(collection)
     rater = form.offer(found) if found else None
     view = selectors.agreement(

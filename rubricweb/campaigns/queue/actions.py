@@ -37,7 +37,7 @@ SEEDS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CampaignPlan:
     """How a campaign is worked on."""
 
     name: str
@@ -48,7 +48,9 @@ class Plan:
 
 
 @transaction.atomic
-def open_campaign(choice: Choice, plan: Plan, *, by: User | None, seed: int | None = None) -> Campaign:
+def open_campaign(
+    choice: Choice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
+) -> Campaign:
     """Freeze the chosen cells in their order, with as many turns each as independent assessors are wanted."""
     seed = randbelow(SEEDS) if seed is None else seed
     found = chosen(choice, seed=seed)
@@ -77,7 +79,7 @@ def open_campaign(choice: Choice, plan: Plan, *, by: User | None, seed: int | No
     return campaign
 
 
-def _campaign(choice: Choice, plan: Plan, by: User | None, *, seed: int, found: Chosen) -> Campaign:
+def _campaign(choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, found: Chosen) -> Campaign:
     is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
     return Campaign.objects.create(
         collection=choice.bank.collection,
@@ -249,7 +251,9 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: Known,
         by=by,
         seen=known.last_number,
         how=How.BLIND if is_blind else How.ASSISTED,
-        shown=None if is_blind or cell.config is None else humans.Shown(cell.config, known.grader_rating),
+        shown=None
+        if is_blind or cell.config is None
+        else humans.ShownRating(cell.config, known.grader_rating),
         draw=cell.campaign.draw_id if cell.is_random else None,
         uid=uid,
     )

@@ -14,7 +14,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
-from rubricweb.campaigns.queue.actions import Plan
+from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.meanings import Meanings
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
@@ -175,7 +175,7 @@ class CampaignForm(forms.Form):
         )
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> CampaignPlan:
         said = self.cleaned_data
         name = " ".join(said["name"].split())
-        return Plan(name, Campaign.Mode(said["mode"]), said["assessors"], tuple(said["people"]))
+        return CampaignPlan(name, Campaign.Mode(said["mode"]), said["assessors"], tuple(said["people"]))

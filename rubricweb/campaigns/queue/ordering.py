@@ -161,7 +161,7 @@ def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class CellOrder:
     """The chosen places of a population in their order, which of them by lot, and with which chance."""
 
     places: Places
@@ -169,7 +169,7 @@ class Drawn:
     probability: float
 
 
-def draw(scores: Floats, *, size: int, random_share: float, seed: int) -> Drawn:
+def draw(scores: Floats, *, size: int, random_share: float, seed: int) -> CellOrder:
     """Choose `size` of the population: a share by lot, spread evenly, and the highest of the others between.
 
     >>> drawn = draw(np.array([0.0, 3.0, 1.0, 2.0]), size=3, random_share=0.3, seed=1)
@@ -185,7 +185,7 @@ def draw(scores: Floats, *, size: int, random_share: float, seed: int) -> Drawn:
     is_random = np.diff(quota, prepend=0) > 0
     places = np.empty(size, dtype=np.int64)
     places[is_random], places[~is_random] = lot[:by_lot], rest
-    return Drawn(places, is_random, by_lot / len(scores) if len(scores) else 0.0)
+    return CellOrder(places, is_random, by_lot / len(scores) if len(scores) else 0.0)
 
 
 def checked_levels(pairs: Sequence[tuple[Ratings, Ratings]], min_grade: int) -> Floats:

@@ -17,7 +17,7 @@ from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.ordering import Cells, Drawn, Floats, Scores
+from rubricweb.campaigns.queue.ordering import CellOrder, Cells, Floats, Scores
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.humans import human_matrices
@@ -139,7 +139,7 @@ RANDOM = "Drawn at random."
 _NONE = np.zeros(0)
 
 
-def _drawn(scores: Floats, choice: Choice, seed: int) -> Drawn:
+def _drawn(scores: Floats, choice: Choice, seed: int) -> CellOrder:
     size = len(scores) if choice.size is None else choice.size
     share = 1.0 if choice.order == Order.RANDOM else choice.random_share
     return ordering.draw(scores, size=size, random_share=share, seed=seed)

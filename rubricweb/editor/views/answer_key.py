@@ -14,7 +14,7 @@ from rubricweb.banks.models import Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.editor.item_forms import AnswerKeyForm, answer_key_form
 from rubricweb.editor.views.items import editor_url, items_changed
-from rubricweb.grades.verification import Verified, change_answer_key
+from rubricweb.grades.verification import VerificationCounts, change_answer_key
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +60,7 @@ def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpRespons
     return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
 
 
-def _saved(verified: Verified) -> str:
+def _saved(verified: VerificationCounts) -> str:
     said = ["Answer key saved"]
     if verified.answers:
         some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"

@@ -21,7 +21,7 @@ from rubricweb.core.ids import parse_ids
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import drafts as selectors
 from rubricweb.editor.draft_forms import AcceptForm, DraftingForm, drafting_form
-from rubricweb.editor.drafts import Inbox, Refused
+from rubricweb.editor.drafts import DraftInbox, RefusedDraft
 from rubricweb.editor.views.items import editor_url, items_changed
 
 PAGE = "editor/drafts.html"
@@ -138,7 +138,9 @@ def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> Http
     return after_decision(request, asked.bank, asked.topic)
 
 
-def inbox_context(request: HtmxRequest, bank: Bank, topic: Topic, inbox: Inbox | None) -> dict[str, object]:
+def inbox_context(
+    request: HtmxRequest, bank: Bank, topic: Topic, inbox: DraftInbox | None
+) -> dict[str, object]:
     role = roles.require(request.user, bank.collection, roles.TO_VIEW)
     can_edit = role.includes(roles.TO_EDIT_BANK)
     place = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
@@ -161,7 +163,7 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     """The draft with the words that were sent, and why they were not taken."""
     bank, topic = draft.request.bank, draft.request.topic
     words = request.POST.get("text", "") or draft.text
-    refused: Mapping[int, Refused] = {draft.pk: Refused(words, reason)}
+    refused: Mapping[int, RefusedDraft] = {draft.pk: RefusedDraft(words, reason)}
     opened = parse_ids(request.POST.getlist("editing")) - {draft.pk}
     inbox = selectors.inbox(bank, topic, opened=opened, refused=refused)
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else

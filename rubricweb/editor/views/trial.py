@@ -22,7 +22,7 @@ from rubricweb.editor.figures import rating_graders
 from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.trial import Setting
 from rubricweb.editor.trial import trial as tried
-from rubricweb.editor.trial_forms import TrialForm
+from rubricweb.editor.trial_forms import WeightTrialForm
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -38,7 +38,7 @@ class WeightTrial:
     topic: Topic
     figures: FiguresForm
     config: GraderConfig | None
-    form: TrialForm
+    form: WeightTrialForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
     figures = FiguresForm(sent, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
-    form = TrialForm(sent, _items(bank, topic, config))
+    form = WeightTrialForm(sent, _items(bank, topic, config))
     desk = WeightTrial(bank, topic, figures, config, form)
     if not is_change:
         return _shown(request, desk, status=200)
@@ -79,7 +79,7 @@ def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
     return list(rows.select_related("revision").order_by("position", "pk"))
 
 
-def _refused(form: TrialForm) -> bool:
+def _refused(form: WeightTrialForm) -> bool:
     """Saving the solo of one item would retire all others: nobody means that."""
     if form.only is None:
         return False
@@ -121,7 +121,7 @@ def _board(desk: WeightTrial) -> dict[str, object]:
     return {**shown, "measure": measure, "trial": board}
 
 
-def _rows(form: TrialForm, settings: dict[int, Setting]) -> list[TriedItem]:
+def _rows(form: WeightTrialForm, settings: dict[int, Setting]) -> list[TriedItem]:
     on = set(form.cleaned_data.get("on", ()))
     return [
         TriedItem(item, settings[item.pk], str(item.pk) in on, item.pk == form.only) for item in form.items

@@ -12,14 +12,14 @@ from rubricweb.grades.humans.actions import (
     take_back_right,
     undo,
 )
-from rubricweb.grades.humans.latest_ratings import Cell, Shown, last_said, latest, said_by
+from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, last_said, latest, said_by
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
 
 __all__ = [
     "Cell",
     "CheckedGrades",
     "SaidMeanwhile",
-    "Shown",
+    "ShownRating",
     "Source",
     "UnfitRating",
     "add_rating",

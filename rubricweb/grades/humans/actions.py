@@ -15,7 +15,7 @@ from rubricweb.core import events
 from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.humans.latest_ratings import Cell, Shown, said_by
+from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, said_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
 
 
@@ -49,7 +49,7 @@ def rate_cell(
     by: User,
     seen: int,
     how: How = How.GRID,
-    shown: Shown | None = None,
+    shown: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
@@ -96,7 +96,7 @@ def add_rating(
     by: User,
     seen: int,
     how: How,
-    shown: Shown | None = None,
+    shown: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
@@ -112,7 +112,7 @@ def judge_grader(
     verdict: Verdict,
     by: User,
     seen: int,
-    shown: Shown,
+    shown: ShownRating,
     rating: int | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
@@ -129,7 +129,7 @@ def judge_grader(
 
 
 @transaction.atomic
-def find_right(cells: Iterable[tuple[Cell, Shown]], *, by: User, uid: UUID) -> list[HumanGrade]:
+def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
     """Find the shown ratings of many cells right; what `by` said of some of them before stands.
 
     `uid` makes sending it twice harmless, and names them all to `take_back_right`.
@@ -220,7 +220,7 @@ def _move_stamp(topic_id: int, channel: str = "") -> None:
     events.publish_on_commit(channel or Collection.objects.get(topics=topic_id).channel, "ratings")
 
 
-def _shown(shown: Shown | None) -> dict[str, object]:
+def _shown(shown: ShownRating | None) -> dict[str, object]:
     return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
 
 

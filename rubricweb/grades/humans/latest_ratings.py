@@ -29,7 +29,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRating:
     """The grader's rating that a person had before them."""
 
     config: GraderConfig

@@ -13,7 +13,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import Missing, gaps_of, left_to_start
 from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.humans import Cell, Shown
+from rubricweb.grades.humans import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.grid import TopicGrid, board
@@ -33,7 +33,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BulkPlan:
     """The selected cells."""
 
     rows: tuple[int, ...]
@@ -41,7 +41,7 @@ class Plan:
     columns: tuple[GridColumn, ...]
     selection: Selection
     cells: tuple[Cell, ...]
-    unchecked: tuple[tuple[Cell, Shown], ...]
+    unchecked: tuple[tuple[Cell, ShownRating], ...]
     """Rated by the grader; the reader said nothing of them, and is not to rate them blind."""
     missing: tuple[Missing, ...]
     failed: tuple[Missing, ...]
@@ -64,7 +64,7 @@ class Plan:
 
 def plan(
     bank: Bank, topic: Topic, rater: Rater, query: GridQuery, selection: Selection, *, reader: User
-) -> Plan:
+) -> BulkPlan:
     found = board(bank, topic, rater, query, reader)
     pks = found.pool.passage_pks
     rows = [row for row in found.rows if not selection.passages or pks[row] in selection.passages]
@@ -74,7 +74,7 @@ def plan(
     missing, failed = (_to_grade(found, rows, columns, value) for value in (MISSING, FAILED))
     gaps = [*missing, *failed]
     living = monitor.workers() if gaps else None
-    return Plan(
+    return BulkPlan(
         rows=tuple(rows),
         columns=tuple(columns),
         selection=selection,
@@ -102,7 +102,9 @@ def _to_grade(found: TopicGrid, rows: Some[int], columns: Some[GridColumn], valu
     return [one for one in left_to_start(topic.collection, sought) if one.cells]
 
 
-def _unchecked(found: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, Shown]]:
+def _unchecked(
+    found: TopicGrid, rows: Some[int], columns: Some[GridColumn]
+) -> list[tuple[Cell, ShownRating]]:
     pairs, closed = [], found.said.keys() | found.blind
     for column in columns:
         config = found.rater.by_kind.get(column.kind)
@@ -110,5 +112,5 @@ def _unchecked(found: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> 
             rating, passage = int(found.sheet.graded[row, column.at]), found.pool.passage_pks[row]
             if config and rating >= 0 and (column.revision_pk, passage) not in closed:
                 cell = Cell(found.pool.topic_id, column.revision_pk, passage)
-                pairs.append((cell, Shown(config, rating)))
+                pairs.append((cell, ShownRating(config, rating)))
     return pairs

@@ -23,7 +23,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkForm, Deed, selection
-from rubricweb.review.bulk.plans import Plan, plan
+from rubricweb.review.bulk.plans import BulkPlan, plan
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
 
 PAGE = "review/bulk/bulk.html"
@@ -47,7 +47,7 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     return _after(request, bank, topic, context)
 
 
-def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, Plan]:
+def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, BulkPlan]:
     form = GridForm(address)
     rater = form.offer(raters(bank))
     form.offer_runs(selectors.run_tags(bank.collection))
@@ -55,7 +55,7 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
     return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)
 
 
-def _is_done(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+def _is_done(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
     said = form.cleaned_data
     if said["deed"] == Deed.TAKE_BACK:
         count = humans.take_back_right(found.cells, by=request.user, uid=form.uid_said)
@@ -70,7 +70,7 @@ def _is_done(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> b
     return DEEDS[said["deed"]](request, bank, found, form)
 
 
-def _grade(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+def _grade(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
     if not roles.require(request.user, bank.collection, roles.TO_VIEW).includes(roles.TO_GRADE):
         raise PermissionDenied("This needs the role topic developer.")
     missing, failed = list(found.missing), list(found.failed)
@@ -80,13 +80,13 @@ def _grade(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> boo
     return True
 
 
-def _find_right(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+def _find_right(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(found.unchecked, by=request.user, uid=form.uid_said)
     messages.success(request, f"{len(events):,} ratings found right.")
     return True
 
 
-def _assign(request: HtmxRequest, bank: Bank, found: Plan, form: BulkForm) -> bool:
+def _assign(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
         messages.error(request, "Nothing was done: choose who shall rate these cells.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.humans import Cell, SaidMeanwhile, Shown, Source, latest, said_by
+from rubricweb.grades.humans import Cell, SaidMeanwhile, ShownRating, Source, latest, said_by
 from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater
@@ -68,11 +68,11 @@ def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
     return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(veil.graders))
 
 
-def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> Shown | None:
+def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
     """The grader's rating that a reader of `source` has before them."""
     configs = {kind: config for kind, config in rater.by_kind.items() if kind == item.kind}
     if source is Source.HUMANS or not configs:
         return None
     (config,) = configs.values()
     grade = Grade.objects.by(config).filter(revision=item.revision_id, passage=passage).first()
-    return Shown(config, grade.rating) if grade is not None else None
+    return ShownRating(config, grade.rating) if grade is not None else None

@@ -13,7 +13,7 @@ from rubricweb.corpus.models import Passage, Topic
 
 
 @dataclass(frozen=True, slots=True)
-class UncoveredPassage:
+class OpenedPassage:
     """A passage of a topic's pool, and the bank that may lack an item for it."""
 
     bank: Bank
@@ -21,14 +21,14 @@ class UncoveredPassage:
     passage: Passage
 
 
-def desk_for(user: User, bank_id: int, topic_id: int, passage_id: int) -> UncoveredPassage:
-    return _desk(*bank_topic_for(user, bank_id, topic_id), passage_id)
+def passage_for(user: User, bank_id: int, topic_id: int, passage_id: int) -> OpenedPassage:
+    return _opened(*bank_topic_for(user, bank_id, topic_id), passage_id)
 
 
-def desk_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int) -> UncoveredPassage:
-    return _desk(*bank_topic_for_editor(user, bank_id, topic_id), passage_id)
+def passage_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int) -> OpenedPassage:
+    return _opened(*bank_topic_for_editor(user, bank_id, topic_id), passage_id)
 
 
-def _desk(bank: Bank, topic: Topic, passage_id: int) -> UncoveredPassage:
+def _opened(bank: Bank, topic: Topic, passage_id: int) -> OpenedPassage:
     pooled = get_object_or_404(topic.pool.select_related("passage"), passage=passage_id)
-    return UncoveredPassage(bank, topic, pooled.passage)
+    return OpenedPassage(bank, topic, pooled.passage)

@@ -14,9 +14,7 @@ from rubricweb.core.forms import choice_field
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage
 from rubricweb.editor.item_forms import Wording, new_item_form
-from rubricweb.review.uncovered.access import UncoveredPassage
-
-"""Of a row's id; databases refuse to look for larger numbers."""
+from rubricweb.review.uncovered.access import OpenedPassage
 
 
 class SpansForm(forms.Form):
@@ -60,11 +58,11 @@ class DraftItemForm(SpansForm):
 
 
 def draft_form(
-    desk: UncoveredPassage, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
+    opened: OpenedPassage, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
 ) -> DraftItemForm:
     """Empty, as sent, or with `initial`; a topic without subtopics has no field for them."""
-    form = DraftItemForm(desk.passage, sent, initial={"kind": "question", **(initial or {})})
-    offered, facet = choice_field(new_item_form(desk.topic), "facet_id"), choice_field(form, "facet_id")
+    form = DraftItemForm(opened.passage, sent, initial={"kind": "question", **(initial or {})})
+    offered, facet = choice_field(new_item_form(opened.topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
     return form
 
@@ -81,10 +79,10 @@ def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
     }
 
 
-def named_item(desk: UncoveredPassage, said: object) -> Item | None:
-    """The active item of the topic that a form names by its number."""
-    items = desk.bank.items.active().for_topic(desk.topic)
+def named_item(opened: OpenedPassage, pk: object) -> Item | None:
+    """Return the active item of the topic with the id that a form sent."""
+    items = opened.bank.items.active().for_topic(opened.topic)
     item: Item | None = (
-        items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(said)).first()
+        items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(pk)).first()
     )
     return item

@@ -13,7 +13,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.review.evidence import Look, TopicEvidence
 from rubricweb.review.selectors.window import NO_RANK, ranks
-from rubricweb.review.uncovered.access import UncoveredPassage
+from rubricweb.review.uncovered.access import OpenedPassage
 
 NO_JUDGMENT = -1_000
 LEAST_ALIKE = 0.05
@@ -21,7 +21,7 @@ LEAST_ALIKE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UncoveredPassage:
     """A relevant passage without a grade at the threshold."""
 
     topic_id: int
@@ -35,9 +35,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    uncovered: tuple[Gap, ...]
+    uncovered: tuple[UncoveredPassage, ...]
     """Highest judgment first, and of equals what more runs retrieved."""
-    ungraded: tuple[Gap, ...]
+    ungraded: tuple[UncoveredPassage, ...]
     hidden: frozenset[tuple[int, int]]
     """(topic, passage): whether these are uncovered the reader may not see yet."""
 
@@ -46,7 +46,7 @@ class Gaps:
 class GapRow:
     """A gap as it is listed."""
 
-    gap: Gap
+    gap: UncoveredPassage
     topic: Topic
     passage: Passage
 
@@ -60,8 +60,8 @@ class NearItem:
 
 
 def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
-    uncovered: list[Gap] = []
-    ungraded: list[Gap] = []
+    uncovered: list[UncoveredPassage] = []
+    ungraded: list[UncoveredPassage] = []
     hidden: set[tuple[int, int]] = set()
     for topic in topics:
         found = uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades)
@@ -72,9 +72,9 @@ def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
     return Gaps(_worst_first(uncovered), _worst_first(ungraded), frozenset(hidden))
 
 
-def _gap(topic: TopicEvidence, row: int) -> Gap:
+def _gap(topic: TopicEvidence, row: int) -> UncoveredPassage:
     pool = topic.pool
-    return Gap(
+    return UncoveredPassage(
         topic_id=pool.topic_id,
         passage_pk=pool.passage_pks[row],
         judgment=pool.judgments.get(pool.doc_ids[row]),
@@ -83,14 +83,14 @@ def _gap(topic: TopicEvidence, row: int) -> Gap:
     )
 
 
-def _worst_first(found: list[Gap]) -> tuple[Gap, ...]:
-    def badness(gap: Gap) -> tuple[int, int]:
+def _worst_first(found: list[UncoveredPassage]) -> tuple[UncoveredPassage, ...]:
+    def badness(gap: UncoveredPassage) -> tuple[int, int]:
         return -(NO_JUDGMENT if gap.judgment is None else gap.judgment), -gap.runs
 
     return tuple(sorted(found, key=badness))
 
 
-def rows(bank: Bank, listed: Iterable[Gap]) -> list[GapRow]:
+def rows(bank: Bank, listed: Iterable[UncoveredPassage]) -> list[GapRow]:
     page = list(listed)
     topics = bank.collection.topics.in_bulk({gap.topic_id for gap in page})
     passages = bank.collection.passages.in_bulk({gap.passage_pk for gap in page})
@@ -101,21 +101,21 @@ def rows(bank: Bank, listed: Iterable[Gap]) -> list[GapRow]:
 class Position:
     """Where a passage stands among the uncovered ones, and its neighbours there."""
 
-    gap: Gap | None
+    gap: UncoveredPassage | None
     """None where the passage is covered, not relevant, or hidden."""
     is_ungraded: bool
     is_hidden: bool
     number: int
     count: int
-    before: Gap | None
-    after: Gap | None
+    before: UncoveredPassage | None
+    after: UncoveredPassage | None
 
 
-def place(found: Gaps, desk: UncoveredPassage) -> Position:
+def place(found: Gaps, opened: OpenedPassage) -> Position:
     """Without a place of its own the passage stands before the first."""
     listed = found.uncovered
     keys = [(gap.topic_id, gap.passage_pk) for gap in listed]
-    mine = (desk.topic.pk, desk.passage.pk)
+    mine = (opened.topic.pk, opened.passage.pk)
     at = keys.index(mine) if mine in keys else -1
     ungraded = next((gap for gap in found.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
     return Position(
@@ -129,10 +129,10 @@ def place(found: Gaps, desk: UncoveredPassage) -> Position:
     )
 
 
-def nearest_items(desk: UncoveredPassage, spans: Iterable[str]) -> list[NearItem]:
+def nearest_items(opened: OpenedPassage, spans: Iterable[str]) -> list[NearItem]:
     """The active items of the topic that share most words with the spans; those without text have none."""
     text = " ".join(spans)
-    asked = desk.bank.items.active().for_topic(desk.topic).exclude(revision__text="")
+    asked = opened.bank.items.active().for_topic(opened.topic).exclude(revision__text="")
     items = list(asked.select_related("revision"))
     found = nearest(text, [str(item) for item in items])
     return [NearItem(items[one.place], one.score) for one in found if one.score >= LEAST_ALIKE]

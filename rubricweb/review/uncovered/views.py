@@ -20,7 +20,7 @@ from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import evidence
 from rubricweb.review.evidence_form import LookForm
 from rubricweb.review.uncovered import access, selectors
-from rubricweb.review.uncovered.access import UncoveredPassage
+from rubricweb.review.uncovered.access import OpenedPassage
 from rubricweb.review.uncovered.forms import DraftItemForm, SpansForm, draft_form, named_item, rewording
 
 PAGE_ROWS = 50
@@ -53,103 +53,103 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
 def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """One passage; POST saves the item that was drafted from it, or goes on drafting."""
     is_change = request.method == "POST"
-    desk_for = access.desk_for_editor if is_change else access.desk_for
-    desk = desk_for(request.user, bank_id, topic_id, passage_id)
+    fetch = access.passage_for_editor if is_change else access.passage_for
+    opened = fetch(request.user, bank_id, topic_id, passage_id)
     if not is_change:
-        return _page(request, desk, draft_form(desk))
+        return _page(request, opened, draft_form(opened))
     if "find" in request.POST or "reword" in request.POST:
-        return _drafting(request, desk)
-    form = draft_form(desk, sent=request.POST)
-    return _commit(request, desk, form) if form.is_valid() else _page(request, desk, form)
+        return _drafting(request, opened)
+    form = draft_form(opened, sent=request.POST)
+    return _commit(request, opened, form) if form.is_valid() else _page(request, opened, form)
 
 
 @require_POST
 def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """The items nearest to the spans as they stand. It writes nothing."""
-    desk = access.desk_for_editor(request.user, bank_id, topic_id, passage_id)
-    return _page(request, desk, draft_form(desk), part="nearest", more=_near(desk, request.POST))
+    opened = access.passage_for_editor(request.user, bank_id, topic_id, passage_id)
+    return _page(request, opened, draft_form(opened), part="nearest", more=_near(opened, request.POST))
 
 
 def _page(
     request: HtmxRequest,
-    desk: UncoveredPassage,
+    opened: OpenedPassage,
     form: DraftItemForm,
     *,
     part: str = "draft",
     status: int = 0,
     more: Context | None = None,
 ) -> HttpResponse:
-    item = named_item(desk, form["item"].value())
-    context = _place(desk) | _standing(request, desk) | {"form": form, "rewords": item, **(more or {})}
+    item = named_item(opened, form["item"].value())
+    context = _place(opened) | _standing(request, opened) | {"form": form, "rewords": item, **(more or {})}
     return form_response(request, "review/uncovered/passage.html", context, part=part, status=status)
 
 
-def _standing(request: HtmxRequest, desk: UncoveredPassage) -> dict[str, object]:
+def _standing(request: HtmxRequest, opened: OpenedPassage) -> dict[str, object]:
     """Where the passage stands among the uncovered ones: `place` is computed where the template names it."""
     form = LookForm(request.GET)
-    rater = form.offer(raters(desk.bank))
-    form.offer_bank(desk.bank, desk.bank.collection.topics.all())
+    rater = form.offer(raters(opened.bank))
+    form.offer_bank(opened.bank, opened.bank.collection.topics.all())
 
     def place() -> selectors.Position:
-        topics = evidence(desk.bank, rater, form.look, request.user, form.topic_id)
-        return selectors.place(selectors.gaps(topics, form.look), desk)
+        topics = evidence(opened.bank, rater, form.look, request.user, form.topic_id)
+        return selectors.place(selectors.gaps(topics, form.look), opened)
 
     return {"look": form.look, "place": place}
 
 
-def _place(desk: UncoveredPassage) -> dict[str, object]:
-    collection = desk.bank.collection
-    place = {"bank": desk.bank, "topic": desk.topic, "passage": desk.passage, "collection": collection}
+def _place(opened: OpenedPassage) -> dict[str, object]:
+    collection = opened.bank.collection
+    place = {"bank": opened.bank, "topic": opened.topic, "passage": opened.passage, "collection": collection}
     return place | {"section": "review", "tab": "uncovered"}
 
 
-def _near(desk: UncoveredPassage, sent: QueryDict) -> Context:
+def _near(opened: OpenedPassage, sent: QueryDict) -> Context:
     """What the spans quote, and the items nearest to them; or why they cannot be read."""
-    form = SpansForm(desk.passage, sent)
+    form = SpansForm(opened.passage, sent)
     if not form.is_valid():
         return {"problem": " ".join(map(str, form.errors["spans"]))}
     spans = form.cleaned_data["spans"].spans
-    return {"spans": spans, "near": selectors.nearest_items(desk, spans)}
+    return {"spans": spans, "near": selectors.nearest_items(opened, spans)}
 
 
-def _drafting(request: HtmxRequest, desk: UncoveredPassage) -> HttpResponse:
+def _drafting(request: HtmxRequest, opened: OpenedPassage) -> HttpResponse:
     """Not saving yet: the words of an item to reword, or the items nearest to the spans."""
     sent = request.POST
-    item = named_item(desk, sent.get("reword", ""))
+    item = named_item(opened, sent.get("reword", ""))
     kept = {name: sent.get(name, "") for name in ("spans", "kind", "facet_id", "text")}
-    form = draft_form(desk, initial=rewording(item, sent.get("spans", "")) if item else kept)
+    form = draft_form(opened, initial=rewording(item, sent.get("spans", "")) if item else kept)
     if item:
         form.fields["text"].widget.attrs["autofocus"] = True
-    return _page(request, desk, form, more=_near(desk, sent))
+    return _page(request, opened, form, more=_near(opened, sent))
 
 
-def _commit(request: HtmxRequest, desk: UncoveredPassage, form: DraftItemForm) -> HttpResponse:
+def _commit(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> HttpResponse:
     try:
-        item = _save(request, desk, form)
+        item = _save(request, opened, form)
     except Conflict as conflict:
         mine, item = form.cleaned_data["text"], conflict.item
-        again = draft_form(desk, initial=rewording(item, request.POST.get("spans", ""), mine=mine))
+        again = draft_form(opened, initial=rewording(item, request.POST.get("spans", ""), mine=mine))
         both = {"theirs": last_change(item), "mine": mine, "item": item}
-        return _page(request, desk, again, status=409, more=both)
+        return _page(request, opened, again, status=409, more=both)
     except BankError as refusal:
         form.add_error("text", str(refusal))
-        return _page(request, desk, form)
+        return _page(request, opened, form)
     kept = request.GET.urlencode()
-    to = reverse("review:uncovered-passage", args=[desk.bank.pk, desk.topic.pk, desk.passage.pk])
-    context = _place(desk) | {"form": draft_form(desk), "done": item}
+    to = reverse("review:uncovered-passage", args=[opened.bank.pk, opened.topic.pk, opened.passage.pk])
+    context = _place(opened) | {"form": draft_form(opened), "done": item}
     page = "review/uncovered/passage.html#draft"
     return items_changed(after_post(request, page, context, to=f"{to}?{kept}" if kept else to))
 
 
-def _save(request: HtmxRequest, desk: UncoveredPassage, form: DraftItemForm) -> Item:
+def _save(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> Item:
     words = form.cleaned_data
     kind, facet_id = ItemKind(words["kind"]), words["facet_id"]
     said = {"text": words["text"], "origin": words["spans"], "by": request.user}
     if not words["item"]:
-        added = actions.add_item(desk.bank, desk.topic, kind=kind, facet_id=facet_id, **said)
+        added = actions.add_item(opened.bank, opened.topic, kind=kind, facet_id=facet_id, **said)
         messages.success(request, f"{kind.capitalize()} added.")
         return added
-    item = named_item(desk, words["item"])
+    item = named_item(opened, words["item"])
     if item is None:
         raise BankError("That item was retired meanwhile. Write a new one, or choose another.")
     actions.revise_item(item, seen=words["seen"] or 0, **said)

@@ -62,7 +62,7 @@ class LevelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class PrecisionRecall:
     rows: tuple[LevelRow, ...]
     """Highest rating first."""
     cells: int
@@ -108,14 +108,14 @@ class Population:
         return np.asarray(np.where(self.people == MISSING, self.graded < rating, said))
 
 
-def estimates(cells: BankCells) -> Estimates:
+def estimates(cells: BankCells) -> PrecisionRecall:
     population = Population.of(cells)
     everything = population.sample(np.ones(len(population.graded), dtype=np.bool_))
     rows = tuple(_row(population, rating, everything) for rating in range(MAX_RATING, -1, -1))
     elsewhere, checked, drawn = (
         cells.flat(name).astype(np.bool_) for name in ("drawn_elsewhere", "checked", "drawn")
     )
-    return Estimates(
+    return PrecisionRecall(
         rows=rows,
         cells=len(population.graded),
         checked=int(population.checked.sum()),

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.actions import Plan, open_campaign, rate
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.models import GraderConfig
@@ -51,7 +51,7 @@ def campaign_of(bank, owner):
     """`campaign_of(mode="blind", assessors=2, size=4)`: a campaign over the bank."""
 
     def made(*, mode: str = "assisted", assessors: int = 1, people=(), seed: int = 7, **said) -> Campaign:
-        plan = Plan(f"campaign {uuid4().hex[:6]}", Campaign.Mode(mode), assessors, tuple(people))
+        plan = CampaignPlan(f"campaign {uuid4().hex[:6]}", Campaign.Mode(mode), assessors, tuple(people))
         return open_campaign(choice_of(bank, **said), plan, by=owner, seed=seed)
 
     return made

@@ -61,7 +61,7 @@ def items(bank, topic, passages, runs):
 
 
 def draft(bank, topic, text=NEW, **more):
-    return impact.Draft(bank, topic, ItemKind.QUESTION, text, **more)
+    return impact.UnsavedItem(bank, topic, ItemKind.QUESTION, text, **more)
 
 
 def asked_before(bank, topic, text):

@@ -11,7 +11,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.humans import (
     Cell,
     SaidMeanwhile,
-    Shown,
+    ShownRating,
     Source,
     UnfitRating,
     corrected,
@@ -59,7 +59,7 @@ def shown(bank, topic):
     for item in bank.items.all():
         for pooled in topic.pool.all():
             grade(config, item, pooled.passage, 4)
-    return Shown(config, 4)
+    return ShownRating(config, 4)
 
 
 def _ratings(bank, grades):
@@ -134,7 +134,7 @@ def test_a_rating_off_the_scale_is_refused(cells, assessor, rating):
 def test_right_makes_the_rating_ones_own(cells, assessor, shown):
     said = judge_grader(cells[0, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=shown)
     assert (said.rating, said.seen_rating, said.verdict) == (4, 4, "right")
-    nothing = Shown(shown.config, None)
+    nothing = ShownRating(shown.config, None)
     with pytest.raises(UnfitRating):
         judge_grader(cells[1, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=nothing)
 
@@ -170,7 +170,7 @@ def test_a_grader_is_corrected_by_people(bank, collection, cells, assessor, deve
 
 
 def test_a_verdict_of_an_older_rating_does_not_touch_a_newer_one(bank, collection, cells, assessor, shown):
-    older = Shown(shown.config, 2)
+    older = ShownRating(shown.config, 2)
     judge_grader(cells[0, 0], verdict=Verdict.WRONG, by=assessor, seen=0, shown=older)
     assert _ratings(bank, corrected(shown.config, collection_pool(collection)))[0] == [4, 4]
 

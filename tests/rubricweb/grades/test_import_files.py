@@ -6,7 +6,7 @@ from django.core.management import CommandError
 from grading.formats.workbench import read_graded, write_graded
 from grading.prompts import get
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades.configs import Reading, config_asking
+from rubricweb.grades.configs import AnswerSource, config_asking
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
 from tests.rubricweb.import_files import FALL, RED, Folder, database, direct, extracted, passage, rated, uid
@@ -74,7 +74,7 @@ def test_a_replaced_answer_loses_what_was_said_of_it(folder):
     )
     folder.load("--graded", first)
     answers = list(Grade.objects.filter(outcome="extracted").select_related("config"))
-    reading = Reading(source=answers[0].config)
+    reading = AnswerSource(source=answers[0].config)
     verifying = get("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2")
     verifier = config_asking("hf_seq2seq", "small", verifying, reading)
     cells = [(one.topic_id, one.revision_id, one.passage_id) for one in answers]

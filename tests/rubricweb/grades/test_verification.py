@@ -118,7 +118,7 @@ def test_other_wordings_graders_and_failures_stay(config, stored, bank):
 
 
 def test_the_same_key_again_checks_nothing(config, stored):
-    assert change(stored, "anthocyanin") == verification.Verified(0, 0)
+    assert change(stored, "anthocyanin") == verification.VerificationCounts(0, 0)
 
 
 def test_only_questions_with_a_key_are_graded(config, bank, item):
@@ -192,7 +192,7 @@ def test_the_price_of_a_draft_counts_verifying_only_where_its_words_have_a_key(
     collection = bank.collection
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.grader_prompts = ["QuestionSelfRatedPrompt", BY_KEY]
-    draft = impact.Draft(bank, item.topic, ItemKind.QUESTION, item.revision.text)
+    draft = impact.UnsavedItem(bank, item.topic, ItemKind.QUESTION, item.revision.text)
     assert impact.impact(draft).seconds == pytest.approx(0.5)
     change(item, "anthocyanin")
     assert impact.impact(draft).seconds == pytest.approx(1.0)
@@ -312,5 +312,5 @@ def test_wrong_methods_and_items_without_a_key(client_of, developer, item):
 
 
 def test_what_is_said_after_saving():
-    assert _saved(verification.Verified(0, 0)) == "Answer key saved."
-    assert "1 stored answer checked" in _saved(verification.Verified(1, 1))
+    assert _saved(verification.VerificationCounts(0, 0)) == "Answer key saved."
+    assert "1 stored answer checked" in _saved(verification.VerificationCounts(1, 1))

@@ -8,7 +8,7 @@ import pytest
 
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Cell, Shown, judge_grader, rate_cell
+from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
@@ -34,7 +34,7 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
     rate_cell(said_of(autumn, "d1", 0), rating=5, by=assessor, seen=0)
     rate_cell(said_of(autumn, "d2", 0), rating=4, by=assessor, seen=0)
     rate_cell(said_of(autumn, "d2", 0), rating=3, by=developer, seen=0)
-    shown = Shown(autumn.config, 4)
+    shown = ShownRating(autumn.config, 4)
     judge_grader(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, shown=shown)
     Grade.objects.filter(rating=2).update(confidence=0.2)
     found = cells(client_of(assessor), autumn)
@@ -57,7 +57,7 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
 ])  # fmt: skip
 def test_sources(autumn, assessor, client_of, source, states):
     rate_cell(said_of(autumn, "d2", 0), rating=3, by=assessor, seen=0)
-    shown = Shown(autumn.config, 4)
+    shown = ShownRating(autumn.config, 4)
     judge_grader(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, shown=shown)
     found = cells(client_of(assessor), autumn, source=source)
     assert [found[doc_id][0].state for doc_id in ("d1", "d2", "d3", "d4")] == states

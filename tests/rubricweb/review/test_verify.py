@@ -7,7 +7,7 @@ import pytest
 
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.humans import Cell, Shown, Source, judge_grader, rate_cell, ratings_by
+from rubricweb.grades.humans import Cell, ShownRating, Source, judge_grader, rate_cell, ratings_by
 from rubricweb.grades.models import Draw, Grade, HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
@@ -201,7 +201,7 @@ def test_estimates_by_hand(autumn, assessor):
     rated = {("d1", 1): 0, ("d2", 1): 0, ("d3", 1): 0, ("d4", 1): 0, ("d1", 2): 0, ("d4", 2): 2}
     for (doc_id, item), rating in rated.items():
         cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
-        shown = Shown(autumn.config, rating)
+        shown = ShownRating(autumn.config, rating)
         judge_grader(cell, verdict="right", by=assessor, seen=0, shown=shown)
     found = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (found.cells, found.checked, found.sampled) == (10, 10, 10)

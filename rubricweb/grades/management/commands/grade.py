@@ -21,7 +21,7 @@ from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions
-from rubricweb.grades.configs import Chosen, Reading, config_asking, options_of, reading_of
+from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
@@ -185,7 +185,7 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
     return items
 
 
-def _reading(collection: Collection, pk: str | None) -> Reading:
+def _reading(collection: Collection, pk: str | None) -> AnswerSource:
     reading = reading_of(collection)
     if pk is None:
         return reading
@@ -196,7 +196,7 @@ def _reading(collection: Collection, pk: str | None) -> Reading:
     return replace(reading, source=sources[pk])
 
 
-def _reads(config: GraderConfig, reading: Reading) -> bool:
+def _reads(config: GraderConfig, reading: AnswerSource) -> bool:
     return reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
 
 
@@ -236,7 +236,7 @@ def _options(
 
 
 def _config(
-    asked: tuple[registry.Backend, Prompt], llm: str, reading: Reading, chosen: Chosen
+    asked: tuple[registry.Backend, Prompt], llm: str, reading: AnswerSource, chosen: Chosen
 ) -> GraderConfig:
     backend, prompt = asked
     try:

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.campaigns.queue.actions import Plan, open_campaign
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.models import Draw, HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory
@@ -87,7 +87,7 @@ def test_a_draw_holds_the_wordings_that_it_could_draw(bank, campaign_of, ranked,
     unknown.revision.save()
     asked = {item.revision_id for item in bank.items.filter(topic=choice.topics[0])}
     part = type(choice)(bank, choice.topics[:1], frozenset({ItemKind.QUESTION}), choice.rater)
-    draw = open_campaign(part, Plan("Questions of one topic"), by=owner).draw
+    draw = open_campaign(part, CampaignPlan("Questions of one topic"), by=owner).draw
     assert set(draw.revisions) == asked - {nugget.revision_id, unknown.revision_id}
 
 

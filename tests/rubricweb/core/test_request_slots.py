@@ -1,4 +1,4 @@
-"""At most so many requests are worked on at once; streams keep neither turn nor connection."""
+"""A limited number of requests is worked on at once; streams keep neither slot nor connection."""
 
 import asyncio
 import threading
@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from rubricweb.core import turns, views
-from rubricweb.core.turns import GiveTurnsBack, TurnTakingHandler
+from rubricweb.core import request_slots, views
+from rubricweb.core.request_slots import ReleaseSlot, SlotHandler
 
 AT_ONCE = 2
 REQUESTS = 10
 
 
-async def _status(handler: TurnTakingHandler, path: str) -> int:
+async def _status(handler: SlotHandler, path: str) -> int:
     """What an ASGI server is told."""
     sent: list[dict[str, object]] = []
     ended = asyncio.Event()
@@ -54,32 +54,32 @@ def test_the_others_wait(settings, monkeypatch):
         together.wait()
         with lock:
             seen[0] -= 1
-        raise KeyError("a fault gives its turn back too")
+        raise KeyError("a fault releases its slot too")
 
     monkeypatch.setattr(views.health, "check", check)
 
     async def all_at_once() -> list[int]:
-        handler = TurnTakingHandler()
+        handler = SlotHandler()
         return await asyncio.gather(*(_status(handler, "/healthz") for _ in range(REQUESTS)))
 
     assert _run(all_at_once()) == [500] * REQUESTS
     assert seen[1] == AT_ONCE
 
 
-class _Turn:
+class _Slot:
     is_used = False
 
     def __init__(self, happened: list[str]) -> None:
         self.happened = happened
 
-    def give_back_from_thread(self) -> None:
-        self.happened.append("turn given back")
+    def release_from_thread(self) -> None:
+        self.happened.append("slot released")
 
 
 @pytest.fixture
 def happened(monkeypatch) -> list[str]:
     found: list[str] = []
-    monkeypatch.setattr(turns, "close_old_connections", lambda: found.append("connection closed"))
+    monkeypatch.setattr(request_slots, "close_old_connections", lambda: found.append("connection closed"))
     return found
 
 
@@ -89,10 +89,10 @@ def test_a_file_is_written_before_the_connection_is_closed(rf, happened):
         yield "line"
 
     request = rf.get("/")
-    request.turn = _Turn(happened)
-    response = GiveTurnsBack(lambda _: StreamingHttpResponse(lines()))(request)
+    request.slot = _Slot(happened)
+    response = ReleaseSlot(lambda _: StreamingHttpResponse(lines()))(request)
     assert list(response) == [b"line"]
-    assert happened == ["rows read", "connection closed", "turn given back"]
+    assert happened == ["rows read", "connection closed", "slot released"]
 
 
 def test_a_live_stream_is_not_read(rf, happened):
@@ -101,11 +101,11 @@ def test_a_live_stream_is_not_read(rf, happened):
         yield ": ping"
 
     request = rf.get("/")
-    request.turn = _Turn(happened)
-    GiveTurnsBack(lambda _: StreamingHttpResponse(messages()))(request)
-    assert happened == ["connection closed", "turn given back"]
+    request.slot = _Slot(happened)
+    ReleaseSlot(lambda _: StreamingHttpResponse(messages()))(request)
+    assert happened == ["connection closed", "slot released"]
 
 
-def test_without_turns_nothing_is_closed(rf, happened):
-    assert GiveTurnsBack(lambda _: HttpResponse("ok"))(rf.get("/")).content == b"ok"
+def test_without_slots_nothing_is_closed(rf, happened):
+    assert ReleaseSlot(lambda _: HttpResponse("ok"))(rf.get("/")).content == b"ok"
     assert happened == []

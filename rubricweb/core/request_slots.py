@@ -1,0 +1,94 @@
+"""Limit the requests that are worked on at once, one database connection each; further ones wait.
+
+The handler waits in the event loop. `ReleaseSlot`, a middleware, runs in the thread of the request: it closes
+its connection and frees the slot, also when the client has gone while the thread works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.db import close_old_connections, connections
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+
+POOL_SECONDS = 10
+"""How long a request waits for a connection while the database is away."""
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+
+class RequestSlot:
+    """One of the slots for requests that are worked on; released once, from whichever thread."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots, self._loop = slots, asyncio.get_running_loop()
+        self.is_used = self._is_released = False
+
+    def release(self) -> None:
+        """Call it in the event loop."""
+        if not self._is_released:
+            self._is_released = True
+            self._slots.release()
+
+    def release_from_thread(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.release)
+
+
+class SlotHandler(ASGIHandler):
+    """A request that has been read waits for a slot without a thread or a connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._slots = asyncio.Semaphore(settings.REQUESTS_AT_ONCE)
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """As under WSGI, whatever Django's handler asks for: a request stays in one thread."""
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        await self._slots.acquire()
+        slot = RequestSlot(self._slots)
+        request.slot = slot  # type: ignore[attr-defined]
+        try:
+            return await sync_to_async(self.get_response)(request)
+        finally:
+            if not slot.is_used:  # cancelled before its thread began
+                slot.release()
+
+
+def pool_connections() -> None:
+    """Keep PostgreSQL's connections from request to request, one for each slot; call it before any query.
+
+    Opening one costs more than most requests do, and a thread that serves one request could keep none.
+    """
+    database = connections.settings["default"]
+    if "postgresql" in database["ENGINE"]:
+        pool = {"min_size": 1, "max_size": settings.REQUESTS_AT_ONCE, "timeout": POOL_SECONDS}
+        database["OPTIONS"] = {**database.get("OPTIONS", {}), "pool": pool}
+        database["CONN_HEALTH_CHECKS"] = True
+
+
+class ReleaseSlot:
+    """The first middleware. Without `SlotHandler` there are no slots, and it does nothing."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        slot: RequestSlot | None = getattr(request, "slot", None)
+        if slot is None:
+            return self.get_response(request)
+        slot.is_used = True
+        try:
+            response = self.get_response(request)
+            if isinstance(response, StreamingHttpResponse) and not response.is_async:
+                response.streaming_content = list(response)  # as Django would, but while it holds the slot
+            return response
+        finally:
+            close_old_connections()
+            slot.release_from_thread()
