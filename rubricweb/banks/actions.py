@@ -173,7 +173,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     They belong to the words: every item that asks the same moves with it. Stored answers are checked again by
     `grades.verification.change_answer_key`, which people should call.
     """
-    wanted = accepted_answers(texts)
+    accepted = accepted_answers(texts)
     if item.kind != ItemKind.QUESTION or not item.revision.text:
         raise NoAnswerKey("Only a question whose words are known can have an answer key.")
     ItemRevision.objects.select_for_update().get(
@@ -181,11 +181,11 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     )  # a worker's verdicts wait, or we for it
     keys = item.revision.answer_keys
     present = set(keys.values_list("text", flat=True))
-    if present == set(wanted):
+    if present == set(accepted):
         return item
     _write(item, seen, Verb.KEYED, by)
-    keys.exclude(text__in=wanted).delete()
-    fresh = [text for text in wanted if text not in present]
+    keys.exclude(text__in=accepted).delete()
+    fresh = [text for text in accepted if text not in present]
     AnswerKey.objects.bulk_create(AnswerKey(revision=item.revision, text=text, by=by) for text in fresh)
     for twin in Item.objects.filter(revision=item.revision_id, kind=item.kind).exclude(pk=item.pk):
         _write(twin, twin.version, Verb.KEYED, by)
@@ -194,13 +194,13 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
 
 def accepted_answers(texts: Iterable[str]) -> list[str]:
     """Without empty ones, each once. Raises UnfitAnswerKey for too many, or one that is too long."""
-    found = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
-    if len(found) > MOST_KEYS:
-        raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(found)}.")
-    for text in found:
+    answers = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
+    if len(answers) > MOST_KEYS:
+        raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(answers)}.")
+    for text in answers:
         if len(text) > KEY_CHARS:
             raise UnfitAnswerKey(f"Keep each answer under {KEY_CHARS} characters: \u201c{text[:60]}…\u201d.")
-    return found
+    return answers
 
 
 @transaction.atomic

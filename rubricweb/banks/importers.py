@@ -59,12 +59,12 @@ class BankImporter:
 
     def read_bank(self, path: Path, *, bank_name: str) -> None:
         """Bring the items of the file to the bank of that name, except what it has or ever had."""
-        asked = [item for line in read_bank(path) for item in self._asked_of(line, path)]
-        revisions = self._wordings(asked)
-        self._add_keys(asked, revisions)
+        items = [item for line in read_bank(path) for item in self._asked_of(line, path)]
+        revisions = self._wordings(items)
+        self._add_keys(items, revisions)
         bank = self._bank(bank_name)
         fresh: dict[tuple[int, ItemKind], Item] = {}
-        for item, revision in zip(asked, revisions, strict=True):
+        for item, revision in zip(items, revisions, strict=True):
             if (revision.pk, item.kind) in fresh:
                 continue
             if self._is_in(bank, revision, item.kind):
@@ -79,10 +79,10 @@ class BankImporter:
         self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition
     ) -> dict[str, int]:
         """Keys of the wordings that a graded file names by id; ids that no bank ever had go to `imported`."""
-        asked = [self._graded(topic, uid, kind, at) for uid, kind in kinds.items()]
-        revisions = self._wordings(asked)
+        items = [self._graded(topic, uid, kind, at) for uid, kind in kinds.items()]
+        revisions = self._wordings(items)
         fresh = []
-        for item, revision in zip(asked, revisions, strict=True):
+        for item, revision in zip(items, revisions, strict=True):
             if item.kind is ItemKind.DIRECT:
                 continue
             if self._by_wording.get(revision.pk):
@@ -120,10 +120,10 @@ class BankImporter:
             self._topics.require_subtopic(topic, facet_id, at=at)
         return ImportedItem(topic, uid, kind, facet_id, topic.text if kind is ItemKind.DIRECT else "", at)
 
-    def _wordings(self, asked: list[ImportedItem]) -> list[ItemRevision]:
+    def _wordings(self, items: list[ImportedItem]) -> list[ItemRevision]:
         """One revision for each, made where it is new; a text that was unknown is supplied."""
         fresh: dict[tuple[int, str], ItemRevision] = {}
-        for item in asked:
+        for item in items:
             key = item.topic.pk, item.uid
             revision = self._revisions.get(key) or fresh.get(key)
             if revision is None:
@@ -139,20 +139,20 @@ class BankImporter:
         for revision in ItemRevision.objects.bulk_create(fresh.values()):
             self._revisions[revision.topic_id, revision.uid] = revision
         self._tally.of("revisions").new += len(fresh)
-        return [self._revisions[item.topic.pk, item.uid] for item in asked]
+        return [self._revisions[item.topic.pk, item.uid] for item in items]
 
-    def _add_keys(self, asked: list[ImportedItem], revisions: list[ItemRevision]) -> None:
+    def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Accepted answers that are new; a key that people have changed stays as they left it."""
         named = {
             (revision.pk, fitting(words, what="an accepted answer", at=item.at, limit=KEY_CHARS)): None
-            for item, revision in zip(asked, revisions, strict=True)
+            for item, revision in zip(items, revisions, strict=True)
             for text in item.answers
             if (words := " ".join(text.split()))
         }
         if not named:
             return
-        here = AnswerKey.objects.filter(revision__topic__collection=self._collection)
-        known = set(here.values_list("revision_id", "text"))
+        stored = AnswerKey.objects.filter(revision__topic__collection=self._collection)
+        known = set(stored.values_list("revision_id", "text"))
         changes = ItemChange.objects.filter(item__bank__collection=self._collection)
         edited = set(changes.filter(verb=ItemChange.Verb.KEYED).values_list("revision_id", flat=True))
         fresh = [key for key in named if key not in known and key[0] not in edited]
@@ -180,24 +180,24 @@ class BankImporter:
         items = (self._items[pk] for pk in self._by_wording.get(revision.pk, ()))
         return next((i for i in items if i.bank_id == imported.pk and i.revision_id == revision.pk), None)
 
-    def _move(self, item: Item, bank: Bank, asked: ImportedItem) -> None:
+    def _move(self, item: Item, bank: Bank, imported: ImportedItem) -> None:
         """The bank file knows more than the graded file did: kind and subtopic too."""
-        item.bank, item.kind, item.facet_id = bank, asked.kind.value, asked.facet_id
-        item.position, item.version = self._next_position(bank, asked.topic), item.version + 1
+        item.bank, item.kind, item.facet_id = bank, imported.kind.value, imported.facet_id
+        item.position, item.version = self._next_position(bank, imported.topic), item.version + 1
         item.save(update_fields=["bank", "kind", "facet_id", "position", "version"])
         self._remember([item])
         self._seen.add(item.revision_id)
         self._tally.of("items").changed += 1
 
-    def _new_item(self, bank: Bank, revision: ItemRevision, asked: ImportedItem) -> Item:
+    def _new_item(self, bank: Bank, revision: ItemRevision, imported: ImportedItem) -> Item:
         self._seen.add(revision.pk)
         return Item(
             bank=bank,
-            topic=asked.topic,
-            kind=asked.kind.value,
-            facet_id=asked.facet_id,
+            topic=imported.topic,
+            kind=imported.kind.value,
+            facet_id=imported.facet_id,
             revision=revision,
-            position=self._next_position(bank, asked.topic),
+            position=self._next_position(bank, imported.topic),
         )
 
     def _make(self, fresh: Iterable[Item]) -> None:

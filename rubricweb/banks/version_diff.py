@@ -80,10 +80,10 @@ def difference(bank: Bank, before: BankVersion | None, after: BankVersion | None
     fields = ("pk", "topic_id", "kind")
     rows = bank.items.filter(pk__in=differing).order_by("topic__position", "topic_id", "position", "pk")
     topics = bank.collection.topics.in_bulk({row[1] for row in rows.values_list(*fields)})
-    found: dict[int, list[ItemDiff]] = {}
+    by_topic: dict[int, list[ItemDiff]] = {}
     for pk, topic_id, kind in rows.values_list(*fields):
-        found.setdefault(topic_id, []).append(ItemDiff(pk, kind, old.get(pk), new.get(pk)))
-    return [TopicDiff(topics[topic_id], tuple(items)) for topic_id, items in found.items()]
+        by_topic.setdefault(topic_id, []).append(ItemDiff(pk, kind, old.get(pk), new.get(pk)))
+    return [TopicDiff(topics[topic_id], tuple(items)) for topic_id, items in by_topic.items()]
 
 
 def held(bank: Bank, version: BankVersion | None) -> dict[int, Held]:

@@ -82,9 +82,9 @@ def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
 
 def _clear_way(items: dict[int, Item], entries: dict[int, VersionItem], by: User | None) -> None:
     """Retire what the version does not hold, and for a moment what has words that another gets back."""
-    wanted = {(entry.revision_id, items[pk].kind): pk for pk, entry in entries.items()}
+    needed = {(entry.revision_id, items[pk].kind): pk for pk, entry in entries.items()}
     for pk, item in items.items():
-        stands_in_the_way = wanted.get((item.revision_id, item.kind), pk) != pk
+        stands_in_the_way = needed.get((item.revision_id, item.kind), pk) != pk
         if not item.is_retired and (pk not in entries or stands_in_the_way):
             actions.retire_item(item, seen=item.version, by=by)
 

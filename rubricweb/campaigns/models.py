@@ -1,4 +1,4 @@
-"""Django looks for models here; each part of the room keeps its own."""
+"""Django looks for models here; each part of the room has its own module."""
 
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn

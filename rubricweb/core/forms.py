@@ -27,8 +27,8 @@ class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of
     """Several rows by their ids; a number beyond every id is refused before the database is asked for it."""
 
     def clean(self, value: Any) -> Any:  # Any: as Django has it
-        for said in value or ():
-            parse_id(said)
+        for pk in value or ():
+            parse_id(pk)
         return super().clean(value)
 
 

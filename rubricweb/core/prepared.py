@@ -37,10 +37,10 @@ class Prepared:
     def __call__(self, *values: int) -> list[Any]:
         compiled = self._in_sql(len(values))
         with connection.cursor() as cursor:
-            cursor.execute(compiled.sql, [_filled(one, values) for one in compiled.parameters])
-            found = cursor.fetchall()
+            cursor.execute(compiled.sql, [_filled(parameter, values) for parameter in compiled.parameters])
+            fetched = cursor.fetchall()
         compiler = copy(compiled.compiler)
-        compiler.execute_sql = lambda *_, **__: [found]
+        compiler.execute_sql = lambda *_, **__: [fetched]
         rows = compiled.rows.all()
         rows.query.get_compiler = lambda *_, **__: compiler  # type: ignore[method-assign]
         return list(rows)

@@ -17,15 +17,17 @@ def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:
     others = [host for host in hosts if not LOCAL.fullmatch(host)]
     if not others:
         return []
-    found = []
+    problems = []
     if debug:
-        found.append("RUBRIC_DEBUG is on: its error pages show code and settings. Set RUBRIC_DEBUG=false.")
+        problems.append("RUBRIC_DEBUG is on: its error pages show code and settings. Set RUBRIC_DEBUG=false.")
     if secret_key == PUBLISHED_KEY:
-        found.append(f"RUBRIC_SECRET_KEY is the one that is published with the source. {MAKE_ONE}")
+        problems.append(f"RUBRIC_SECRET_KEY is the one that is published with the source. {MAKE_ONE}")
     elif len(secret_key) < KEY_CHARACTERS:
         length = f"has {len(secret_key)} characters, and at least {KEY_CHARACTERS} are needed"
-        found.append(f"RUBRIC_SECRET_KEY {length}. {MAKE_ONE}")
+        problems.append(f"RUBRIC_SECRET_KEY {length}. {MAKE_ONE}")
     elif WEAK.search(secret_key) or len(set(secret_key)) < DISTINCT_CHARACTERS:
-        found.append(f"RUBRIC_SECRET_KEY can be guessed. {MAKE_ONE}")
+        problems.append(f"RUBRIC_SECRET_KEY can be guessed. {MAKE_ONE}")
     named = ", ".join(others)
-    return [f"RUBRIC_ALLOWED_HOSTS names {named}, which others can reach. {objection}" for objection in found]
+    return [
+        f"RUBRIC_ALLOWED_HOSTS names {named}, which others can reach. {objection}" for objection in problems
+    ]

@@ -66,10 +66,10 @@ def _waiting(key: str) -> str | None:
     """What waits in Redis under this key; nothing where Redis is away."""
     try:
         with redis.Redis.from_url(settings.REDIS_URL) as client:
-            found = client.get(PREFIX + key)
+            text = client.get(PREFIX + key)
     except redis.RedisError:
         return None
-    return found.decode() if isinstance(found, bytes) else None
+    return text.decode() if isinstance(text, bytes) else None
 
 
 def _forget(key: str) -> None:

@@ -37,7 +37,7 @@ class CollectionSettings:
 @transaction.atomic
 def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
     """Set everything that an organizer may set. Grades of the earlier grader stay."""
-    names = [one.name for one in fields(settings)]
+    names = [field.name for field in fields(settings)]
     for name in names:
         setattr(collection, name, getattr(settings, name))
     collection.grader_prompts = list(settings.grader_prompts)

@@ -44,9 +44,9 @@ def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]
         purpose: [prompt for prompt in offered if prompt.purpose is purpose] for purpose in PURPOSES
     }
     return [
-        (PURPOSES[purpose], [(named(prompt), _prompt_name(prompt)) for prompt in found])
-        for purpose, found in by_purpose.items()
-        if found
+        (PURPOSES[purpose], [(named(prompt), _prompt_name(prompt)) for prompt in of_purpose])
+        for purpose, of_purpose in by_purpose.items()
+        if of_purpose
     ]
 
 

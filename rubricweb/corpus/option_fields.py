@@ -27,11 +27,11 @@ class OptionField(forms.CharField):
         self.option = option
 
     def clean(self, value: Any) -> Any:  # Any: as Django has it
-        said = super().clean(value)
-        if not said:
+        text = super().clean(value)
+        if not text:
             return self.option.default
         try:
-            return self.option.read(said)
+            return self.option.read(text)
         except BadOption as error:
             raise forms.ValidationError(str(error)) from error
 

@@ -29,9 +29,9 @@ def extracts_for(verifying: Prompt, prompt: Prompt) -> bool:
     return prompt.purpose is Purpose.EXTRACT and verifying.kinds <= prompt.kinds
 
 
-def unextracted(asked: Iterable[Prompt]) -> list[Prompt]:
+def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
     """Those that ask about answers which no other of these prompts extracts."""
-    listed = list(asked)
+    listed = list(among)
     return [
         prompt
         for prompt in listed

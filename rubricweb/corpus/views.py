@@ -32,8 +32,8 @@ async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpRes
     return events.stream(collection.channel, since=_seconds(request.GET.get("since", "")))
 
 
-def _seconds(said: str) -> float | None:
-    return float(said) if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", said) else None
+def _seconds(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", text) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

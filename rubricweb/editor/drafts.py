@@ -99,33 +99,33 @@ def inbox(
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     """Drafts about which nobody has decided, in the order in which they were written."""
-    found = Draft.objects.filter(
+    drafts = Draft.objects.filter(
         request__bank=bank, request__topic=topic, state=Draft.State.WAITING
     ).select_related("request__by")
-    return found.order_by("pk")
+    return drafts.order_by("pk")
 
 
 def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
     """By draft. Questions are compared with questions only, nuggets with nuggets."""
-    found: dict[int, NearDuplicate] = {}
+    nearest_items: dict[int, NearDuplicate] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]
         existing = _words(bank, topic, kind)
         hits = near_duplicates([draft.text for draft in same], existing)
         for draft in reversed(same):  # of several with the same words, only the first may be like nothing
             if hits and hits[-1].text == draft.text:
-                found[draft.pk] = hits.pop()
-    return found
+                nearest_items[draft.pk] = hits.pop()
+    return nearest_items
 
 
 def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
-    asked = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
-    return list(asked.values_list("revision__text", flat=True))
+    items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+    return list(items.values_list("revision__text", flat=True))
 
 
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
     states = (*DraftRequest.UNFINISHED, DraftRequest.State.FAILED)
-    found = DraftRequest.objects.filter(bank=bank, topic=topic, state__in=states).select_related("by")
+    requests = DraftRequest.objects.filter(bank=bank, topic=topic, state__in=states).select_related("by")
     limit = stale_before(timezone.now())
     return [
         RequestRow(
@@ -133,7 +133,7 @@ def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[Reques
             names.get(row.facet_id, row.facet_id),
             is_stale=row.state in DraftRequest.UNFINISHED and row.asked_at < limit,
         )
-        for row in found
+        for row in requests
     ]
 
 

@@ -130,11 +130,11 @@ class EditorSheet:
 
     @property
     def cells(self) -> int:
-        return sum(found.passages for found in self.figures)
+        return sum(item.passages for item in self.figures)
 
     @property
     def missing(self) -> int:
-        return sum(found.missing for found in self.figures)
+        return sum(item.missing for item in self.figures)
 
     @property
     def graded_share(self) -> float | None:
@@ -148,8 +148,8 @@ def rating_graders(bank: Bank) -> list[GraderConfig]:
     """What figures may show: graders that rate and have grades of the bank, the default one first; then what
     Re-grade runs, and others with grades in the collection."""
     others = (row.config for row in scored_graders(bank.collection))
-    found = [*graders_of(bank), *active_configs(bank.collection), *others]
-    return [config for config in dict.fromkeys(found) if config.purpose == Purpose.RATE]
+    candidates = [*graders_of(bank), *active_configs(bank.collection), *others]
+    return [config for config in dict.fromkeys(candidates) if config.purpose == Purpose.RATE]
 
 
 def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> GraderByKind:
@@ -198,17 +198,17 @@ def item_figures(
 ) -> dict[int, ItemFigures]:
     """By item pk, without items that no grader grades; `min_grade` is by default each grader's own."""
     pool = collection_pool(collection)
-    asked: dict[GraderConfig, list[Item]] = {}
+    by_grader: dict[GraderConfig, list[Item]] = {}
     for item in items:
         if config := graders.get(ItemKind(item.kind)):
-            asked.setdefault(config, []).append(item)
-    found: dict[int, ItemFigures] = {}
-    for config, fellows in asked.items():
+            by_grader.setdefault(config, []).append(item)
+    figures: dict[int, ItemFigures] = {}
+    for config, fellows in by_grader.items():
         uids: Uids = tuple(item.revision.uid for item in fellows)
         ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
         counts = [(ratings == value).sum(axis=0).tolist() for value in COLUMNS]
         least = within_scale(config, min_grade)
         covered = (ratings >= least).sum(axis=0).tolist()
         for item, reached, *spread in zip(fellows, covered, *counts, strict=True):
-            found[item.pk] = ItemFigures(config, least, ratings.shape[0], reached, tuple(spread))
-    return found
+            figures[item.pk] = ItemFigures(config, least, ratings.shape[0], reached, tuple(spread))
+    return figures

@@ -46,7 +46,7 @@ class FiguresForm(forms.Form):
             field.widget.attrs["data-submits"] = ""
         self._fit_scale(chosen.get("min_grade", ""))
 
-    def _fit_scale(self, said: str) -> None:
+    def _fit_scale(self, chosen: str) -> None:
         """The field goes as far as the scales do, and shows the first grader's own threshold by default."""
         shown = list(self.graders.values())
         highest = max((scale_of(config)[1] for config in shown), default=MAX_RATING)
@@ -55,8 +55,8 @@ class FiguresForm(forms.Form):
         field.widget.attrs["max"] = highest
         field.help_text = threshold_note(shown[0]) if shown else ""
         default = default_min_grade(shown[0]) if shown else PAPERS_MIN_GRADE
-        self.data = {**self.data, "min_grade": said or default}
-        self.threshold = self._chosen_min_grade() if said else None
+        self.data = {**self.data, "min_grade": chosen or default}
+        self.threshold = self._chosen_min_grade() if chosen else None
         self.full_clean()
 
     def _chosen_min_grade(self) -> int | None:

@@ -93,9 +93,9 @@ def _known(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> in
     if config.purpose == Purpose.RATE:
         column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings
         return int((column != MISSING).sum())
-    asked = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
+    wordings = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
     pooled = pool.by_topic[draft.topic.pk].passage_pks
-    graded = Grade.objects.by(config).filter(revision__in=asked).values_list("passage_id", flat=True)
+    graded = Grade.objects.by(config).filter(revision__in=wordings).values_list("passage_id", flat=True)
     return len(set(graded) & set(pooled))
 
 
@@ -124,12 +124,12 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     rest = _other_uids(draft, config)
     if draft.uid in rest or not pool.run_tags:
         return ()
-    asked: Uids = (*rest, draft.uid)
+    uids: Uids = (*rest, draft.uid)
     today = score_table(pool, grades, now, measure).means()
-    floor = score_table(pool, grades, {**now, draft.topic.pk: asked}, measure).means()
-    topics = len({topic_id for topic_id, uids in now.items() if uids} | {draft.topic.pk})
+    floor = score_table(pool, grades, {**now, draft.topic.pk: uids}, measure).means()
+    topics = len({topic_id for topic_id, items in now.items() if items} | {draft.topic.pk})
     sure, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
-    moving = _undecided(today, floor, 1 / (len(asked) * topics), sure, open_cells)
+    moving = _undecided(today, floor, 1 / (len(uids) * topics), sure, open_cells)
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
 
 

@@ -30,9 +30,9 @@ class LedgerPage:
 
 def ledger(bank: Bank, filters: Filters, *, before: int | None = None) -> LedgerPage:
     """The changes older than the row `before`."""
-    wanted = {"by": filters.by, "verb": filters.verb, "item__topic": filters.topic}
+    conditions = {"by": filters.by, "verb": filters.verb, "item__topic": filters.topic}
     rows = ItemChange.objects.filter(
-        item__bank=bank, **{name: value for name, value in wanted.items() if value}
+        item__bank=bank, **{name: value for name, value in conditions.items() if value}
     )
     rows = rows.filter(pk__lt=before) if before else rows
     rows = rows.select_related("item__topic", "revision", "by", "source__passage").order_by("-pk")

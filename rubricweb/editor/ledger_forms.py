@@ -39,8 +39,8 @@ class LedgerForm(forms.Form):
 
     @property
     def filters(self) -> Filters:
-        said = self.cleaned_data
-        return Filters(said.get("by"), said.get("verb") or None, said.get("topic"))
+        cleaned = self.cleaned_data
+        return Filters(cleaned.get("by"), cleaned.get("verb") or None, cleaned.get("topic"))
 
 
 class VersionForm(forms.Form):

@@ -83,16 +83,20 @@ def trial(
     """
     pool = collection_pool(bank.collection)
     grades = matrices(config, pool)
-    asked = _asked(bank, config)
-    items: dict[int, Uids] = {pk: tuple(one.uid for one in listed) for pk, listed in asked.items()}
-    weights = {pk: tuple((one.importance, one.weight) for one in listed) for pk, listed in asked.items()}
+    by_topic = _asked(bank, config)
+    items: dict[int, Uids] = {pk: tuple(item.uid for item in listed) for pk, listed in by_topic.items()}
+    weights = {
+        pk: tuple((item.importance, item.weight) for item in listed) for pk, listed in by_topic.items()
+    }
     table = score_table(pool, grades, items, measure, weights)
-    tried = [(one, setting) for one in asked.get(topic.pk, ()) if (setting := _setting(one, settings)).is_on]
+    tried = [
+        (item, setting) for item in by_topic.get(topic.pk, ()) if (setting := _setting(item, settings)).is_on
+    ]
     column = _scores(
-        grades[topic.pk].matrix.columns([one.uid for one, _ in tried]).ratings,
+        grades[topic.pk].matrix.columns([item.uid for item, _ in tried]).ratings,
         grades[topic.pk].pool,
         measure,
-        tuple((one.importance, setting.weight) for one, setting in tried),
+        tuple((item.importance, setting.weight) for item, setting in tried),
     )
     scores = table.scores.copy()
     scores[:, table.topic_ids.index(topic.pk)] = column
@@ -100,18 +104,18 @@ def trial(
     return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores), known)
 
 
-def _setting(one: _Asked, settings: Mapping[int, Setting]) -> Setting:
-    return settings.get(one.pk) or Setting(is_on=True, weight=one.weight)
+def _setting(item: _Asked, settings: Mapping[int, Setting]) -> Setting:
+    return settings.get(item.pk) or Setting(is_on=True, weight=item.weight)
 
 
 def _asked(bank: Bank, config: GraderConfig) -> dict[int, list[_Asked]]:
     """By topic: the items that the grader grades; of two that ask the same words the first counts."""
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
-    found: dict[int, dict[str, _Asked]] = {}
+    by_topic: dict[int, dict[str, _Asked]] = {}
     fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
     for topic_id, pk, uid, importance, weight in rows.values_list(*fields):
-        found.setdefault(topic_id, {}).setdefault(uid, _Asked(pk, uid, Importance(importance), weight))
-    return {topic_id: list(listed.values()) for topic_id, listed in found.items()}
+        by_topic.setdefault(topic_id, {}).setdefault(uid, _Asked(pk, uid, Importance(importance), weight))
+    return {topic_id: list(listed.values()) for topic_id, listed in by_topic.items()}
 
 
 def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:

@@ -77,11 +77,11 @@ def _label_counts(
 ) -> tuple[LabelCount, ...]:
     differing = [topic_id for topic_id in now.pool.by_topic if old[topic_id] != new[topic_id]]
     topics = bank.collection.topics.in_bulk(differing)
-    found = []
+    counts = []
     for topic_id in differing:
         grades = now.grades[topic_id]
         before, after = (passage_labels(grades, uids[topic_id], now.measure) for uids in (old, new))
         crosses = (before >= now.measure.min_grade) != (after >= now.measure.min_grade)
         changed = int(np.count_nonzero(before != after))
-        found.append(LabelCount(topics[topic_id], len(before), changed, int(np.count_nonzero(crosses))))
-    return tuple(count for count in found if count.changed)
+        counts.append(LabelCount(topics[topic_id], len(before), changed, int(np.count_nonzero(crosses))))
+    return tuple(count for count in counts if count.changed)

@@ -111,13 +111,13 @@ def retirements(
     by_topic: dict[int, list[tuple[int, str]]] = {}
     for topic_id, pk, uid in rows.values_list("topic_id", "pk", "revision__uid"):
         by_topic.setdefault(topic_id, []).append((pk, uid))
-    found = {}
+    by_item = {}
     for topic_id, listed in by_topic.items():
         inside = tuple(dict.fromkeys(uid for _, uid in listed))
         for retired in (pk for pk, _ in listed if pk in pks):
             outside = tuple(dict.fromkeys(uid for pk, uid in listed if pk != retired))
-            found[retired] = _difference(now, topic_id, (inside, outside))
-    return found
+            by_item[retired] = _difference(now, topic_id, (inside, outside))
+    return by_item
 
 
 def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
@@ -166,11 +166,11 @@ def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
     """The runs that change their rank, best new rank first."""
     row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
     old, new, known = before.means(), after.means(), rank_intervals(before.scores)
-    found = []
+    moves = []
     for move in influence.moves(old, new, before.run_tags):
         run = row_of[move.run_tag]
         first, last = known.possible(run) if known else (1, len(row_of))
         possible, is_beyond = span(first, last), not first <= move.after <= last
         scores = float(old[run]), float(new[run])
-        found.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))
-    return tuple(found)
+        moves.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))
+    return tuple(moves)

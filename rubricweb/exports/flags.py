@@ -69,8 +69,8 @@ def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def _flags(collection: Collection) -> Iterator[Flag]:
-    found = Flag.objects.of(collection).ready().order_by("pk")
-    return iter(found.iterator(chunk_size=BATCH))
+    flags = Flag.objects.of(collection).ready().order_by("pk")
+    return iter(flags.iterator(chunk_size=BATCH))
 
 
 def _place(flag: Flag) -> dict[str, object]:

@@ -148,7 +148,7 @@ def _turns(collection: Collection) -> dict[tuple[int, int, int], tuple[str, str]
     rows = Turn.objects.filter(campaign__collection=collection, state=Turn.State.SUBMITTED).order_by("pk")
     names = ("cell__revision", "cell__passage", "person", "campaign__name", "comment")
     return {
-        (revision, passage, person): said for revision, passage, person, *said in rows.values_list(*names)
+        (revision, passage, person): turn for revision, passage, person, *turn in rows.values_list(*names)
     }
 
 

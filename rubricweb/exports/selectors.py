@@ -34,23 +34,23 @@ class QrelsSummary:
 
 def qrels(spec: BoardSpec) -> Iterator[Qrel]:
     """Rubric-Qrels by topic and passage in the collection's order; passages without a grade are left out."""
-    for _, found in _by_topic(spec):
-        yield from found
+    for _, labels in _by_topic(spec):
+        yield from labels
 
 
 def qrels_summary(spec: BoardSpec) -> QrelsSummary:
     by_topic = list(_by_topic(spec))
-    found = [qrel for _, labelled in by_topic for qrel in labelled]
+    labels = [qrel for _, labelled in by_topic for qrel in labelled]
     topics = sum(bool(labelled) for _, labelled in by_topic)
     passages = sum(len({qrel.doc_id for qrel in labelled}) for _, labelled in by_topic)
-    by_label = Counter(qrel.relevance for qrel in found)
+    by_label = Counter(qrel.relevance for qrel in labels)
     return QrelsSummary(
-        lines=len(found),
+        lines=len(labels),
         topics=topics,
         topics_without=len(by_topic) - topics,
         unlabelled=sum(len(topic.doc_ids) for topic, _ in by_topic) - passages,
         by_label=tuple(sorted(by_label.items(), reverse=True)),
-        first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in found[:FIRST_LINES]),
+        first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in labels[:FIRST_LINES]),
     )
 
 
@@ -58,10 +58,10 @@ def _by_topic(spec: BoardSpec) -> Iterator[tuple[TopicPool, list[Qrel]]]:
     """By subtopic the query id is `topic/subtopic`; items of no subtopic are under the topic's own id."""
     base = basis(spec)
     for topic in base.pool.topics:
-        asked = base.asked.get(topic.topic_id, NOTHING)
-        found: list[Qrel] = []
-        for facet, part in (asked.subtopics() if spec.by_subtopic else {"": asked}).items():
+        topic_items = base.asked.get(topic.topic_id, NOTHING)
+        qrels: list[Qrel] = []
+        for facet, part in (topic_items.subtopics() if spec.by_subtopic else {"": topic_items}).items():
             query_id = f"{topic.query_id}/{facet}" if facet else topic.query_id
             labels = topic_labels(base.grades[topic.topic_id], part.uids, spec.measure)
-            found += [Qrel(query_id, doc_id, label) for doc_id, label in labels.items()]
-        yield topic, found
+            qrels += [Qrel(query_id, doc_id, label) for doc_id, label in labels.items()]
+        yield topic, qrels

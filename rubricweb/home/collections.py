@@ -129,10 +129,10 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
         rows = [GraderRow(config, grades) for config, grades in stamped[collection.pk].items()]
-        found = shown_rater(in_order(collection, rows)) or _active(collection, active)
-        progress[collection.pk].grader = ", ".join(rater.name for rater in found)
-        progress[collection.pk].is_imported = any(rater.is_imported for rater in found)
-        configs = tuple(dict.fromkeys(config for rater in found for config in rater.configs))
+        shown = shown_rater(in_order(collection, rows)) or _active(collection, active)
+        progress[collection.pk].grader = ", ".join(rater.name for rater in shown)
+        progress[collection.pk].is_imported = any(rater.is_imported for rater in shown)
+        configs = tuple(dict.fromkeys(config for rater in shown for config in rater.configs))
         models = {config.team for config in configs}
         others = (row.grades for row in rows if row.config.team not in models)
         progress[collection.pk].other_grades = sum(others)
@@ -161,10 +161,10 @@ def _stamped(collections: list[Collection]) -> Stamped:
     rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
     counts = rows.values_list("topic__collection", "config").annotate(Sum("grades"))
     configs = GraderConfig.objects.in_bulk({config for _, config, _ in counts})
-    found: Stamped = {collection.pk: {} for collection in collections}
+    by_collection: Stamped = {collection.pk: {} for collection in collections}
     for collection, config, grades in counts:
-        found[collection][configs[config]] = grades
-    return found
+        by_collection[collection][configs[config]] = grades
+    return by_collection
 
 
 def _add(

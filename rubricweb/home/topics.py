@@ -115,15 +115,15 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     """All topics, in the collection's order."""
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    asked = asked_by_topic(bank)
+    columns_by_topic = asked_by_topic(bank)
     min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
-    missing = _missing_behind(collection, rater, asked)
+    missing = _missing_behind(collection, rater, columns_by_topic)
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
     for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
         if pk not in pool.by_topic:
             continue  # imported since the pool was read
-        items = asked.get(pk, ())
+        items = columns_by_topic.get(pk, ())
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
         facts = topic_facts(grades, items, collection.min_relevant, min_grades)
         facts = replace(facts, missing=missing.get(pk, facts.missing))
@@ -135,8 +135,8 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
                 position=position,
                 subtopics=subtopics.get(pk, 0),
                 pool=len(pool.by_topic[pk].doc_ids),
-                questions=sum(one.kind == ItemKind.QUESTION for one in items),
-                nuggets=sum(one.kind == ItemKind.NUGGET for one in items),
+                questions=sum(column.kind == ItemKind.QUESTION for column in items),
+                nuggets=sum(column.kind == ItemKind.NUGGET for column in items),
                 facts=facts,
                 flagged=flagged.get(pk, 0),
             )
@@ -145,24 +145,24 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
 
 
 def _missing_behind(
-    collection: Collection, rater: Rater, asked: Mapping[int, tuple[ItemColumn, ...]]
+    collection: Collection, rater: Rater, columns_by_topic: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, int]:
     """By topic with cells that are hidden from the reader: how many of its cells have no grade.
 
     A hidden cell is graded; only its grade is not shown.
     """
-    hidden = [pk for pk, found in visibility.hidden_cells(collection.pk).items() if found.graders]
+    hidden = [pk for pk, missing in visibility.hidden_cells(collection.pk).items() if missing.graders]
     if not hidden:
         return {}
     with visibility.seeing_everything():
         by_config = {config.pk: matrices(config, collection_pool(collection)) for config in rater.configs}
-    found = {}
+    missing = {}
     for pk in hidden:
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
         min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
-        facts = topic_facts(grades, asked.get(pk, ()), collection.min_relevant, min_grades)
-        found[pk] = facts.missing
-    return found
+        facts = topic_facts(grades, columns_by_topic.get(pk, ()), collection.min_relevant, min_grades)
+        missing[pk] = facts.missing
+    return missing
 
 
 def totals(rows: Iterable[ListedTopic]) -> Totals:
@@ -179,9 +179,9 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
 
 def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTopic]:
     """The rows whose id or query holds `words`, sorted; a leading minus turns the order around."""
-    wanted = words.casefold()
-    found = [row for row in rows if wanted in row.query_id.casefold() or wanted in row.text.casefold()]
-    return sorted(found, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
+    folded = words.casefold()
+    matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
+    return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
 
 
 def _subtopics(collection: Collection) -> dict[int, int]:

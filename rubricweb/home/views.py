@@ -29,15 +29,15 @@ def home(request: HtmxRequest) -> HttpResponse:
 @require_safe
 def collection(request: HtmxRequest, slug: str) -> HttpResponse:
     """A collection's topics in one bank, with what their grades say."""
-    found = collection_for(request.user, slug)
+    shown = collection_for(request.user, slug)
     form = TopicsForm(request.GET)
     context = {
-        "collection": found,
+        "collection": shown,
         "section": "topics",
-        "counts": topics.collection_counts(found),
+        "counts": topics.collection_counts(shown),
         "form": form,
         **address_kept(request),
-        **_topics(banks(found), form),
+        **_topics(banks(shown), form),
     }
     return page_or_part(request, "home/collection.html", context, part="topics")
 

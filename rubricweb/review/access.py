@@ -22,9 +22,9 @@ def cell_for(
     *,
     needed: Role = roles.TO_VIEW,
 ) -> tuple[Item, Passage]:
-    """A member's item of (bank, topic), and a passage of the topic's pool, by `cell`: (passage, item).
+    """Return an item of (bank, topic) and a passage of the topic's pool, by `cell`: (passage, item).
 
-    Where the address names a version of the bank, the item has the words that it had there.
+    When the address names a version of the bank, the item has the wording of that version.
     """
     (bank_id, topic_id), (passage_id, item_id) = where, cell
     item = item_for(user, bank_id, item_id, needed=needed)

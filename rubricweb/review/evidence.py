@@ -1,4 +1,4 @@
-"""What spurious items and uncovered passages are found by: ratings beside what people call relevant."""
+"""The evidence for spurious items and uncovered passages: ratings beside relevance."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CACHED_TOPICS = 8_000
 
 
 class RelevanceSource(StrEnum):
-    """Who says what is relevant."""
+    """Whose judgment of relevance counts."""
 
     JUDGMENTS = "judgments"
     PEOPLE = "people"
-    """Their own ratings of items, and the grader's ratings that they found right."""
+    """People's ratings of items, and the grader's ratings that they found right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """From where on a passage is relevant, and a rating covers."""
+    """From which judgment a passage is relevant, and from which rating an item covers it."""
 
     source: RelevanceSource
     min_relevant: int
@@ -62,15 +62,15 @@ class TopicEvidence:
     items: tuple[AskedItem, ...]
     ratings: Ratings
     relevance: Relevance
-    """Without the hidden passages."""
+    """Without hidden passages."""
     min_grades: NDArray[np.int8]
-    """By item: from which rating it is covered."""
+    """By item: the rating from which it is covered."""
     hidden: Mask
-    """Shape (passages,): the reader is still to rate cells of the passage without seeing what others say."""
+    """Shape (passages,): the reader still has to rate cells of the passage independently."""
 
 
 def default_source(collection: Collection) -> RelevanceSource:
-    """Judgments, where the collection has any."""
+    """Judgments if the collection has any, else people's ratings."""
     pool = collection_pool(collection)
     return (
         RelevanceSource.JUDGMENTS if any(topic.judgments for topic in pool.topics) else RelevanceSource.PEOPLE
@@ -80,30 +80,35 @@ def default_source(collection: Collection) -> RelevanceSource:
 def evidence(
     bank: Bank, rater: Rater, look: Look, reader: User, topic_id: int | None = None
 ) -> list[TopicEvidence]:
-    """Each topic of the bank that has items, or one; in the collection's order, as `reader` may see it."""
+    """Return the evidence of each topic with items, or of one, in the collection's order, as `reader` may see
+    it.
+    """
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance, veils = _relevance(pool, look), hidden_from(reader, bank.collection_id)
-    found = []
+    relevance, hidden_by_topic = _relevance(pool, look), hidden_from(reader, bank.collection_id)
+    evidence_by_topic = []
     for pk, items in _items(bank, topic_id).items():
         topic = pool.by_topic[pk]
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        asked = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
-        ratings, hidden = ratings_of(grades, asked, len(topic.doc_ids)), _hidden(topic, veils[pk], look)
+        columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+        ratings, hidden = (
+            ratings_of(grades, columns, len(topic.doc_ids)),
+            _hidden(topic, hidden_by_topic[pk], look),
+        )
         shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
         min_grades = rater.min_grades_of((item.kind for item in items), look.min_grade)
-        found.append(TopicEvidence(topic, items, ratings, shown, min_grades, hidden))
-    return found
+        evidence_by_topic.append(TopicEvidence(topic, items, ratings, shown, min_grades, hidden))
+    return evidence_by_topic
 
 
 def count_hidden(topics: Iterable[TopicEvidence]) -> int:
-    """Passages, of all these topics."""
+    """Count the hidden passages of these topics."""
     return sum(int(topic.hidden.sum()) for topic in topics)
 
 
-def _hidden(topic: TopicPool, veil: Hidden, look: Look) -> Mask:
-    places = veil.people if look.source is RelevanceSource.PEOPLE else veil.graders
+def _hidden(topic: TopicPool, hidden: Hidden, look: Look) -> Mask:
+    places = hidden.people if look.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 
@@ -114,10 +119,10 @@ def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[AskedItem, ...]]
     fields = rows.values_list(
         "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
     )
-    found: dict[int, list[AskedItem]] = {}
+    by_topic: dict[int, list[AskedItem]] = {}
     for topic, pk, version, kind, *words in fields:
-        found.setdefault(topic, []).append(AskedItem(pk, version, ItemKind(kind), *words))
-    return {topic: tuple(items) for topic, items in found.items()}
+        by_topic.setdefault(topic, []).append(AskedItem(pk, version, ItemKind(kind), *words))
+    return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
 def _relevance(pool: CollectionPool, look: Look) -> dict[int, Relevance]:

@@ -16,7 +16,7 @@ SOURCES = {RelevanceSource.JUDGMENTS: "the judgments", RelevanceSource.PEOPLE: "
 
 
 class LookForm(GraderForm):
-    """Which topic, and from where on a passage counts."""
+    """The topic, and from where on a passage is relevant or covered."""
 
     topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
     min_grade = covered_from()
@@ -36,7 +36,7 @@ class LookForm(GraderForm):
     page = forms.IntegerField(min_value=1, required=False)
 
     def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
-        """The bank's topics, and the collection's own first relevant judgment."""
+        """Offer the bank's topics; the default of `min_relevant` is the collection's."""
         choices = [("", "all topics"), *((str(topic.pk), _named(topic)) for topic in topics)]
         offer_choices(self, "topic", choices)
         self.data.setdefault("min_relevant", str(bank.collection.min_relevant))

@@ -1,4 +1,6 @@
-"""What addresses may say; where one says something else, the page names it and takes the default."""
+"""The parameters of the grid's address; a value that cannot be read is named on the page and replaced by its
+default.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class GridForm(GraderForm):
         offer_choices(self, "run", [("", "any run"), *((tag, tag) for tag in run_tags)])
 
     def offer_versions(self, bank: Bank) -> None:
-        versions = [(str(one.number), f"version {one.number}: {one.name}") for one in bank.versions.all()]
+        versions = [
+            (str(version.number), f"version {version.number}: {version.name}")
+            for version in bank.versions.all()
+        ]
         offer_choices(self, "version", [("", "as it is"), *versions])
 
     def query(self, at: tuple[int, int] | None = None) -> GridQuery:
@@ -72,12 +77,12 @@ _DEFAULT = GridQuery()
 
 
 def address_kept(request: HttpRequest) -> dict[str, str]:
-    """How links keep the chosen grader and version: behind an address, and before more parameters."""
+    """The query strings that links append to keep the chosen grader and version."""
     kept = urlencode({name: request.GET[name] for name in ("grader", "version") if name in request.GET})
     return {"suffix": f"?{kept}" if kept else "", "joiner": f"?{kept}&" if kept else "?"}
 
 
 def kept_fields(address: QueryDict) -> list[tuple[str, str]]:
-    """The grid that an address shows, without its window, and what is ticked there: for hidden fields."""
+    """The grid's parameters, without its window and the ticked heads, for hidden fields."""
     kept = {*GridForm.base_fields, "hide", "passage", "item"} - {"at", "page", "columns"}
     return [(name, value) for name, values in address.lists() if name in kept for value in values]

@@ -16,7 +16,7 @@ from rubricweb.review.saved_views import saved_views
 
 @require_safe
 def overview(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What waits for the person, and the way to every review screen of the collection."""
+    """Show what waits for the user, and links to every review screen of the collection."""
     collection = collection_for(request.user, slug)
     waiting = selectors.overview(collection, request.user)
     context = {"collection": collection, "section": "review", "waiting": waiting}
@@ -25,7 +25,7 @@ def overview(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Passages x items of a topic, a window at a time."""
+    """Show passages x items of a topic, a window at a time."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
     form = GridForm(request.GET)
     rater = form.offer(raters(bank))

@@ -1,1 +1,1 @@
-"""Cells where assessors differ, decided once, with the reason told to whoever is overruled."""
+"""Cells on which assessors disagree, decided once; the overruled assessor learns the reason."""

@@ -1,4 +1,4 @@
-"""Decide a cell, take a decision back, accept what assessors agree on."""
+"""Decide a cell, withdraw a decision, accept what assessors agree on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rubricweb.grades import humans
 from rubricweb.grades.models import HumanGrade
 
 MOST_AT_ONCE = 500
-"""Unanimous cells that one click accepts."""
+"""How many unanimous cells one click accepts."""
 
 
 def decide(
@@ -43,9 +43,9 @@ def decide(
 
 
 def _decide(
-    place: CellKey, rating: int, by: User, said: tuple[int, str, UUID], between: Mapping[int, int]
+    place: CellKey, rating: int, by: User, answer: tuple[int, str, UUID], between: Mapping[int, int]
 ) -> Decision:
-    seen, reason, uid = said
+    seen, reason, uid = answer
     cell = humans.Cell(*place)
     last = humans.said_by(by, cell)
     number = last.number if last else 0
@@ -63,7 +63,7 @@ def _decide(
         uid=uid,
     )
     DecidedRating.objects.bulk_create(
-        DecidedRating(decision=decision, person_id=person, rating=one) for person, one in between.items()
+        DecidedRating(decision=decision, person_id=person, rating=rated) for person, rated in between.items()
     )
     return decision
 
@@ -76,7 +76,7 @@ def _refuse_newer(place: CellKey, seen: int) -> None:
 
 @transaction.atomic
 def withdraw(decision: Decision, *, by: User) -> Decision:
-    """Open the cell again: what was decided before holds, or nothing. Sent twice it does no harm."""
+    """Withdraw the decision; the one before it holds again, if there is one. Sending it twice is harmless."""
     if decision.by_id != by.pk:
         raise NotYourDecision("Only who decided can take it back; you may decide anew.")
     if decision.withdrawn_at is None:
@@ -92,13 +92,13 @@ def withdraw(decision: Decision, *, by: User) -> Decision:
 
 @transaction.atomic
 def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | None = None) -> int:
-    """Decide, as they rated, the cells that two or more rated alike; how many."""
+    """Decide the cells that two or more assessors rated alike, and return how many."""
     accepted = 0
     for place, people in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
         last = decisions_of(place).order_by("-number").first()
         rating = next(iter(people.values()))
-        said = (last.number if last else 0, "", uuid4())
-        _decide(place, rating, by, said, people)
+        answer = (last.number if last else 0, "", uuid4())
+        _decide(place, rating, by, answer, people)
         accepted += 1
     audit.record("unanimous ratings accepted", collection, by=by, detail=accepted)
     return accepted
@@ -107,17 +107,17 @@ def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | N
 def unanimous(
     collection: Collection, *, campaign: Campaign | None = None
 ) -> list[tuple[CellKey, dict[int, int]]]:
-    """Cells that two or more rated alike, and nobody decided."""
+    """Return the undecided cells that two or more assessors rated alike."""
     return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
 
 
 def alike(
-    said: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+    ratings: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
 ) -> list[tuple[CellKey, dict[int, int]]]:
-    """The unanimous ones of cells that two or more rated."""
+    """Return the unanimous ones of cells that two or more rated."""
     return [
         (place, people)
-        for place, people in said.items()
+        for place, people in ratings.items()
         if len(set(people.values())) == 1 and (place.revision, place.passage) not in decided
     ]
 
@@ -133,11 +133,11 @@ def decisions_of(place: CellKey) -> QuerySet[Decision]:
 
 
 def said_of(place: CellKey) -> dict[int, int]:
-    """By person: what they say of the cell now, without decisions."""
+    """By person: their latest rating of the cell, without decisions."""
     rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
     people: dict[int, list[Event]] = {}
     fields = ("by_id", "number", "rating", "how", "is_withdrawn")
     for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
         people.setdefault(by, []).append(Event(*event))
-    found = {by: settled(events, Which.LATEST) for by, events in people.items()}
-    return {by: rating for by, rating in found.items() if rating is not None}
+    ratings = {by: settled(events, Which.LATEST) for by, events in people.items()}
+    return {by: rating for by, rating in ratings.items() if rating is not None}

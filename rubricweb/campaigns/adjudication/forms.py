@@ -1,4 +1,4 @@
-"""Which conflicts to list, and what adjudicators send."""
+"""The filters of the list of conflicts, and a decision."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ConflictsForm(CampaignFilter):
 
 
 class DecideForm(forms.Form):
-    """A decision; `seen` is the number of the last one that the adjudicator saw."""
+    """A decision; `seen` is the number of the latest one that the adjudicator saw."""
 
     rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
     seen = forms.IntegerField(min_value=0)

@@ -1,4 +1,4 @@
-"""Decisions between assessors, and between which ratings each was made."""
+"""Decisions of adjudicators, and the ratings that each was made between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Decision(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions")
     at = models.DateTimeField(auto_now_add=True)
     grade = models.OneToOneField(HumanGrade, on_delete=models.PROTECT, related_name="decision")
-    """The event by which it counts."""
+    """The human rating that carries the decision."""
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
@@ -49,7 +49,7 @@ class Decision(models.Model):
 
 
 class DecidedRating(models.Model):
-    """A rating that a decision was made between, as it was then."""
+    """A rating that a decision was made between, as it was at that time."""
 
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="between")
     person = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What an adjudicator looks through, and what assessors learn from it."""
+"""The conflicts that an adjudicator works through, and the decisions that assessors read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ FEED = 100
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What counts as a conflict, and which of them to list."""
+    """What counts as a conflict, and which conflicts to list."""
 
     campaign: Campaign | None = None
     distance: int = 1
-    """Ratings that are more than this apart differ."""
+    """Ratings further apart than this conflict."""
     min_grade: int = PAPERS_MIN_GRADE
-    """Ratings on both sides of this threshold differ."""
+    """Ratings on both sides of this threshold conflict."""
     is_decided: bool = False
     shows_names: bool = False
 
@@ -43,7 +43,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class AssessorRating:
-    """One assessor's rating beside the others."""
+    """One assessor's rating."""
 
     name: str
     rating: int
@@ -66,7 +66,7 @@ class ConflictRow:
 @dataclass(frozen=True, slots=True)
 class ConflictsPage:
     rows: tuple[ConflictRow, ...]
-    """Of the list that was asked for."""
+    """The conflicts that the query lists."""
     open: int
     decided: int
     unanimous: int
@@ -74,7 +74,7 @@ class ConflictsPage:
 
 @dataclass(frozen=True, eq=False)
 class Conflicts:
-    """Cells on which assessors differ, without what the person who looks shall still rate."""
+    """Cells on which assessors differ, without those that the reader still has to rate."""
 
     said: dict[CellKey, Ratings]
     decisions: dict[tuple[int, int], Decision]
@@ -91,29 +91,29 @@ class Conflicts:
 
 def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
     decisions, hidden = standing(collection), hidden_from(person, collection.pk)
-    said = ratings(collection, campaign=query.campaign, at_least=2)
-    found = {
+    by_cell = ratings(collection, campaign=query.campaign, at_least=2)
+    differing = {
         place: people
-        for place, people in said.items()
+        for place, people in by_cell.items()
         if query.is_conflict(people) and place[1:] not in hidden[place.topic].people
     }
-    return Conflicts(found, decisions, unanimous=len(alike(said, decisions)))
+    return Conflicts(differing, decisions, unanimous=len(alike(by_cell, decisions)))
 
 
 def inbox(collection: Collection, query: Query, person: User) -> ConflictsPage:
-    """Conflicts in the collection's order of topics."""
-    found = conflicts(collection, query, person)
-    wanted = [place for place in found.said if (place[1:] in found.decisions) == query.is_decided]
+    """Return the conflicts in the collection's order of topics."""
+    conflicting = conflicts(collection, query, person)
+    places = [place for place in conflicting.said if (place[1:] in conflicting.decisions) == query.is_decided]
     return ConflictsPage(
-        rows=_rows(wanted, found.said, found.decisions),
-        open=found.open,
-        decided=found.decided,
-        unanimous=found.unanimous,
+        rows=_rows(places, conflicting.said, conflicting.decisions),
+        open=conflicting.open,
+        decided=conflicting.decided,
+        unanimous=conflicting.unanimous,
     )
 
 
 def _rows(
-    places: list[CellKey], said: dict[CellKey, Ratings], decided: dict[tuple[int, int], Decision]
+    places: list[CellKey], ratings: dict[CellKey, Ratings], decided: dict[tuple[int, int], Decision]
 ) -> tuple[ConflictRow, ...]:
     revisions = ItemRevision.objects.select_related("topic").in_bulk({place.revision for place in places})
     doc_ids = dict(
@@ -125,7 +125,7 @@ def _rows(
             topic=revisions[place.revision].topic,
             revision=revisions[place.revision],
             doc_id=doc_ids[place.passage],
-            ratings=tuple(sorted(said[place].values())),
+            ratings=tuple(sorted(ratings[place].values())),
             decision=decided.get((place.revision, place.passage)),
         )
         for place in places
@@ -135,7 +135,7 @@ def _rows(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One cell with everything that was said of it."""
+    """One cell with all of its ratings and decisions."""
 
     place: CellKey
     revision: ItemRevision
@@ -146,7 +146,7 @@ class Case:
     segments: tuple[Segment, ...]
     answer: str
     decisions: tuple[Decision, ...]
-    """Newest first, also those that were taken back."""
+    """Newest first, withdrawn ones included."""
     seen: int
     number: int
     count: int
@@ -157,23 +157,23 @@ class Case:
     @property
     def decision(self) -> Decision | None:
         """The one that holds."""
-        return next((one for one in self.decisions if one.withdrawn_at is None), None)
+        return next((decision for decision in self.decisions if decision.withdrawn_at is None), None)
 
 
 def case(collection: Collection, place: CellKey, query: Query, listed: tuple[ConflictRow, ...]) -> Case:
-    """`listed` is the list that the adjudicator walks through."""
+    """`listed` is the list that the adjudicator works through."""
     places = [row.place for row in listed]
     at = places.index(place) if place in places else -1
     decisions = tuple(decisions_of(place).order_by("-number"))
     grades = _grades(place)
-    answer = next((one.answer for one in grades if one.answer and one.outcome != Outcome.FAILED), "")
+    answer = next((grade.answer for grade in grades if grade.answer and grade.outcome != Outcome.FAILED), "")
     passage = Passage.objects.get(pk=place.passage)
     return Case(
         place=place,
         revision=ItemRevision.objects.select_related("topic").get(pk=place.revision),
         passage=passage,
         said=_said(collection, place, query),
-        grades=tuple(one for one in grades if one.config.purpose != Purpose.EXTRACT),
+        grades=tuple(grade for grade in grades if grade.config.purpose != Purpose.EXTRACT),
         segments=highlighted(passage.text, answer),
         answer=answer,
         decisions=decisions,
@@ -196,34 +196,34 @@ def _said(collection: Collection, place: CellKey, query: Query) -> tuple[Assesso
     names = {person.pk: str(person) for person in User.objects.filter(pk__in=people)}
     turns = Turn.objects.filter(cell__revision=place.revision, cell__passage=place.passage, person__in=people)
     notes = {turn.person_id: turn for turn in turns.order_by("pk")}
-    found = []
+    rows = []
     for person, rating in people.items():
         name = names[person] if query.shows_names else assessor_pseudonym(collection, person)
         turn = notes.get(person)
-        found.append(AssessorRating(name, rating, turn.comment if turn else "", turn.mode if turn else ""))
-    return tuple(sorted(found, key=lambda one: (-one.rating, one.name)))
+        rows.append(AssessorRating(name, rating, turn.comment if turn else "", turn.mode if turn else ""))
+    return tuple(sorted(rows, key=lambda row: (-row.rating, row.name)))
 
 
 @dataclass(frozen=True, slots=True)
 class Overruled:
-    """A rating of one's own that a decision stands against."""
+    """A person's rating that a decision contradicts."""
 
     mine: int
     decision: Decision
     now: int | None
-    """What the person says by now."""
+    """The person's rating by now."""
 
 
 def overruled(collection: Collection, person: User) -> list[Overruled]:
-    """The person's overruled ratings, newest first, each with the adjudicator's reason."""
-    rows = DecidedRating.objects.filter(person=person, decision__topic__collection=collection)
-    rows = rows.filter(decision__withdrawn_at=None).exclude(rating=F("decision__rating"))
+    """Return the person's overruled ratings, newest first, with the adjudicator's reasons."""
+    decided = DecidedRating.objects.filter(person=person, decision__topic__collection=collection)
+    decided = decided.filter(decision__withdrawn_at=None).exclude(rating=F("decision__rating"))
     full = ("decision__by", "decision__topic", "decision__revision", "decision__passage")
     holds = {decision.pk for decision in standing(collection).values()}
-    found = []
-    for row in rows.select_related(*full).order_by("-decision_id")[:FEED]:
+    rows = []
+    for row in decided.select_related(*full).order_by("-decision_id")[:FEED]:
         if row.decision_id in holds:
             decision = row.decision
             place = CellKey(decision.topic_id, decision.revision_id, decision.passage_id)
-            found.append(Overruled(row.rating, decision, said_of(place).get(person.pk)))
-    return found
+            rows.append(Overruled(row.rating, decision, said_of(place).get(person.pk)))
+    return rows

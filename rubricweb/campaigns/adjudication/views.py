@@ -1,4 +1,4 @@
-"""Conflicts between assessors: the list, one case, and the feed of one's overruled ratings."""
+"""Conflicts between assessors: the list, one case, and a person's overruled ratings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE_ROWS = 50
 
 @require_safe
 def adjudication(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Cells where assessors differ; nothing else."""
+    """List the cells on which assessors differ."""
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     form = ConflictsForm(request.GET, collection)
     inbox = selectors.inbox(collection, form.query, request.user)
@@ -43,7 +43,7 @@ def adjudication(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def case(request: HtmxRequest, slug: str, revision_id: int, passage_id: int) -> HttpResponse:
-    """One cell; POST decides it and goes on to the next."""
+    """Show one cell; POST decides it and goes on to the next."""
     collection, place = access.place_for(request.user, slug, revision_id, passage_id)
     if request.method != "POST":
         return _case(request, collection, place)
@@ -61,7 +61,7 @@ def case(request: HtmxRequest, slug: str, revision_id: int, passage_id: int) -> 
 
 @require_POST
 def withdraw(request: HtmxRequest, slug: str, decision_id: int) -> HttpResponse:
-    """Take one's own decision back."""
+    """Withdraw the user's own decision."""
     collection, decision = access.decision_for(request.user, slug, decision_id)
     try:
         actions.withdraw(decision, by=request.user)
@@ -74,7 +74,7 @@ def withdraw(request: HtmxRequest, slug: str, decision_id: int) -> HttpResponse:
 
 @require_POST
 def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Accept what two or more rated alike."""
+    """Accept the ratings that two or more assessors agree on."""
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     campaign = ConflictsForm(request.GET, collection).chosen
     accepted = actions.accept_unanimous(collection, by=request.user, campaign=campaign)
@@ -84,7 +84,7 @@ def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def overruled(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The user's own ratings that decisions stand against."""
+    """List the user's ratings that decisions contradict."""
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
     rows = selectors.overruled(collection, request.user)
     context = {"collection": collection, "section": "review", "tab": "adjudication", "rows": rows}
@@ -92,11 +92,11 @@ def overruled(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _next(request: HtmxRequest, collection: Collection, place: CellKey) -> CellKey | None:
-    """The case after this one in the list, before the list loses this one."""
+    """Return the case after this one in the list; call it before the decision removes this one."""
     query = ConflictsForm(request.GET, collection).query
     places = [row.place for row in selectors.inbox(collection, query, request.user).rows]
     after = places.index(place) + 1 if place in places else 0
-    rest = [one for one in (*places[after:], *places[:after]) if one != place]
+    rest = [other for other in (*places[after:], *places[:after]) if other != place]
     return rest[0] if rest else None
 
 

@@ -1,1 +1,1 @@
-"""How far people agree with each other and with graders, and what seeing a grader's rating does to theirs."""
+"""Agreement of assessors with each other and with graders, and the effect of seeing a grader's rating."""

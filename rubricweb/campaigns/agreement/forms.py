@@ -1,4 +1,4 @@
-"""Whose agreement to look at."""
+"""The parameters of the agreement page."""
 
 from __future__ import annotations
 

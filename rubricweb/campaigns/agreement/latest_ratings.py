@@ -1,4 +1,4 @@
-"""What each person says of each cell that at least one, or several, rated: a fixed number of queries."""
+"""Each person's rating of each cell that at least one, or several, rated: a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Which(StrEnum):
 
     LATEST = "latest"
     INDEPENDENT = "independent"
-    """The last one that was given before the grader's rating was seen."""
+    """The last one given before the grader's rating was seen."""
 
 
 class CellKey(NamedTuple):
@@ -35,7 +35,7 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a person said once."""
+    """One human rating, verdict or withdrawal."""
 
     number: int
     rating: int | None
@@ -54,21 +54,23 @@ def ratings(
     campaign: Campaign | None = None,
     at_least: int = 1,
 ) -> dict[CellKey, Ratings]:
-    """By cell that `at_least` so many rated: what each person says, without decisions of adjudicators.
+    """By cell with at least `at_least` ratings: each person's rating, without adjudicators' decisions.
 
-    Without cells of which whoever reads now must not see yet what others say.
+    Cells whose ratings the reader may not see yet are left out.
     """
     rows = _events(collection, campaign)
     if at_least > 1:
         rows = rows.filter(Exists(_by_several(collection, at_least)))
-    said: dict[CellKey, dict[int, list[Event]]] = {}
+    events: dict[CellKey, dict[int, list[Event]]] = {}
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
-        said.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
+        events.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
     hidden = visibility.hidden_cells(collection.pk)
-    visible = {place: people for place, people in said.items() if place[1:] not in hidden[place.topic].people}
-    found = {place: _settled(people, which) for place, people in visible.items()}
-    return {place: people for place, people in found.items() if len(people) >= at_least}
+    visible = {
+        place: people for place, people in events.items() if place[1:] not in hidden[place.topic].people
+    }
+    settled_ratings = {place: _settled(people, which) for place, people in visible.items()}
+    return {place: people for place, people in settled_ratings.items() if len(people) >= at_least}
 
 
 def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[HumanGrade]:
@@ -90,12 +92,12 @@ def _by_several(collection: Collection, at_least: int) -> Any:  # Any: an aggreg
 
 
 def _settled(people: Mapping[int, list[Event]], which: Which) -> Ratings:
-    found = {person: settled(events, which) for person, events in people.items()}
-    return {person: rating for person, rating in found.items() if rating is not None}
+    ratings = {person: settled(events, which) for person, events in people.items()}
+    return {person: rating for person, rating in ratings.items() if rating is not None}
 
 
 def settled(events: Iterable[Event], which: Which) -> int | None:
-    """The rating that counts of one person's events in turn; None where it was taken back, or is none."""
+    """Return the rating that counts of one person's events in order; None if it was withdrawn or absent."""
     listed = list(events)
     if which is Which.LATEST:
         return None if listed[-1].is_withdrawn else listed[-1].rating

@@ -44,7 +44,7 @@ Tables = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class AssessorPair:
-    """Two who rated the same cells."""
+    """Two assessors who rated the same cells."""
 
     first: str
     second: str
@@ -90,7 +90,7 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class Anchoring:
-    """Agreement with the grader among ratings given blind, and given beside its rating."""
+    """Agreement with the grader of blind ratings, and of ratings given beside the grader's."""
 
     blind: int
     assisted: int
@@ -116,7 +116,7 @@ class AgreementView:
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """Ratings as an array, shape (people, cells), -1 where somebody did not rate."""
+    """Ratings as an array, shape (people, cells); -1 without a rating."""
 
     places: tuple[CellKey, ...]
     people: tuple[int, ...]
@@ -139,17 +139,17 @@ def agreement(
     campaign: Campaign | None = None,
     shows_names: bool = False,
 ) -> AgreementView:
-    """`rater` is the grader that people are compared with, if there is any."""
+    """`rater` is the grader that people are compared with, if any."""
     rated = _rated(collection, which, campaign)
     names = _names(collection, rated.people, shows_names=shows_names)
     graded = _graded(collection, rater, rated)
     pairs = [
-        _pair(rated, (names[one], names[other]), rated.ratings[one], rated.ratings[other])
-        for one, other in combinations(range(len(rated.people)), 2)
+        _pair(rated, (names[first], names[second]), rated.ratings[first], rated.ratings[second])
+        for first, second in combinations(range(len(rated.people)), 2)
     ]
     grader = rater.name if rater else ""
     beside = [
-        _pair(rated, (name, grader), said, graded) for name, said in zip(names, rated.ratings, strict=True)
+        _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
     return AgreementView(
         overall=_overall(rated),
@@ -162,13 +162,13 @@ def agreement(
 
 
 def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> Rated:
-    found = ratings(collection, which, campaign=campaign)
-    places = tuple(sorted(found))
-    people = tuple(sorted({person for said in found.values() for person in said}))
+    by_cell = ratings(collection, which, campaign=campaign)
+    places = tuple(sorted(by_cell))
+    people = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
     row_of = {person: row for row, person in enumerate(people)}
     array = np.full((len(people), len(places)), -1, dtype=np.int64)
     for column, place in enumerate(places):
-        for person, rating in found[place].items():
+        for person, rating in by_cell[place].items():
             array[row_of[person], column] = rating
     return Rated(places, people, array)
 
@@ -176,15 +176,15 @@ def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> R
 def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) -> list[str]:
     if not shows_names:
         return [assessor_pseudonym(collection, person) for person in people]
-    found = User.objects.in_bulk(list(people))
-    return [str(found[person]) for person in people]
+    users = User.objects.in_bulk(list(people))
+    return [str(users[person]) for person in people]
 
 
 def _graded(collection: Collection, rater: Rater | None, rated: Rated) -> NDArray[np.int64]:
-    """The grader's ratings of the same cells; -1 where it has none."""
-    found = np.full(len(rated.places), -1, dtype=np.int64)
+    """Return the grader's ratings of the same cells; -1 without one."""
+    graded = np.full(len(rated.places), -1, dtype=np.int64)
     if rater is None:
-        return found
+        return graded
     pool = collection_pool(collection)
     uids = dict(ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist())).values_list("pk", "uid"))
     for config in rater.configs:
@@ -198,18 +198,18 @@ def _graded(collection: Collection, rater: Rater | None, rated: Rated) -> NDArra
         }
         for place, (topic, revision, passage) in enumerate(rated.places):
             row, column = row_of[topic].get(passage), column_of[topic].get(uids[revision])
-            if row is not None and column is not None and found[place] < 0:
-                found[place] = by_topic[topic].matrix.ratings[row, column]
-    return found
+            if row is not None and column is not None and graded[place] < 0:
+                graded[place] = by_topic[topic].matrix.ratings[row, column]
+    return graded
 
 
 def _tables(rated: Rated, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
-    """A contingency table a topic that has any pair."""
+    """Return one contingency table per topic that has pairs."""
     both = (first >= 0) & (second >= 0)
     tables = []
     for topic in np.unique(rated.topics[both]).tolist():
-        here = both & (rated.topics == topic)
-        tables.append(contingency(first[here], second[here], rows=LEVELS, columns=LEVELS))
+        of_topic = both & (rated.topics == topic)
+        tables.append(contingency(first[of_topic], second[of_topic], rows=LEVELS, columns=LEVELS))
     return np.array(tables, dtype=np.int64).reshape(-1, len(LEVELS), len(LEVELS))
 
 
@@ -232,14 +232,14 @@ def _pair(
 
 
 def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> ConfidenceInterval:
-    """Over topics; undefined with fewer than ENOUGH_TOPICS, which resampling would only repeat."""
+    """Over topics; NaN with fewer than ENOUGH_TOPICS, too few to resample."""
     by_topic = [table for table in tables if table.sum()]
     return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED
 
 
 def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
-    found = [row for row in rows if row is not None]
-    return tuple(sorted(found, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
+    known = [row for row in rows if row is not None]
+    return tuple(sorted(known, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
 
 
 def _overall(rated: Rated) -> Overall:
@@ -258,14 +258,14 @@ def _overall(rated: Rated) -> Overall:
 
 
 def _by(rated: Rated, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
-    """A row a topic or item, the least agreement first."""
+    """One row per topic or item, the least agreement first."""
     rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
     for group in np.unique(groups[twice]).tolist():
-        here = rated.ratings[:, twice & (groups == group)]
-        pairs = coincidences(here, LEVELS)
+        of_group = rated.ratings[:, twice & (groups == group)]
+        pairs = coincidences(of_group, LEVELS)
         same = float(np.trace(pairs) / pairs.sum())
-        rows.append(AlphaRow(names[group], here.shape[1], same, float(ordinal_alpha(pairs))))
+        rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
     return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
 
 
@@ -279,7 +279,7 @@ def _item_names(rated: Rated) -> dict[int, str]:
 
 
 def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:
-    """From campaigns that draw the mode by lot, and so compare like with like; None without both modes."""
+    """Only from campaigns that assign the mode at random; None unless both modes occur."""
     turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
     turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
     if campaign is not None:
@@ -287,10 +287,10 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
     hidden = visibility.hidden_cells(collection.pk)
     rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].people]
-    said = _said_by_graders({row[3] for row in rows}, {row[1] for row in rows})
+    by_graders = _said_by_graders({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:
-        if (grader := said.get((config, revision, passage))) is not None:
+        if (grader := by_graders.get((config, revision, passage))) is not None:
             table = tables.setdefault(topic, np.zeros((2, 2), dtype=np.int64))
             table[int(mode == Turn.Mode.ASSISTED), int(rating != grader)] += 1
     whole = sum(tables.values(), np.zeros((2, 2), dtype=np.int64))
@@ -303,7 +303,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
 
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
-    """Shape (..., 2, 2) to (...): the share that agrees when assisted, less that when blind."""
+    """From shape (..., 2, 2) to (...): the share of agreement when assisted, minus that when blind."""
     shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""One page: agreement, and the anchoring effect."""
+"""Agreement of assessors, and the anchoring effect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rubricweb.grades.raters import Rater, raters
 
 @require_safe
 def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Assessors with each other and with a grader."""
+    """Compare assessors with each other and with a grader."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = AssessorAgreementForm(request.GET, collection)
-    found = _raters(collection)
-    rater = form.offer(found) if found else None
+    offered = _raters(collection)
+    rater = form.offer(offered) if offered else None
     view = selectors.agreement(
         collection, rater, which=form.counted, campaign=form.chosen, shows_names=form.shows_names
     )
@@ -31,6 +31,6 @@ def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _raters(collection: Collection) -> tuple[Rater, ...]:
-    """Of all banks, each once."""
-    found = {rater.pk: rater for bank in banks(collection) for rater in raters(bank)}
-    return tuple(found.values())
+    """Return the raters of all banks, each once."""
+    by_pk = {rater.pk: rater for bank in banks(collection) for rater in raters(bank)}
+    return tuple(by_pk.values())

@@ -1,1 +1,1 @@
-"""The assessor's queue: campaigns, their cells in order, whose turn each is, and what comes back."""
+"""The assessor's queue: campaigns, their cells in order, and the turns in which people rate them."""

@@ -19,7 +19,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_ASSESS) -> Campaign:
-    """A campaign of the collection; who was not named where people were may not work on it."""
+    """Return a campaign of the collection; where people were named, others may not work on it."""
     rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
     campaign = _with_access(rows, user.pk, campaign="pk", collection="collection").first()
     if campaign is None:
@@ -30,7 +30,7 @@ def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = role
 
 
 def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:
-    """A cell of a campaign that the user may work on."""
+    """Return a cell of a campaign that the user may work on."""
     cell: CampaignCell
     for cell in _cell(user.pk, campaign_id, cell_id):
         if cell.campaign.collection.slug == slug:
@@ -48,9 +48,9 @@ def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
 
 
 def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Rows:
-    """Each row with the role that the user holds, and whether the campaign is open to them.
+    """Add to each row the user's role, and whether the campaign is open to them.
 
-    Everybody may work where nobody is named; in the standing campaign, who has cells there.
+    A campaign without named people is open to everybody; the standing campaign to those who have cells in it.
     """
     held = Membership.objects.filter(user=user, collection=OuterRef(collection)).values("role")
     people = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))

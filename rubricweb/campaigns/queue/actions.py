@@ -1,4 +1,4 @@
-"""Every change to a campaign and its turns. What people say of cells goes to `grades.humans`."""
+"""Every change to a campaign and its turns. Ratings themselves are saved by `grades.humans`."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ class CampaignPlan:
     mode: Campaign.Mode = Campaign.Mode.BLIND
     assessors: int = 1
     people: tuple[User, ...] = ()
-    """Who may take from it; empty for every assessor."""
+    """Who may take turns; empty for every assessor."""
 
 
 @transaction.atomic
 def open_campaign(
     choice: Choice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
 ) -> Campaign:
-    """Freeze the chosen cells in their order, with as many turns each as independent assessors are wanted."""
+    """Freeze the chosen cells in order, each with one turn per independent assessor."""
     seed = randbelow(SEEDS) if seed is None else seed
-    found = chosen(choice, seed=seed)
-    if not found.cells:
+    drawn = chosen(choice, seed=seed)
+    if not drawn.cells:
         raise UnfitCampaign("No cell meets this choice: take other topics, kinds or cells.")
-    if len(found.cells) * plan.assessors > MOST_TURNS:
+    if len(drawn.cells) * plan.assessors > MOST_TURNS:
         raise UnfitCampaign(
-            f"These are {len(found.cells):,} cells; {plan.assessors} assessors each are more than "
+            f"These are {len(drawn.cells):,} cells; {plan.assessors} assessors each are more than "
             f"{MOST_TURNS:,} ratings. Choose a sample."
         )
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
         raise UnfitCampaign(f"There is a campaign named \u201c{plan.name}\u201d already.")
-    campaign = _campaign(choice, plan, by, seed=seed, found=found)
+    campaign = _campaign(choice, plan, by, seed=seed, drawn=drawn)
     campaign.people.set(plan.people)
-    cells = _frozen(campaign, found.cells)
+    cells = _frozen(campaign, drawn.cells)
     Turn.objects.bulk_create(
         (
             Turn(campaign=campaign, cell=cell, order=cell.order)
@@ -79,7 +79,7 @@ def open_campaign(
     return campaign
 
 
-def _campaign(choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, found: Chosen) -> Campaign:
+def _campaign(choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: Chosen) -> Campaign:
     is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
     return Campaign.objects.create(
         collection=choice.bank.collection,
@@ -94,8 +94,8 @@ def _campaign(choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int,
         random_share=1.0 if is_random else choice.random_share,
         assessors=plan.assessors,
         seed=seed,
-        population=found.population,
-        draw=_draw(choice, found),
+        population=drawn.population,
+        draw=_draw(choice, drawn),
         grader=f"{choice.rater.name} ({choice.rater.prompt_classes})"[:200],
         by=by,
     )
@@ -122,9 +122,9 @@ def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) 
     )
 
 
-def _draw(choice: Choice, found: Chosen) -> Draw | None:
-    """What estimates may stand on; None without cells that are drawn from all of their items."""
-    if choice.design is None or not any(cell.is_random for cell in found.cells):
+def _draw(choice: Choice, drawn: Chosen) -> Draw | None:
+    """The sampling design that estimates rely on; None without cells drawn from all of their items."""
+    if choice.design is None or not any(cell.is_random for cell in drawn.cells):
         return None
     is_cover = choice.design == Draw.Design.COVER
     draw = Draw.objects.create(
@@ -132,7 +132,7 @@ def _draw(choice: Choice, found: Chosen) -> Draw | None:
         design=choice.design,
         cutoff=choice.cutoff if is_cover else None,
         min_grade=choice.min_grade if is_cover else None,
-        revisions=list(found.revisions),
+        revisions=list(drawn.revisions),
     )
     if is_cover:
         draw.configs.set(choice.rater.configs)
@@ -141,7 +141,7 @@ def _draw(choice: Choice, found: Chosen) -> Draw | None:
 
 @transaction.atomic
 def close_campaign(campaign: Campaign, *, by: User) -> Campaign:
-    """Hand out no more cells; what people have they may still hand in."""
+    """Hand out no more cells; people may still hand in those they have."""
     return _set_closed(campaign, Now(), "campaign closed", by)
 
 
@@ -160,18 +160,18 @@ def _set_closed(campaign: Campaign, when: Now | None, verb: str, by: User) -> Ca
 
 @transaction.atomic
 def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User) -> int:
-    """Put these cells into the queue of one person, in this order; how many are new there.
+    """Put these cells into one person's queue, in this order, and return how many are new there.
 
-    They land in the bank's standing campaign, beside the grader's rating. Raises UnfitCampaign where `to` may
-    not rate here.
+    They go to the bank's standing campaign, where the grader's rating is shown. Raises UnfitCampaign if `to`
+    may not rate here.
     """
     held = roles.role_of(to, bank.collection)
     if held is None or not held.includes(roles.TO_ASSESS):
         raise UnfitCampaign(f"{to} is no assessor here.")
     campaign = _standing(bank, by)
     frozen = _joined(campaign, list(dict.fromkeys(cells)))
-    theirs = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
-    new = [cell for cell in frozen if cell.pk not in theirs]
+    assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
+    new = [cell for cell in frozen if cell.pk not in assigned]
     Turn.objects.bulk_create(
         (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
         batch_size=BATCH,
@@ -197,8 +197,10 @@ def _standing(bank: Bank, by: User) -> Campaign:
 
 
 def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
-    """The campaign's rows of these cells, new ones at its end; without cells that the bank does not ask."""
-    wanted = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    """Return the campaign's rows of these cells, new ones at its end; cells of items not in the bank are left
+    out.
+    """
+    by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     rows = campaign.cells.filter(revision__in={cell.revision_id for cell in cells})
     known = {(row.revision_id, row.passage_id): row for row in rows}
     items = campaign.bank.items.active().filter(revision__in={cell.revision_id for cell in cells})
@@ -206,7 +208,7 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     rater = raters(campaign.bank)[0]
     last = campaign.cells.aggregate(last=Max("order"))["last"] or 0
     new = []
-    for place, cell in wanted.items():
+    for place, cell in by_place.items():
         item = by_revision.get(cell.revision_id)
         if item is not None and place not in known:
             config = rater.by_kind.get(ItemKind(item.kind))
@@ -214,18 +216,18 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
             new.append(ChosenCell(*ids, ASSIGNED, probability=0.0, config=config.pk if config else None))
     for row in _frozen(campaign, new, first=last + 1):
         known[row.revision_id, row.passage_id] = row
-    return [known[place] for place in wanted if place in known]
+    return [known[place] for place in by_place if place in known]
 
 
 @retried
 def rate(
     cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
 ) -> Turn:
-    """Hand in a rating, where `seen` is the number of what `by` said last of the cell, and lease the next
-    cells until `by` has `hold` of them.
+    """Hand in a rating, where `seen` is the number of `by`'s latest event for the cell, and lease further
+    cells until `by` holds `hold`.
 
-    A rating that comes late, when the lease is over and the cell with somebody else, counts too: as a turn
-    more. Sent twice it is saved once. Raises what `grades.humans.rate_cell` raises.
+    A rating that comes after its lease ended, when somebody else has the cell, counts as an additional turn.
+    Sent twice, it is saved once. Raises what `grades.humans.rate_cell` raises.
     """
     place = saying_of(cell)
     with humans.said_once(place, by=by, seen=seen):
@@ -260,14 +262,14 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: Known,
 
 
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:
-    """Keep what `by` says to the adjudicator of a cell that they have; raises NotYours."""
+    """Save the comment to the adjudicator on a cell that `by` holds; raises NotYours."""
     if not cell.turns.filter(person=by).update(comment=text):
         raise NotYours("Only the comment of a cell that you have can be kept.")
 
 
 @transaction.atomic
 def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
-    """Give the cell up, and why; somebody else may take it instead."""
+    """Give the cell up, with a reason; somebody else may take it."""
     turn, _ = _own_turn(cell, by)
     if turn.uid == uid:
         return turn
@@ -282,7 +284,7 @@ def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
 
 @transaction.atomic
 def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
-    """Take back what `by` did last in this campaign: a rating, a change of mind, or a skip."""
+    """Undo `by`'s latest action in this campaign: a rating, a changed rating, or a skip."""
     mine = campaign.turns.select_related("cell__campaign__collection").filter(person=by)
     if (done := mine.filter(uid=uid).first()) is not None:
         return done
@@ -299,7 +301,7 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
 
 
 def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
-    """Whether the cell waits for a rating again."""
+    """Withdraw the rating; return whether the cell waits for one again."""
     cell = saying_of(turn.cell)
     last = humans.said_by(by, cell)
     event = humans.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
@@ -307,7 +309,7 @@ def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
 
 
 def _unskip(turn: Turn) -> bool:
-    """Nobody else needs to take the cell, unless somebody has begun to."""
+    """Remove the turn that was made for somebody else, unless somebody has begun it."""
     others = turn.cell.turns.exclude(state=State.SKIPPED).exclude(pk=turn.pk)
     spare = others.filter(state=State.PENDING, person=None).order_by("-pk").first()
     if spare is not None and others.count() >= turn.cell.campaign.assessors:
@@ -318,7 +320,7 @@ def _unskip(turn: Turn) -> bool:
 
 @transaction.atomic
 def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
-    """Undo outside the queue; when no rating of `by` is left, the queue asks for the cell again.
+    """Undo outside the queue; once `by` has no rating left, the queue offers the cell again.
 
     Raises what `grades.humans.undo` raises.
     """
@@ -338,15 +340,15 @@ def saying_of(cell: CampaignCell) -> humans.Cell:
 
 
 class Known(NamedTuple):
-    """What stands of a cell when somebody comes to it."""
+    """The state of a cell when a person comes to it."""
 
     last_number: int
-    """Of what they said last of it; 0 if nothing."""
+    """The number of the person's latest event for it; 0 without one."""
     grader_rating: int | None
 
 
 def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
-    """The person's turn of the cell, else one that nobody has; a new one where others have them all."""
+    """Return the person's turn of the cell, else a free one; a new one if others hold them all."""
     place = (cell.revision_id, cell.passage_id, person.pk, cell.config_id or 0)
     for turn in _turn_of(cell.pk, *place):
         return turn, Known(turn.last_number, turn.grader_rating)
@@ -360,17 +362,17 @@ def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
 
 @Prepared
 def _turn_of(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
-    """Locked, with what is `Known`."""
+    """Locked, with the fields of `Known`."""
     last_number, grader_rating = _known(revision, passage, person, config)
-    theirs = Turn.objects.select_for_update(of=("self",)).filter(cell=cell, person=person).order_by()
-    return theirs.annotate(last_number=last_number, grader_rating=grader_rating)
+    own = Turn.objects.select_for_update(of=("self",)).filter(cell=cell, person=person).order_by()
+    return own.annotate(last_number=last_number, grader_rating=grader_rating)
 
 
 def _known(revision: int, passage: int, person: int, config: int) -> tuple[Combinable, Combinable]:
     place = {"revision": revision, "passage": passage}
-    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
+    numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
     grades = Grade.objects.filter(config=config, **place).values("rating")
-    return Coalesce(Subquery(said[:1]), 0), Subquery(grades[:1])
+    return Coalesce(Subquery(numbers[:1]), 0), Subquery(grades[:1])
 
 
 def _hand_in(turn: Turn, state: Turn.State, uid: UUID) -> Turn:

@@ -1,6 +1,7 @@
-"""What assessors may not see yet of a cell they shall rate: other people's ratings; if blind, grades too.
+"""What assessors may not see yet of a cell that they shall rate: other people's ratings; if blind, grades
+too.
 
-`grades.visibility` asks `blind_cells` wherever ratings are read.
+`grades.visibility` calls `blind_cells` wherever ratings are read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rubricweb.grades.models import HumanGrade
 
 
 def why_not_edit(person: User, item: Item) -> str:
-    """Whoever rates an item blind must not change what it asks; for `banks.access`."""
+    """Why the person must not reword the item, for `banks.access`: they still have to rate it blind."""
     cells = blind_cells(person, item.bank.collection_id).filter(item=item)
     cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
     if not (count := cells.count()):
@@ -26,10 +27,10 @@ def why_not_edit(person: User, item: Item) -> str:
 
 
 def blind_cells(person: User | None, collection_id: int) -> QuerySet[CampaignCell]:
-    """Cells of open campaigns that the person has, or may still be handed, and has not rated.
+    """Return the cells of open campaigns that the person has, or may be handed, and has not rated.
 
-    Topic developers and organizers see everything but what they have taken or were named for. From whoever
-    has a public link (None) all these cells are hidden, since that may be an assessor.
+    Topic developers and organizers see everything except cells that they took or were named for. For a public
+    link (None) all these cells are hidden, since an assessor may be reading.
     """
     cells = CampaignCell.objects.filter(campaign__collection=collection_id, campaign__closed_at=None)
     assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
@@ -40,7 +41,9 @@ def blind_cells(person: User | None, collection_id: int) -> QuerySet[CampaignCel
         by=person, revision=OuterRef("revision"), passage=OuterRef("passage"), is_withdrawn=False
     )
     mine = Exists(Turn.objects.filter(cell=OuterRef("pk"), person=person))
-    theirs = mine | Exists(Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person))
+    reachable = mine | Exists(
+        Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+    )
     if roles.role_in(person, collection_id) == Role.ASSESSOR:
-        theirs |= Q(campaign__people=None, campaign__is_standing=False)
-    return cells.filter(theirs, ~Exists(rated))
+        reachable |= Q(campaign__people=None, campaign__is_standing=False)
+    return cells.filter(reachable, ~Exists(rated))

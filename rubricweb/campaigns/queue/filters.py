@@ -1,4 +1,4 @@
-"""What addresses say where the work of a campaign's assessors is listed."""
+"""The filters of pages about the work of a campaign's assessors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rubricweb.grades.forms import AddressForm
 
 
 class CampaignFilter(AddressForm):
-    """One campaign or all, and whether assessors go by their names; every control takes effect at once."""
+    """One campaign or all, and whether usernames are shown; each control takes effect at once."""
 
     campaign = forms.ChoiceField(label="Campaign", required=False)
     names = forms.ChoiceField(label="Assessors", choices=[("", "pseudonyms"), ("1", "names")], required=False)

@@ -1,4 +1,4 @@
-"""What organizers choose for a campaign, and what assessors send."""
+"""Forms for a new campaign, and for what assessors send."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REASONS = ("the passage cannot be read", "the item is unclear", "not my field", 
 
 
 class RateForm(forms.Form):
-    """A rating; `seen` is the number of what the person said of the cell last."""
+    """A rating; `seen` is the number of the person's latest event for the cell."""
 
     rating = forms.TypedChoiceField(coerce=int)
     seen = forms.IntegerField(min_value=0)
@@ -139,43 +139,47 @@ class CampaignForm(forms.Form):
         self.banks = {str(bank.pk): bank for bank in banks}
         self.raters: dict[str, list[Rater]] = {pk: list(raters(bank)) for pk, bank in self.banks.items()}
         offer_choices(self, "bank", [(pk, bank.name) for pk, bank in self.banks.items()])
-        known = {str(rater.pk): rater for found in self.raters.values() for rater in found}
+        known = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(known.values()))
         offer_rows(self, "topics", collection.topics.all())
         self.fields["topics"].widget.attrs["size"] = 6
         offer_rows(self, "people", members_who_rate(collection))
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
+        cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
             self.add_error("grader", "This grader has no grades of this bank.")
-        return said
+        return cleaned
 
     def _rater(self) -> Rater | None:
-        said = self.cleaned_data
-        return next((one for one in self.raters[said["bank"]] if str(one.pk) == said["grader"]), None)
+        cleaned = self.cleaned_data
+        return next(
+            (rater for rater in self.raters[cleaned["bank"]] if str(rater.pk) == cleaned["grader"]), None
+        )
 
     @property
     def choice(self) -> Choice:
-        said, rater = self.cleaned_data, self._rater()
+        cleaned, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
-        bank = self.banks[said["bank"]]
-        kinds = [ItemKind(kind) for kind in said["kinds"]]
+        bank = self.banks[cleaned["bank"]]
+        kinds = [ItemKind(kind) for kind in cleaned["kinds"]]
         return Choice(
             bank=bank,
-            topics=tuple(said["topics"] or bank.collection.topics.all()),
+            topics=tuple(cleaned["topics"] or bank.collection.topics.all()),
             kinds=frozenset(kinds),
             rater=rater,
-            cells=Campaign.Cells(said["cells"]),
-            order=Campaign.Order(said["order"]),
-            min_grade=min(said["min_grade"] or rater.min_grade_of(kinds[0]), rater.highest),
-            cutoff=said["cutoff"],
-            size=said["size"],
-            random_share=said["random_percent"] / 100,
+            cells=Campaign.Cells(cleaned["cells"]),
+            order=Campaign.Order(cleaned["order"]),
+            min_grade=min(cleaned["min_grade"] or rater.min_grade_of(kinds[0]), rater.highest),
+            cutoff=cleaned["cutoff"],
+            size=cleaned["size"],
+            random_share=cleaned["random_percent"] / 100,
         )
 
     @property
     def plan(self) -> CampaignPlan:
-        said = self.cleaned_data
-        name = " ".join(said["name"].split())
-        return CampaignPlan(name, Campaign.Mode(said["mode"]), said["assessors"], tuple(said["people"]))
+        cleaned = self.cleaned_data
+        name = " ".join(cleaned["name"].split())
+        return CampaignPlan(
+            name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
+        )

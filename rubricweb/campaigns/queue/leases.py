@@ -1,7 +1,7 @@
-"""Whose turn a cell is: handed out once, kept alive by the open page, free again when its lease runs out.
+"""Hand out turns: each is leased once, kept by the open page, and free again when its lease expires.
 
-One code path for both databases: a candidate is looked for (on PostgreSQL past the rows that others are
-taking), then taken by a conditional UPDATE, so that of two who try only one succeeds.
+Both databases use the same code: select a candidate (on PostgreSQL skipping rows that others lock), then take
+it by a conditional UPDATE, so that of two who try only one succeeds.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from rubricweb.grades.models import HumanGrade
 
 LEASE = timedelta(minutes=5)
 HELD = 2
-"""The cell that is worked on, and the one that is fetched ahead."""
+"""The cell on the screen, and the one that is fetched ahead."""
 TRIES = 8
 COMMENTED = "commented on, and not rated"
-"""Why somebody gave a cell up who stopped after a comment."""
+"""The reason of a turn that was given up after a comment."""
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
 NEW = Q(_WAITING, person=None)
-"""Nobody has it, whatever became of it before."""
+"""Free turns, whatever happened to them before."""
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
-"""Somebody let it lapse."""
+"""Turns whose lease expired."""
 
 
 def retried(change: Callable[P, Result]) -> Callable[P, Result]:
-    """Make a transaction anew where another window of the same person took the same cell at the same time."""
+    """Retry a transaction if another window of the same person took the same cell at the same time."""
 
     @wraps(change)
     def tried(*args: P.args, **kwargs: P.kwargs) -> Result:
@@ -58,15 +58,15 @@ def retried(change: Callable[P, Result]) -> Callable[P, Result]:
 @retried
 @transaction.atomic
 def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
-    """Renew the person's open turns, and lease new ones until there are `count` or none is to be had."""
+    """Renew the person's open turns, and lease new ones until they hold `count` or none is left."""
     renew(campaign, person)
     take_missing(campaign, person, count=count)
 
 
 def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None:
-    """Lease turns until the person holds `count`, or none is to be had; in a transaction that is `retried`.
+    """Lease turns until the person holds `count` or none is left; in a transaction that is `retried`.
 
-    That one may hold locks already, so this waits for nobody's.
+    That transaction may hold locks already, so this waits for no other lock.
     """
     holds = 0
     while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
@@ -76,20 +76,21 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
 
 
 def may_take(campaign: Campaign, person: User) -> bool:
-    """Whether there is a turn that `top_up` could lease."""
-    theirs, free = _theirs(campaign.pk, person.pk), _takeable(campaign.pk, person.pk, NEW | LAPSED)
-    return campaign.is_open and (theirs.exists() or free.exists())
+    """Whether `top_up` would find a turn to lease."""
+    own, free = _theirs(campaign.pk, person.pk), _takeable(campaign.pk, person.pk, NEW | LAPSED)
+    return campaign.is_open and (own.exists() or free.exists())
 
 
 def renew(campaign: Campaign, person: User) -> int:
-    """Keep what the person has for another while, also where the lease ran out and nobody else came."""
+    """Extend the person's leases, also expired ones that nobody else took."""
     held = campaign.turns.filter(person=person, state=State.LEASED)
     return held.update(lease_until=Now() + LEASE)
 
 
 def hand_back(campaign: Campaign, person: User) -> int:
-    """Give up what the person has and did not rate. What was assigned to them stays theirs, and what they
-    commented on, until somebody else takes it.
+    """Give up the turns that the person holds and did not rate.
+
+    Cells that were assigned to them, or that they commented on, stay theirs until somebody else takes them.
     """
     held = campaign.turns.filter(person=person, state=State.LEASED)
     free = {"state": State.PENDING, "lease_until": None, "taken_at": None}
@@ -100,7 +101,7 @@ def hand_back(campaign: Campaign, person: User) -> int:
 
 
 def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mode:
-    """Blind or assisted: the campaign's mode, or by lot, which falls the same way whenever it is drawn."""
+    """The campaign's mode; if it mixes modes, a random one that is fixed for this cell and person."""
     if campaign.mode != Campaign.Mode.MIXED:
         return Mode(campaign.mode)
     lot = hashlib.sha256(f"{campaign.seed}:{cell.pk}:{person.pk}".encode()).digest()
@@ -110,15 +111,15 @@ def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mod
 def fresh(
     campaign: Campaign, cell: CampaignCell, person: User, *, was_rated: bool = True
 ) -> dict[str, object]:
-    """The fields of a turn that the person begins.
+    """Return the fields of a turn that the person begins.
 
-    Who rated the cell before, and took that back, has seen what the grader says of it: a blind rating that
-    they gave then stays their first one, and after another rating the turn is not blind. `was_rated` is False
-    where the person is known never to have rated the cell.
+    A person who rated the cell before, and withdrew that, has seen the grader's rating: a blind rating of
+    theirs stays the first one, otherwise the turn is not blind. `was_rated` is False if the person is known
+    never to have rated the cell.
     """
     mode, first = drawn_mode(campaign, cell, person), None
-    said = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
-    before = said.exclude(rating=None).order_by("number").first() if was_rated else None
+    events = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
+    before = events.exclude(rating=None).order_by("number").first() if was_rated else None
     if before is not None and mode == Mode.BLIND:
         is_blind = before.how == HumanGrade.How.BLIND
         mode, first = (mode, before.rating) if is_blind else (Mode.ASSISTED, None)
@@ -134,13 +135,13 @@ def fresh(
 
 
 def free_turn(cell: CampaignCell) -> Turn | None:
-    """A turn of the cell that nobody has, or that was let lapse without a comment."""
+    """A turn of the cell that is free, or whose lease expired without a comment."""
     free = NEW | LAPSED & Q(comment="")
     return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
 
 class NextTurn(NamedTuple):
-    """A turn that somebody could take, and what is known of them there."""
+    """A turn that the person could take."""
 
     pk: int
     order: int
@@ -153,9 +154,9 @@ class NextTurn(NamedTuple):
     revision_id: int
     passage_id: int
     was_rated: bool
-    """Whether the person who asks ever rated the cell."""
+    """Whether the person ever rated the cell."""
     holds: int
-    """How many turns they have."""
+    """How many turns the person holds."""
 
     @property
     def cell(self) -> CampaignCell:
@@ -163,14 +164,14 @@ class NextTurn(NamedTuple):
 
 
 def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
-    """The next turn that the person could take: assigned to them, let lapse by others, or new.
+    """Return the next turn that the person could take: assigned to them, expired, or new.
 
-    At the end come cells that they rated elsewhere, or nobody might finish the campaign.
+    Cells that they rated elsewhere come last; without them nobody might finish the campaign.
     """
-    found = _next_turn(campaign.pk, person.pk)
-    if found and NextTurn(*found[0]).was_rated:
-        found = _next_unrated_turn(campaign.pk, person.pk)
-    return NextTurn(*found[0]) if found else None
+    rows = _next_turn(campaign.pk, person.pk)
+    if rows and NextTurn(*rows[0]).was_rated:
+        rows = _next_unrated_turn(campaign.pk, person.pk)
+    return NextTurn(*rows[0]) if rows else None
 
 
 @Prepared
@@ -194,9 +195,9 @@ def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
 
 
 def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> QuerySet[Turn, Any]:
-    """The `NextTurn` of the first of these kinds that has one.
+    """Return the `NextTurn` of the first of these kinds that has one.
 
-    One query: the database stops at the first kind that has a turn, and an index finds it at its first row.
+    One query: the database stops at the first kind with a turn, and an index finds it at its first row.
     """
     cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     held = Turn.objects.filter(campaign=campaign, person=person, state=State.LEASED).order_by()
@@ -217,29 +218,29 @@ def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> Qu
 
 
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
-    """Free turns of cells of which the person has no turn."""
+    """Free turns of cells in which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
     return Turn.objects.filter(free, ~Exists(had), campaign=campaign)
 
 
 def _unrated_by(person: int) -> Coalesce:
-    """Of a turn: the person said nothing of its cell anywhere, or took it back.
+    """Whether the person never rated the turn's cell, or withdrew the rating.
 
     The cell is not joined, so that only turns are locked.
     """
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
-    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("is_withdrawn")
+    withdrawn = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("is_withdrawn")
     cell = CampaignCell.objects.filter(pk=OuterRef("cell")).order_by()
-    return Coalesce(Subquery(cell.values_list(Subquery(said[:1]))), Value(True))
+    return Coalesce(Subquery(cell.values_list(Subquery(withdrawn[:1]))), Value(True))
 
 
 def _first(turns: QuerySet[Turn]) -> Subquery:
-    """The first of them that nobody else is taking just now. SQLite has one writer anyway."""
+    """The first turn that nobody else is taking at this moment. SQLite has one writer anyway."""
     return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
 
 
 def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
-    """False where somebody else was quicker."""
+    """Return False if somebody else was quicker."""
     free = Turn.objects.filter(NEW | LAPSED | Q(_WAITING, person=person), pk=turn.pk)
     times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
     begun = fresh(campaign, turn.cell, person, was_rated=turn.was_rated)
@@ -251,7 +252,7 @@ def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
 
 
 def _keep_comment(turn: NextTurn, campaign: Campaign) -> None:
-    """As a cell given up by who had commented on it; they may still rate it."""
-    said = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
+    """Record the comment of the person who let the turn lapse as a skipped turn; they may still rate."""
+    comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
     given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
-    Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **said)
+    Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)

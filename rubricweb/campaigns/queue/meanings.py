@@ -19,7 +19,7 @@ OF_WHOLE_SCALE: Meanings = (
 
 
 def meanings_of(config: GraderConfig | None) -> Meanings:
-    """People rate as the grader does: 0 to 3 beside UMBRELA's labels, support or not beside nuggets."""
+    """People rate on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
     if config is None or scale_of(config) == WHOLE_SCALE:
         return OF_WHOLE_SCALE
     lowest, highest = scale_of(config)

@@ -1,4 +1,4 @@
-"""Campaigns, the cells that each froze, and the turns in which assessors take them."""
+"""Campaigns, the cells that each froze, and the turns of assessors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
 
 
 class Campaign(models.Model):
-    """Cells that people shall rate: which, in which order, by how many, and what they see before."""
+    """Cells for people to rate: which, in which order, by how many, and what they see."""
 
     class Mode(models.TextChoices):
         BLIND = "blind", "blind: rate first, then see the grader's rating"
@@ -44,25 +44,27 @@ class Campaign(models.Model):
     cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
     min_grade = models.PositiveSmallIntegerField(default=4)
     cutoff = models.PositiveSmallIntegerField(default=20)
-    """Of the leaderboard whose change is expected."""
+    """Of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
     order = models.CharField(max_length=20, choices=Order, default=Order.RANDOM)
     random_share = models.FloatField(default=0.2)
-    """Of the campaign's cells: how many are drawn at random, whatever the order."""
+    """The share of cells drawn at random, whatever the order."""
     assessors = models.PositiveSmallIntegerField(default=1)
-    """Independent ones a cell."""
+    """Independent assessors per cell."""
     seed = models.PositiveIntegerField()
-    """Of every draw: the random cells, and who is blind where modes are mixed."""
+    """Of every draw: the random cells, and the modes where they are mixed."""
     population = models.PositiveIntegerField()
-    """Cells that met the choice; the campaign's own are drawn from these."""
+    """How many cells matched the choice; the campaign's cells were drawn from these."""
     draw = models.OneToOneField(Draw, null=True, on_delete=models.RESTRICT, related_name="campaign")
-    """Of its random cells; None where these stand for a part of the cells only, and so for no estimate."""
+    """The draw of its random cells; None if they were drawn from a part of the cells, and support no
+    estimate.
+    """
     grader = models.CharField(max_length=200, blank=True)
-    """Whose ratings the choice and the order stand on, in words."""
+    """The grader that the choice and the order were based on, in words."""
     is_standing = models.BooleanField(default=False)
-    """Holds what was assigned to persons one by one; it has no order of its own."""
+    """Holds the cells assigned to single people; it has no order of its own."""
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="campaigns")
-    """Who may take from it; nobody named means every assessor."""
+    """Who may take turns; empty for every assessor."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -89,7 +91,7 @@ class Campaign(models.Model):
 
     @property
     def counts_for(self) -> str:
-        """Which estimates stand on its ratings, in words."""
+        """The estimates that its ratings support, in words."""
         if self.draw_id is None:
             return (
                 "No estimate stands on these cells, because they were not drawn at random from all of them."
@@ -113,16 +115,16 @@ class CampaignCell(models.Model):
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
     revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="+")
-    """The words that the item had then; it may have others by now."""
+    """The item's wording at that time."""
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
     order = models.PositiveIntegerField()
-    """The first is 1."""
+    """From 1."""
     reason = models.CharField(max_length=200)
-    """Why this cell is here, for the person who rates it."""
+    """Why the cell was chosen, for the person who rates it."""
     is_random = models.BooleanField(default=False)
-    """It was drawn at random; estimates may stand on these only."""
+    """Drawn at random; estimates use only these."""
     draw_probability = models.FloatField(default=0)
-    """The chance with which it was drawn at random; 0 where it was not."""
+    """The probability of the random draw; 0 for other cells."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
     """The grader whose rating is shown beside it."""
 
@@ -145,7 +147,7 @@ class CampaignCell(models.Model):
 
 
 class Turn(models.Model):
-    """One assessor's rating of one cell: waited for, leased, handed in, or skipped with a reason."""
+    """One assessor's rating of one cell: open, leased, handed in, or skipped with a reason."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -162,26 +164,26 @@ class Turn(models.Model):
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="turns")
     cell = models.ForeignKey(CampaignCell, on_delete=models.CASCADE, related_name="turns", db_index=False)
     order = models.PositiveIntegerField()
-    """The cell's, kept here because turns are handed out by it."""
+    """The cell's, copied because turns are handed out by it."""
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="turns"
     )
-    """Who has it, or whom it was assigned to; nobody while anybody may take it."""
+    """Who has it, or to whom it was assigned; None while anybody may take it."""
     state = models.CharField(max_length=20, choices=State, default=State.PENDING)
     mode = models.CharField(max_length=20, choices=Mode, blank=True)
-    """What the person was shown; by lot where the campaign mixes modes."""
+    """What the person was shown; random where the campaign mixes modes."""
     taken_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     comment = models.TextField(blank=True)
     reason = models.CharField(max_length=200, blank=True)
     """Why it was skipped."""
     done_at = models.DateTimeField(null=True, blank=True)
-    """When it was handed in or skipped last."""
+    """When it was last handed in or skipped."""
     rating = models.SmallIntegerField(null=True, blank=True)
-    """The first one that was given in this turn, so without the grader's where the turn is blind."""
+    """The first rating in this turn, so given without the grader's if the turn is blind."""
     can_undo = models.BooleanField(default=False)
     uid = models.UUIDField(null=True, blank=True)
-    """Of the last request that changed the turn: the same one sent again changes nothing."""
+    """Of the latest request that changed the turn: sent again, it changes nothing."""
     assigned_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -219,5 +221,5 @@ class Turn(models.Model):
 
 
 def new_uid() -> uuid.UUID:
-    """For a form: what it sends is known again when it is sent twice."""
+    """For a form, so that the server recognizes a request that is sent twice."""
     return uuid.uuid4()

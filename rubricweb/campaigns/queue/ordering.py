@@ -28,7 +28,7 @@ from grading.types import FAILED, MAX_RATING, Ratings
 from rubricweb.grades.topic_ratings import UNJUDGED
 
 UNSURE_BELOW = 0.6
-"""A rating that the grader gives less than this probability is unsure."""
+"""A rating to which the grader gives less than this probability is unsure."""
 IMAGINED = 2
 TIED = 1e-12
 
@@ -42,9 +42,9 @@ class Cells:
     """One topic's cells, shape (passages, items) each, as the graders left them."""
 
     ratings: Ratings
-    """By the grader whose ratings are to be checked."""
+    """By the grader that the campaign checks."""
     confidence: Floats
-    """0..1 where the grader says how sure it is, 0 where its reply held no rating, else NaN."""
+    """The grader's probability, 0..1; 0 if its reply held no rating, NaN if it reports none."""
     others: tuple[Ratings, ...]
     """By other graders."""
     judged: NDArray[np.int16]
@@ -65,7 +65,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """By cell: how early it should come, and which pair of neighbours in the board it could swap (or -1)."""
+    """By cell: its priority, and which pair of neighbouring runs it could swap (or -1)."""
 
     scores: Floats
     pairs: Places
@@ -76,14 +76,14 @@ def unsure(cells: Cells) -> Mask:
 
 
 def spread(cells: Cells) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """By cell: the lowest and the highest rating of all graders; MAX + 1 and -1 where nobody rated."""
+    """By cell: the lowest and the highest rating of all graders; MAX + 1 and -1 without any."""
     stack = np.stack([cells.ratings, *cells.others])
     low = np.where(stack >= 0, stack, MAX_RATING + 1).min(axis=0)
     return low.astype(np.int8), np.where(stack >= 0, stack, -1).max(axis=0).astype(np.int8)
 
 
 def against_judgment(cells: Cells) -> Mask:
-    """Covered by a passage judged not relevant, or of a relevant passage that covers nothing."""
+    """Covered though judged not relevant, or relevant and covering nothing."""
     is_judged, relevant = cells.judged != UNJUDGED, cells.judged >= cells.min_relevant
     covers = cells.high.any(axis=1)
     spurious = (is_judged & ~relevant)[:, np.newaxis] & cells.high
@@ -96,13 +96,13 @@ def disagreeing(cells: Cells) -> Mask:
 
 
 def by_confidence(cells: Cells) -> Floats:
-    """Failed cells first; where the grader does not say how sure it is, the middle."""
+    """Failed cells first; cells without a reported confidence count as 0.5."""
     doubt = np.where(np.isnan(cells.confidence), 0.5, 1 - cells.confidence)
     return np.where(cells.ratings == FAILED, 1.0, np.where(cells.rated, doubt, 0.5))
 
 
 def by_disagreement(cells: Cells) -> Floats:
-    """How far the graders are apart, or grader and judgment, whichever is more, as a share of the scale."""
+    """The largest distance between graders, or between grader and judgment, as a share of the scale."""
     low, top = spread(cells)
     apart = np.clip(top - low, 0, None) / MAX_RATING
     scale = max(int(cells.judged.max(initial=1)), 1)
@@ -162,7 +162,7 @@ def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) ->
 
 @dataclass(frozen=True, eq=False)
 class CellOrder:
-    """The chosen places of a population in their order, which of them by lot, and with which chance."""
+    """The chosen cells in order: which are random, and with which probability."""
 
     places: Places
     is_random: Mask
@@ -194,9 +194,9 @@ def checked_levels(pairs: Sequence[tuple[Ratings, Ratings]], min_grade: int) -> 
     >>> checked_levels([(np.array([[5, 5, 0]], np.int8), np.array([[5, 1, -1]], np.int8))], 4)[:, 5].tolist()
     [2.0, 1.0]
     """
-    found = np.zeros((2, MAX_RATING + 1))
-    for said, truth in pairs:
-        both = (said >= 0) & (truth >= 0)
-        flipped = both & ((said >= min_grade) != (truth >= min_grade))
-        found += [np.bincount(said[one], minlength=MAX_RATING + 1) for one in (both, flipped)]
-    return found
+    counts = np.zeros((2, MAX_RATING + 1))
+    for ratings, truth in pairs:
+        both = (ratings >= 0) & (truth >= 0)
+        flipped = both & ((ratings >= min_grade) != (truth >= min_grade))
+        counts += [np.bincount(ratings[mask], minlength=MAX_RATING + 1) for mask in (both, flipped)]
+    return counts

@@ -1,4 +1,4 @@
-"""A campaign's choice as cells in their order, each with the reason why it is there."""
+"""A campaign's choice as cells in order, each with its reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Choice:
 
     @property
     def design(self) -> Draw.Design | None:
-        """Of its random cells; None where they stand for a part of the cells only."""
+        """The sampling design of its random cells; None if they are drawn from a part of the cells."""
         designs = {Taken.ALL: Draw.Design.CELLS, Taken.COVER: Draw.Design.COVER}
         return designs.get(self.cells)
 
@@ -63,7 +63,7 @@ class ChosenCell:
     passage: int
     reason: str
     probability: float
-    """Of being drawn at random; 0 where it was not."""
+    """Of the random draw; 0 for other cells."""
     config: int | None
 
     @property
@@ -76,7 +76,7 @@ class Chosen:
     cells: tuple[ChosenCell, ...]
     population: int
     revisions: tuple[int, ...] = ()
-    """The wordings whose cells could be drawn."""
+    """The wordings whose cells could have been drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class RatableItem:
 
 @dataclass(frozen=True, eq=False)
 class TopicPopulation:
-    """One topic of the choice: its columns, and their cells as the graders left them."""
+    """One topic: its items and their cells as the graders rated them."""
 
     pool: TopicPool
     columns: tuple[RatableItem, ...]
@@ -100,7 +100,7 @@ class TopicPopulation:
 def chosen(choice: Choice, *, seed: int) -> Chosen:
     """Draw and order the cells."""
     gathered = Gathered(choice)
-    sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.wanted]
+    sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.chosen_topics]
     revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
     if choice.cells == Taken.COVER:
         return replace(_sample(choice, sheets, seed), revisions=revisions)
@@ -111,7 +111,9 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
         for row, column in np.argwhere(mask)
     ]
     scored = [gathered.scored(sheet) for sheet in sheets]
-    scores = np.concatenate([one.scores[mask] for one, mask in zip(scored, masks, strict=True)] or [_NONE])
+    scores = np.concatenate(
+        [topic_scores.scores[mask] for topic_scores, mask in zip(scored, masks, strict=True)] or [_NONE]
+    )
     drawn = _drawn(scores, choice, seed)
     cells = []
     for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
@@ -123,13 +125,14 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
 
 
 def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Chosen:
-    """Of the cells of the runs' first k passages, so many as an estimate of Rubric-Cover needs."""
+    """Sample the cells of the runs' first k passages, as many as an estimate of Rubric-Cover needs."""
     ranked = [
         Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
     ]
     drawn = cover_sample(ranked, size=choice.size or COVER_CELLS, seed=seed)
     cells = [
-        _cell(choice, sheets[one.topic], (one.row, one.column), (RANDOM, one.probability)) for one in drawn
+        _cell(choice, sheets[cell.topic], (cell.row, cell.column), (RANDOM, cell.probability))
+        for cell in drawn
     ]
     population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
     return Chosen(tuple(cells), population)
@@ -159,12 +162,12 @@ def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
 
 
 def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
-    """The cells on which it hangs whether some run covers an item."""
+    """The cells that alone decide whether some run covers an item."""
     best = deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
-    found = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
+    deciding = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
     runs, columns = np.nonzero(best >= 0)
-    found[best[runs, columns], columns] = True
-    return found
+    deciding[best[runs, columns], columns] = True
+    return deciding
 
 
 def _cell(
@@ -184,30 +187,30 @@ def _cell(
 
 
 class Gathered:
-    """Everything that a choice is made from, read once: a fixed number of queries."""
+    """Everything that a choice needs, read with a fixed number of queries."""
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
-        self.wanted = {topic.pk for topic in choice.topics}
+        self.chosen_topics = {topic.pk for topic in choice.topics}
         self.pool = collection_pool(choice.bank.collection)
         self.columns = _columns(choice.bank, choice.kinds)
 
     @cached_property
     def sheets(self) -> list[TopicPopulation]:
-        """The topics that have items, also those that were not chosen: the board stands on all."""
+        """All topics with items, whether chosen or not: the leaderboard uses all of them."""
         by_rater = [_by_kind(rater, self.pool) for rater in self._raters]
         confidence = _confidences(self.choice, self.columns)
-        found = []
+        sheets = []
         for topic in self.pool.topics:
             columns = self.columns.get(topic.topic_id, ())
             if not columns or not topic.doc_ids:
                 continue
-            asked, size = tuple(column.asked for column in columns), len(topic.doc_ids)
+            item_columns, size = tuple(column.asked for column in columns), len(topic.doc_ids)
             grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
-            said = [ratings_of(one, asked, size) for one in grades]
-            cells = self._cells(topic, said, _placed(topic, columns, confidence))
-            found.append(TopicPopulation(topic, columns, cells))
-        return found
+            ratings = [ratings_of(grades_by_kind, item_columns, size) for grades_by_kind in grades]
+            cells = self._cells(topic, ratings, _placed(topic, columns, confidence))
+            sheets.append(TopicPopulation(topic, columns, cells))
+        return sheets
 
     @property
     def _raters(self) -> list[Rater]:
@@ -218,14 +221,14 @@ class Gathered:
         ]
         return [self.choice.rater, *others]
 
-    def _cells(self, topic: TopicPool, said: list[Ratings], confidence: Floats) -> Cells:
+    def _cells(self, topic: TopicPool, ratings: list[Ratings], confidence: Floats) -> Cells:
         in_top = np.zeros((len(topic.ranked), len(topic.doc_ids) + 1), dtype=np.bool_)
         top = topic.ranked_rows[:, : self.choice.cutoff]
         np.put_along_axis(in_top, np.where(top < 0, len(topic.doc_ids), top).astype(np.int64), True, axis=1)
         return Cells(
-            ratings=said[0],
+            ratings=ratings[0],
             confidence=confidence,
-            others=tuple(said[1:]),
+            others=tuple(ratings[1:]),
             judged=judged(topic),
             in_top=in_top[:, :-1],
             min_relevant=self.choice.bank.collection.min_relevant,
@@ -233,7 +236,7 @@ class Gathered:
         )
 
     def scored(self, sheet: TopicPopulation) -> Scores:
-        """How early each cell should come."""
+        """The priority of each cell."""
         cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
         if self.choice.order == Order.CONFIDENCE:
             return Scores(ordering.by_confidence(cells), none)
@@ -271,7 +274,7 @@ class Gathered:
         return ordering.checked_levels(pairs, self.choice.min_grade)
 
     def reason(self, sheet: TopicPopulation, scored: Scores, row: int, column: int) -> str:
-        """For the person who rates; it gives away neither the grader's rating nor a run's name."""
+        """For the person who rates; it reveals neither the grader's rating nor a run's name."""
         cells, pair = sheet.cells, int(scored.pairs[row, column])
         if self.choice.order == Order.LEADERBOARD and pair >= 0:
             return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard."
@@ -287,16 +290,16 @@ class Gathered:
 
 
 def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
-    """By topic id: the active items of these kinds whose words are known, each wording once."""
+    """By topic id: the active items of these kinds with text, each wording once."""
     rows = bank.items.active().of_kinds(kinds).exclude(revision__text="")
     fields = rows.order_by("topic_id", "position", "pk").values_list(
         "topic_id", "pk", "revision_id", "revision__uid", "kind"
     )
-    found: dict[int, dict[int, RatableItem]] = {}
+    by_topic: dict[int, dict[int, RatableItem]] = {}
     for topic, item, revision, uid, kind in fields:
         column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
-        found.setdefault(topic, {}).setdefault(revision, column)
-    return {topic: tuple(columns.values()) for topic, columns in found.items()}
+        by_topic.setdefault(topic, {}).setdefault(revision, column)
+    return {topic: tuple(columns.values()) for topic, columns in by_topic.items()}
 
 
 def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
@@ -307,7 +310,7 @@ def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, 
 def _confidences(
     choice: Choice, columns: Mapping[int, Iterable[RatableItem]]
 ) -> dict[tuple[int, int], float]:
-    """By (revision, passage): how sure the grader is; 0 where its reply held no rating."""
+    """By (revision, passage): the grader's confidence; 0 if its reply held no rating."""
     rows = Grade.objects.filter(config__in=choice.rater.configs, topic__in=list(columns))
     rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
     fields = rows.values_list("revision_id", "passage_id", "confidence", "outcome")
@@ -321,5 +324,5 @@ def _placed(
     topic: TopicPool, columns: tuple[RatableItem, ...], confidence: dict[tuple[int, int], float]
 ) -> Floats:
     revisions = [column.revision for column in columns]
-    said = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
-    return np.array(said, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))
+    values = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
+    return np.array(values, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))

@@ -1,4 +1,4 @@
-"""How far campaigns are, and who does how much in them."""
+"""The progress of campaigns, and each person's part in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Collection
 State = Turn.State
 RECENT = 50
 LAST_TURNS = 2_000
-"""Paces are taken from these."""
+"""How many turns a pace is computed from."""
 
 
 @dataclass(slots=True)
@@ -27,13 +27,13 @@ class CampaignRow:
     campaign: Campaign
     states: dict[str, int] = field(default_factory=dict)
     mine: int = 0
-    """Handed in by the person who looks."""
+    """Handed in by the reader."""
     is_mine: bool = True
-    """The person may work on it."""
+    """The reader may work on it."""
 
     @property
     def total(self) -> int:
-        """Ratings that are wanted; a skipped cell waits for somebody else."""
+        """The number of ratings needed; a skipped cell waits for somebody else."""
         return sum(count for state, count in self.states.items() if state != State.SKIPPED)
 
     @property
@@ -101,12 +101,12 @@ class PersonRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a campaign goes, for its organizer."""
+    """The progress of a campaign, for its organizer."""
 
     row: CampaignRow
     people: tuple[PersonRow, ...]
     leases: tuple[Turn, ...]
-    """Who has which cell now."""
+    """Who holds which cell now."""
     skips: tuple[Turn, ...]
     random: int
     random_done: int
@@ -130,8 +130,8 @@ def progress(campaign: Campaign, person: User) -> Progress:
 
 
 def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
-    rows = campaign.turns.exclude(person=None).order_by()
-    counted = rows.values_list("person").annotate(
+    turns = campaign.turns.exclude(person=None).order_by()
+    counted = turns.values_list("person").annotate(
         done=Count("pk", filter=Q(state=State.SUBMITTED)),
         skips=Count("pk", filter=Q(state=State.SKIPPED)),
         holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
@@ -139,12 +139,12 @@ def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
     )
     people = User.objects.in_bulk([pk for pk, *_ in counted])
     times: dict[int, list[datetime]] = defaultdict(list)
-    last = rows.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
+    last = turns.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
     for pk, at in last[:LAST_TURNS]:
         if at is not None and len(times[pk]) <= PACE_OF:
             times[pk].append(at)
-    found = [
+    rows = [
         PersonRow(people[pk], done, skipped, holds, pace(times[pk]), last_at)
         for pk, done, skipped, holds, last_at in counted
     ]
-    return tuple(sorted(found, key=lambda row: -row.done))
+    return tuple(sorted(rows, key=lambda row: -row.done))

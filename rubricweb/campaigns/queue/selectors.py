@@ -1,4 +1,4 @@
-"""What the queue asks: one assessor's desk."""
+"""The queue of one assessor."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 
 State = Turn.State
 PACE_OF = 20
-"""The pace is that of the last so many."""
+"""How many turns the pace is computed from."""
 BREAK_SECONDS = 600
-"""Whoever does nothing for longer had a break."""
+"""A longer time between turns was a break."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,10 @@ class Card:
     cell: CampaignCell
     turn: Turn
     said: HumanGrade | None
-    """What the person says now."""
+    """The person's latest event for the cell."""
     seen: int
     grade: Grade | None
-    """The grader's; None where it must not be seen yet, or is not there."""
+    """The grader's; None if the person may not see it yet, or there is none."""
     answer: str
     segments: tuple[Segment, ...]
     uid: UUID
@@ -67,25 +67,25 @@ class Card:
 
 @dataclass(frozen=True, eq=False)
 class Desk:
-    """What one person has before them in a campaign."""
+    """What a person sees of a campaign's queue."""
 
     campaign: Campaign
     cards: tuple[Card, ...]
-    """The one to work on, and the one that is fetched ahead."""
+    """The cell to rate, and the one fetched ahead."""
     cells: int
     done: int
     total: int
     mine: int
     pace: float | None
-    """Seconds a cell of this person."""
+    """The person's seconds per cell."""
     previous: int | None
     next: int | None
-    """Neighbours, by cell, among what the person did."""
+    """The cells that the person finished before and after this one."""
     can_undo: bool
     may_start: bool
-    """The person holds nothing, and may take something."""
+    """The person holds nothing and may take a turn."""
     skipped: int | None
-    """A cell that the person skipped and that still waits for somebody; only where nothing else is left."""
+    """A cell that the person skipped and that still waits; only if nothing else is left."""
     uid: UUID
 
     @property
@@ -108,9 +108,9 @@ class Desk:
 def desk(
     campaign: Campaign, person: User, *, cell: CampaignCell | None = None, rating: HumanGrade | None = None
 ) -> Desk:
-    """The cells that the person holds; `cell`, one of theirs, goes before them.
+    """Show the cells that the person holds; `cell`, one of theirs, first.
 
-    `rating` is what they said last of `cell`, where that is known already.
+    `rating` is their latest rating of `cell`, if the caller knows it.
     """
     turns = _turns(campaign, person, cell)
     looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
@@ -136,9 +136,9 @@ def desk(
 
 
 def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Any]:
-    """The turns that the person holds, in the order in which they took them, behind their turn of `cell`.
+    """The turns that the person holds, in the order taken, after their turn of `cell`.
 
-    Each has `last_number`, that of what the person said last of its cell; 0 if nothing.
+    Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
     at = 0 if cell is None else cell.pk
     turns: list[Any] = _held_turns(campaign.pk, person.pk, at)
@@ -150,17 +150,17 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
 @Prepared
 def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
     place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
-    said = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
+    numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
     turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
     return (
-        turns.annotate(last_number=Coalesce(Subquery(said[:1]), 0))
+        turns.annotate(last_number=Coalesce(Subquery(numbers[:1]), 0))
         .select_related("cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config")
         .order_by("taken_at", "pk")
     )
 
 
 class Figures(NamedTuple):
-    """How far a campaign and a person in it are."""
+    """The progress of a campaign and of one person in it."""
 
     cells: int
     turns: int
@@ -169,10 +169,10 @@ class Figures(NamedTuple):
     mine: int
     can_undo: bool
     times: list[str] | None
-    """When the person was done with the last ones."""
+    """When the person finished their latest turns."""
     before: int | None
     after: int | None
-    """Neighbours, by cell, of the turn that is looked at, among what the person did."""
+    """The cells that the person finished before and after the turn on the screen."""
 
 
 def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
@@ -204,14 +204,14 @@ def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campa
 
 
 def _last_times(mine: QuerySet[Turn]) -> Subquery:
-    """When the last of them were done, as a list of texts."""
+    """When they finished the latest turns, as texts."""
     last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
     listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
     return Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:
-    """Of rows of one campaign."""
+    """Count rows of one campaign."""
     counted = rows.order_by().values("campaign").annotate(rows=Count("*"))
     return Coalesce(Subquery(counted.values("rows")), 0)
 
@@ -223,7 +223,7 @@ def _skipped(campaign: Campaign, person: User) -> int | None:
 
 
 def pace(times: Iterable[datetime | None]) -> float | None:
-    """Seconds between one and the next, the middle one; None with fewer than two, or only breaks."""
+    """The median of the seconds between turns; None with fewer than two, or only breaks."""
     known = sorted(time for time in times if time is not None)
     gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(known)]
     worked = [gap for gap in gaps if gap < BREAK_SECONDS]
@@ -231,7 +231,7 @@ def pace(times: Iterable[datetime | None]) -> float | None:
 
 
 def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
-    """What the person did before and after the one looked at, the nearest first; if none is, before now."""
+    """What the person finished before and after this one, nearest first; without one, the latest."""
     when, pk = Subquery(at.values("done_at")), Subquery(at.values("pk"))
     before = mine.filter(~Exists(at) | Q(done_at__lt=when) | Q(done_at=when, pk__lt=pk))
     after = mine.filter(Q(done_at__gt=when) | Q(done_at=when, pk__gt=pk))
@@ -239,12 +239,12 @@ def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn
 
 
 def _cards(turns: list[Any], person: User) -> tuple[Card, ...]:
-    asked = [saying_of(turn.cell) for turn in turns if turn.last_number and turn.said is None]
-    said = humans.last_said(person, asked)
+    unread = [saying_of(turn.cell) for turn in turns if turn.last_number and turn.said is None]
+    events = humans.last_said(person, unread)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
     answers = graded(shows)
     for turn in turns:
-        turn.said = turn.said or said.get(saying_of(turn.cell))
+        turn.said = turn.said or events.get(saying_of(turn.cell))
     return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
 
 
@@ -253,12 +253,12 @@ def _hides_grader(turn: Turn) -> bool:
 
 
 def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
-    said = turn.said
+    event = turn.said
     return Card(
         cell=turn.cell,
         turn=turn,
-        said=None if said is None or said.is_withdrawn else said,
-        seen=said.number if said else 0,
+        said=None if event is None or event.is_withdrawn else event,
+        seen=event.number if event else 0,
         grade=grade,
         answer=answer,
         segments=highlighted(turn.cell.passage.text, answer),
@@ -267,9 +267,7 @@ def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
 
 
 def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
-    """By the key of the cell: the grader's rating, and the answer that it, or its model by another prompt,
-    extracted.
-    """
+    """By cell key: the grader's rating, and the answer that it, or its model with another prompt, extracted."""
     graders = {cell: cell.config for cell in cells if cell.config is not None}
     places = Q(pk__in=())
     for cell, config in graders.items():
@@ -284,8 +282,8 @@ def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]
 
 
 def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:
-    found = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == config.pk]
-    grade = next((row for row in found if row.config_id == config.pk), None)
-    extracted = [row for row in found if row.config.purpose == Purpose.EXTRACT]
+    usable = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == config.pk]
+    grade = next((row for row in usable if row.config_id == config.pk), None)
+    extracted = [row for row in usable if row.config.purpose == Purpose.EXTRACT]
     answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
     return grade, next(filter(None, answers), "")

@@ -33,7 +33,7 @@ WORDS = {"section": "review", "tab": "queue", "reasons": REASONS}
 
 @require_safe
 def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The collection's campaigns: where one may rate, and how far each is."""
+    """List the collection's campaigns: where the user may rate, and the progress of each."""
     collection = collection_for(request.user, slug)
     context = {
         "collection": collection,
@@ -46,7 +46,7 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose cells and how they are rated."""
+    """Choose cells, and how they are rated."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = CampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -63,14 +63,14 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """Who has done how much, who has which cell now, and what was skipped."""
-    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    """Show a campaign's progress: who did how much, who holds which cell, and what was skipped."""
+    opened = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
     context = {
-        "collection": found.collection,
+        "collection": opened.collection,
         "section": "review",
         "tab": "queue",
-        "campaign": found,
-        "progress": progress.progress(found, request.user),
+        "campaign": opened,
+        "progress": progress.progress(opened, request.user),
     }
     return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
 
@@ -78,30 +78,30 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
 @require_POST
 def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Close the campaign, or open it again."""
-    found = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
-    change = actions.close_campaign if found.is_open else actions.reopen_campaign
-    change(found, by=request.user)
-    messages.success(request, "Campaign opened again." if found.is_open else "Campaign closed.")
+    campaign = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
+    change = actions.close_campaign if campaign.is_open else actions.reopen_campaign
+    change(campaign, by=request.user)
+    messages.success(request, "Campaign opened again." if campaign.is_open else "Campaign closed.")
     return redirect("campaigns:campaign", slug, campaign_id)
 
 
 @require_safe
 def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """The cell that the user has to rate, and the one after it; without any, the way to the next ones."""
-    found = access.campaign_for(request.user, slug, campaign_id)
-    return _desk(request, found)
+    """Show the cell to rate, and the one after it; without any, a button for the next ones."""
+    campaign = access.campaign_for(request.user, slug, campaign_id)
+    return _desk(request, campaign)
 
 
 @require_POST
 def queue_next(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Lease the next cell to the user, and the one after it."""
-    found = access.campaign_for(request.user, slug, campaign_id)
-    return _after(request, found)
+    campaign = access.campaign_for(request.user, slug, campaign_id)
+    return _after(request, campaign)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
-    """A cell that the user has or had; POST rates it."""
+    """Show a cell that the user has or had; POST rates it."""
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     if request.method != "POST":
         return _desk(request, cell.campaign, cell, mine=_rating_of(request))
@@ -132,7 +132,7 @@ def queue_skip(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
 
 @require_POST
 def queue_comment(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) -> HttpResponse:
-    """Keep the comment of a cell that the user has, rated or not."""
+    """Save the comment on a cell that the user has, rated or not."""
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     form = CommentForm(request.POST)
     if not form.is_valid():
@@ -148,39 +148,39 @@ def queue_comment(request: HtmxRequest, slug: str, campaign_id: int, cell_id: in
 
 @require_POST
 def queue_undo(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """Take back what the user did last, and go back to its cell."""
-    found = access.campaign_for(request.user, slug, campaign_id)
+    """Undo the user's latest action, and go back to its cell."""
+    campaign = access.campaign_for(request.user, slug, campaign_id)
     form = UndoForm(request.POST)
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
-        turn = actions.undo(found, by=request.user, uid=sent_uid(form))
+        turn = actions.undo(campaign, by=request.user, uid=sent_uid(form))
     except NothingToUndo as refusal:
         messages.warning(request, str(refusal))
-        return _after(request, found)
-    return _after(request, found, turn.cell)
+        return _after(request, campaign)
+    return _after(request, campaign, turn.cell)
 
 
 @require_POST
 def queue_beat(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """The page is open: keep its cells."""
-    found = access.campaign_for(request.user, slug, campaign_id)
-    leases.renew(found, request.user)
+    """Renew the leases of the open page."""
+    campaign = access.campaign_for(request.user, slug, campaign_id)
+    leases.renew(campaign, request.user)
     return HttpResponse(status=204)
 
 
 @require_POST
 def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """Stop for now: others may have the cells that are not rated."""
-    found = access.campaign_for(request.user, slug, campaign_id)
-    leases.hand_back(found, request.user)
+    """Give back the cells that are not rated, so that others may take them."""
+    campaign = access.campaign_for(request.user, slug, campaign_id)
+    leases.hand_back(campaign, request.user)
     return redirect("campaigns:campaigns", slug)
 
 
 def _rating_of(request: HtmxRequest) -> int | None:
-    """What the address says was rated here, and was refused because of what another window says."""
-    said = request.GET.get("mine", "")
-    return int(said) if said in set("012345") else None
+    """The rating in the address, which was refused because another window had rated the cell."""
+    digit = request.GET.get("mine", "")
+    return int(digit) if digit in set("012345") else None
 
 
 def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
@@ -195,7 +195,7 @@ def _show(
     *,
     rating: HumanGrade | None = None,
 ) -> HttpResponse:
-    """`rating` is what the user said last of `cell`, where that is known already."""
+    """`rating` is the user's latest rating of `cell`, if it is known."""
     if request.htmx:
         return _desk(request, campaign, cell, rating=rating)
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts

@@ -13,5 +13,5 @@ register = template.Library()
 
 @register.simple_tag
 def new_uid() -> UUID:
-    """A form that is sent twice is known again by it."""
+    """A uid by which the server recognizes a form that is sent twice."""
     return made()

@@ -35,21 +35,21 @@ class AuditPage:
 
 def entries(collection: Collection, filters: AuditFilters) -> QuerySet[AuditEntry]:
     """With the people who did it."""
-    wanted = {
+    conditions = {
         "by": filters.by,
         "verb": filters.verb,
         "at__date__gte": filters.since,
         "at__date__lte": filters.until,
     }
     rows = AuditEntry.objects.filter(collection=collection).select_related("by")
-    return rows.filter(**{name: value for name, value in wanted.items() if value}).order_by("-pk")
+    return rows.filter(**{name: value for name, value in conditions.items() if value}).order_by("-pk")
 
 
 def audit_page(collection: Collection, filters: AuditFilters, *, before: int | None = None) -> AuditPage:
     rows = entries(collection, filters)
     rows = rows.filter(pk__lt=before) if before else rows
-    found = list(rows[: PAGE_ROWS + 1])
-    return AuditPage(found[:PAGE_ROWS], found[PAGE_ROWS - 1].pk if len(found) > PAGE_ROWS else None)
+    page = list(rows[: PAGE_ROWS + 1])
+    return AuditPage(page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None)
 
 
 def people(collection: Collection) -> QuerySet[User]:

@@ -69,8 +69,8 @@ class JudgmentImporter:
         unknown: Counter[str] = Counter()
         known = 0
         for line, qrel in numbered_qrels(path):
-            if found := self._topics.find(qrel.query_id):
-                self._judge(found, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
+            if topic := self._topics.find(qrel.query_id):
+                self._judge(topic, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
                 known += 1
             else:
                 unknown[qrel.query_id] += 1
@@ -91,8 +91,8 @@ class JudgmentImporter:
         """Take in the judgments that passages have of other topics than their own, and write all."""
         left_out = 0
         for query_id, doc_id, relevance, at in self._elsewhere:
-            if found := self._topics.find(query_id):
-                self._judge(found, doc_id, (relevance, at))
+            if judged_for := self._topics.find(query_id):
+                self._judge(judged_for, doc_id, (relevance, at))
             else:
                 left_out += 1
         if left_out:
@@ -107,21 +107,21 @@ class JudgmentImporter:
         for topic in self._topics.by_query_id.values():
             self._write(topic, self._read.get(topic.pk, {}))
 
-    def _judge(self, topic: tuple[Topic, str], doc_id: str, here: Read) -> None:
+    def _judge(self, topic: tuple[Topic, str], doc_id: str, judgment: Read) -> None:
         row, facet_id = topic
-        fitting_judgment(here[0], at=here[1])
-        fitting_id(doc_id, what="the doc_id", at=here[1], limit=ID_LIMIT)
+        fitting_judgment(judgment[0], at=judgment[1])
+        fitting_id(doc_id, what="the doc_id", at=judgment[1], limit=ID_LIMIT)
         if facet_id:
-            fitting_id(facet_id, what="the facet_id", at=here[1], limit=FACET_LIMIT)
+            fitting_id(facet_id, what="the facet_id", at=judgment[1], limit=FACET_LIMIT)
         read, key = self._read.setdefault(row.pk, {}), (facet_id, doc_id)
-        before = read.setdefault(key, here)
-        if before[0] != here[0]:
+        before = read.setdefault(key, judgment)
+        if before[0] != judgment[0]:
             if self._several is SeveralJudgments.REFUSE:
                 raise _contradiction(
-                    row, key, here, f"{before[0]} in {before[1]}", "another --judgments rule"
+                    row, key, judgment, f"{before[0]} in {before[1]}", "another --judgments rule"
                 )
             self._judged_often.add((row.pk, key))
-            read[key] = _COUNTS[self._several](before, here)
+            read[key] = _COUNTS[self._several](before, judgment)
 
     def _write(self, topic: Topic, read: dict[Key, Read]) -> None:
         if not read:
@@ -134,8 +134,8 @@ class JudgmentImporter:
                 fresh.append(Judgment(topic=topic, facet_id=key[0], doc_id=key[1], relevance=relevance))
             elif row.relevance != relevance:
                 if not self._is_replacing:
-                    there = f"{row.relevance} in the collection"
-                    raise _contradiction(topic, key, (relevance, at), there, "--replace")
+                    other = f"{row.relevance} in the collection"
+                    raise _contradiction(topic, key, (relevance, at), other, "--replace")
                 row.relevance = relevance
                 changed.append(row)
         Judgment.objects.bulk_create(fresh, batch_size=BATCH_ROWS)
@@ -150,9 +150,9 @@ def _relevance(read: Read) -> int:
     return read[0]
 
 
-def _contradiction(topic: Topic, key: Key, here: Read, there: str, way_out: str) -> BadFormat:
+def _contradiction(topic: Topic, key: Key, judgment: Read, other: str, way_out: str) -> BadFormat:
     judged_for = "/".join(filter(None, (topic.query_id, key[0])))
-    return here[1].error(
-        f"passage {key[1]} of query {judged_for} is judged {here[0]} here and {there}, "
+    return judgment[1].error(
+        f"passage {key[1]} of query {judged_for} is judged {judgment[0]} here and {other}, "
         f"expected one judgment (or {way_out})"
     )

@@ -24,9 +24,9 @@ class FilePosition:
     def error(self, problem: str) -> BadFormat:
         return BadFormat(problem, file=self.path.name, line=self.line)
 
-    def with_columns(self, *wanted: str) -> FilePosition:
+    def with_columns(self, *columns: str) -> FilePosition:
         """The first line that has these columns: TREC readers give no lines, and only errors need them."""
-        return self if self.line else self._first(lambda text: set(wanted) <= set(text.split()))
+        return self if self.line else self._first(lambda text: set(columns) <= set(text.split()))
 
     def with_key(self, key: str) -> FilePosition:
         """The first line with `key` in quotation marks, or as its first column of TSV."""

@@ -42,10 +42,10 @@ class RunImporter:
                 if ranked.run_tag not in self._gathered:
                     fitting_id(ranked.run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
                 ranks = self._gathered.setdefault(ranked.run_tag, {}).setdefault(topic.pk, {})
-                here = ranked.rank, ranked.score
-                if ranks.setdefault(passage.doc_id, here) != here:
+                placed = ranked.rank, ranked.score
+                if ranks.setdefault(passage.doc_id, placed) != placed:
                     raise at.error(
-                        f"passage {passage.doc_id} has rank {here[0]} (score {here[1]:g}) and rank "
+                        f"passage {passage.doc_id} has rank {placed[0]} (score {placed[1]:g}) and rank "
                         "{} (score {:g})".format(*ranks[passage.doc_id])
                         + f" in run {ranked.run_tag}, expected one rank"
                     )
@@ -53,8 +53,8 @@ class RunImporter:
 
     def read_folder(self, folder: Path) -> None:
         """Take every run file of the folder."""
-        found, others = run_files(folder)
-        for path in found:
+        run_paths, others = run_files(folder)
+        for path in run_paths:
             self._read_file(path)
         if others:
             self._tally.note(
@@ -70,8 +70,8 @@ class RunImporter:
             if run and run.is_from_file:
                 outranked += 1
                 continue
-            found = [_ranking(run_tag, topics[topic_id], ranks) for topic_id, ranks in of_topics.items()]
-            self._write(self._run(run_tag), found, at=self._line_of[run_tag])
+            rankings = [_ranking(run_tag, topics[topic_id], ranks) for topic_id, ranks in of_topics.items()]
+            self._write(self._run(run_tag), rankings, at=self._line_of[run_tag])
         if outranked:
             self._tally.note(
                 f"{outranked} runs have a run file: the ranks that passages have of them were left out"
@@ -143,12 +143,12 @@ def run_files(folder: Path) -> tuple[list[Path], list[Path]]:
     if not folder.is_dir():
         raise BadFormat("cannot be opened, expected a folder of run files", file=folder.name)
     paths = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    found = [path for path in paths if path.suffix in RUN_SUFFIXES]
-    if not found:
+    runs = [path for path in paths if path.suffix in RUN_SUFFIXES]
+    if not runs:
         raise BadFormat(
             "no run file in the folder, expected names that end in .run, .txt or .gz", file=folder.name
         )
-    return found, [path for path in paths if path.suffix not in RUN_SUFFIXES]
+    return runs, [path for path in paths if path.suffix not in RUN_SUFFIXES]
 
 
 def _ranking(run_tag: str, topic: Topic, ranks: Ranks) -> types.Ranking:

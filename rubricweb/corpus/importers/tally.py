@@ -26,7 +26,7 @@ class Tally:
         return self.counts.setdefault(kind, Counts())
 
     def has_changed(self, kinds: Iterable[str]) -> bool:
-        return any(found.new or found.changed for kind in kinds if (found := self.counts.get(kind)))
+        return any(counts.new or counts.changed for kind in kinds if (counts := self.counts.get(kind)))
 
     def note(self, sentence: str) -> None:
         if sentence not in self.notes:
@@ -35,6 +35,6 @@ class Tally:
 
 def some(words: Iterable[str], *, shown: int = 5) -> str:
     """The first words of a list for a sentence, and how many more there are."""
-    found = list(words)
-    rest = f" and {len(found) - shown} more" if len(found) > shown else ""
-    return ", ".join(found[:shown]) + rest
+    listed = list(words)
+    rest = f" and {len(listed) - shown} more" if len(listed) > shown else ""
+    return ", ".join(listed[:shown]) + rest

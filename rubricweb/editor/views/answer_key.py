@@ -61,14 +61,14 @@ def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpRespons
 
 
 def _saved(verified: VerificationCounts) -> str:
-    said = ["Answer key saved"]
+    parts = ["Answer key saved"]
     if verified.answers:
         some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"
-        said.append(f"{some} checked again, {verified.changed:,} with another verdict")
+        parts.append(f"{some} checked again, {verified.changed:,} with another verdict")
     if verified.removed:
         some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
-        said.append(f"{some} by a model that had read the old key removed, Re-grade asks again")
-    return "; ".join(said) + "."
+        parts.append(f"{some} by a model that had read the old key removed, Re-grade asks again")
+    return "; ".join(parts) + "."
 
 
 def _row(request: HtmxRequest, item: Item) -> HttpResponse:

@@ -56,11 +56,11 @@ def after_request(
     bank, topic = place
     if form.is_valid():
         try:
-            said = ask()
+            message = ask()
         except CannotDraft as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, said)
+            messages.success(request, message)
             context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
             answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
             return trigger_client_event(answer, "drafts-changed", after="settle")
@@ -121,21 +121,21 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 @require_POST
 def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
-    asked = access.request_for_editor(request.user, bank_id, request_id)
+    draft_request = access.request_for_editor(request.user, bank_id, request_id)
     try:
-        actions.ask_again(asked, by=request.user)
+        actions.ask_again(draft_request, by=request.user)
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{asked.llm} is asked again.")
-    return after_decision(request, asked.bank, asked.topic)
+        messages.success(request, f"{draft_request.llm} is asked again.")
+    return after_decision(request, draft_request.bank, draft_request.topic)
 
 
 @require_POST
 def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
-    asked = access.request_for_editor(request.user, bank_id, request_id)
-    actions.dismiss_request(asked, by=request.user)
-    return after_decision(request, asked.bank, asked.topic)
+    draft_request = access.request_for_editor(request.user, bank_id, request_id)
+    actions.dismiss_request(draft_request, by=request.user)
+    return after_decision(request, draft_request.bank, draft_request.topic)
 
 
 def inbox_context(

@@ -57,10 +57,10 @@ def _items(bank: Bank, topic: Topic) -> list[Item]:
 
 def _merged(request: HtmxRequest, form: MergeForm, items: dict[str, Item]) -> bool:
     """False where the bank refuses; the form then says why."""
-    said = form.cleaned_data
-    keep, duplicate = items[said["keep"]], items[said["duplicate"]]
+    cleaned = form.cleaned_data
+    keep, duplicate = items[cleaned["keep"]], items[cleaned["duplicate"]]
     try:
-        actions.merge_items(keep, duplicate, seen=said["seen"] or 0, by=request.user)
+        actions.merge_items(keep, duplicate, seen=cleaned["seen"] or 0, by=request.user)
     except BankError as refusal:
         form.add_error(None, str(refusal))
         return False
@@ -97,9 +97,9 @@ def _what_if(request: HtmxRequest, duplicate: Item) -> WhatIf | None:
 
 def _pairs(items: list[Item]) -> list[NearPair]:
     """Questions are compared with questions only, nuggets with nuggets."""
-    found: list[NearPair] = []
+    pairs: list[NearPair] = []
     for kind in ItemKind:
         by_text = {str(item): item for item in items if item.kind == kind}
         near = near_duplicates(list(by_text))
-        found += [NearPair(by_text[pair.other], by_text[pair.text], pair.score) for pair in near]
-    return sorted(found, key=lambda pair: -pair.score)
+        pairs += [NearPair(by_text[pair.other], by_text[pair.text], pair.score) for pair in near]
+    return sorted(pairs, key=lambda pair: -pair.score)

@@ -23,8 +23,8 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     form = drafting_form(topic, sent=request.POST)
 
     def ask() -> str:
-        wanted = form.wanted()
-        named = {"backend": wanted.backend, "llm": wanted.llm}
+        options = form.wanted()
+        named = {"backend": options.backend, "llm": options.llm}
         made = importance.request_importance(bank, topic, **named, by=request.user)
         return f"{made.llm} is asked how much the nuggets matter."
 

@@ -99,10 +99,10 @@ def _sent(request: HtmxRequest) -> QueryDict | None:
 
 
 def _earlier_words(request: HtmxRequest, item: Item) -> str:
-    wanted = request.GET.get("wording", "")
-    if not wanted:
+    number = request.GET.get("wording", "")
+    if not number:
         return ""
-    return get_object_or_404(item.changes, number=parse_id(wanted)).revision.text
+    return get_object_or_404(item.changes, number=parse_id(number)).revision.text
 
 
 def _editing(item: Item, form: object) -> dict[str, object]:
@@ -120,9 +120,9 @@ def _editing(item: Item, form: object) -> dict[str, object]:
 def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
     """Theirs and mine side by side; the form holds mine and now says that theirs was seen."""
     item = conflict.item
-    theirs = selectors.last_change(item)
+    latest = selectors.last_change(item)
     form = wording_form(item, text=mine)
-    context = _editing(item, form) | {"theirs": theirs, "mine": mine}
+    context = _editing(item, form) | {"theirs": latest, "mine": mine}
     return form_response(request, "editor/item_edit.html", context, status=409)
 
 
@@ -133,11 +133,11 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
     form = weigh_form(item, sent=_sent(request))
     if not form.is_valid():
         return form_response(request, "editor/item_weigh.html", _editing(item, form))
-    said = form.cleaned_data
-    importance = Importance(said["importance"])
+    cleaned = form.cleaned_data
+    importance = Importance(cleaned["importance"])
     try:
         actions.weigh_item(
-            item, importance=importance, weight=said["weight"], seen=said["seen"], by=request.user
+            item, importance=importance, weight=cleaned["weight"], seen=cleaned["seen"], by=request.user
         )
     except Conflict as conflict:
         context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}

@@ -97,9 +97,9 @@ def _saved(request: HtmxRequest, desk: WeightTrial) -> HttpResponse:
 def _shown(
     request: HtmxRequest, desk: WeightTrial, *, status: int, conflict: Conflict | None = None
 ) -> HttpResponse:
-    theirs = last_change(conflict.item) if conflict else None
+    latest = last_change(conflict.item) if conflict else None
     place = {"bank": desk.bank, "topic": desk.topic, "collection": desk.bank.collection, "section": "topics"}
-    context = place | _board(desk) | {"conflict": conflict, "theirs": theirs}
+    context = place | _board(desk) | {"conflict": conflict, "theirs": latest}
     return form_response(request, "editor/trial.html", context, part="board", status=status)
 
 

@@ -44,9 +44,9 @@ def _place(bank: Bank) -> dict[str, object]:
 
 def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
     """False where the bank refuses; the form then says why."""
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        version = name_version(bank, name=said["name"], note=said["note"], by=request.user)
+        version = name_version(bank, name=cleaned["name"], note=cleaned["note"], by=request.user)
     except BankError as refusal:
         form.add_error("name", str(refusal))
         return False
@@ -65,11 +65,11 @@ def version_diff(request: HtmxRequest, bank_id: int) -> HttpResponse:
     )
 
 
-def _version(bank: Bank, said: str) -> BankVersion | None:
+def _version(bank: Bank, number: str) -> BankVersion | None:
     """None for the bank as it is now."""
-    if said == NOW:
+    if number == NOW:
         return None
-    version: BankVersion = get_object_or_404(bank.versions, number=parse_id(said))
+    version: BankVersion = get_object_or_404(bank.versions, number=parse_id(number))
     return version
 
 

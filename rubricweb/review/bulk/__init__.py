@@ -1,1 +1,1 @@
-"""Many cells of a grid at once: grade them, find the grader right, give them to somebody."""
+"""Many cells of a grid at once: grade them, mark the grader right, assign them."""

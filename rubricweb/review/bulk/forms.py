@@ -25,7 +25,7 @@ class Deed(TextChoices):
 
 
 class BulkForm(forms.Form):
-    """`cells` is the number of cells that the plan showed: where it is another by now, it is shown anew."""
+    """`cells` counts the cells of the plan that was shown; if it has changed, the plan is shown again."""
 
     deed = forms.ChoiceField(choices=Deed.choices)
     cells = forms.IntegerField(min_value=0)
@@ -33,7 +33,7 @@ class BulkForm(forms.Form):
     person = forms.ModelChoiceField(User.objects.none(), required=False, empty_label="choose…")
 
     def offer(self, collection: Collection) -> None:
-        """Give cells to those who may rate them."""
+        """Offer the people who may rate these cells."""
         able = [role for role in Role if role.includes(roles.TO_ASSESS)]
         members = Membership.objects.filter(collection=collection, role__in=able)
         people = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
@@ -41,10 +41,10 @@ class BulkForm(forms.Form):
 
     @property
     def uid_said(self) -> UUID:
-        said: UUID = self.cleaned_data["uid"]
-        return said
+        uid: UUID = self.cleaned_data["uid"]
+        return uid
 
 
-def selection(said: QueryDict) -> Selection:
-    """The ticked heads."""
-    return Selection(parse_ids(said.getlist("passage")), parse_ids(said.getlist("item")))
+def selection(sent: QueryDict) -> Selection:
+    """Parse the ticked rows and columns."""
+    return Selection(parse_ids(sent.getlist("passage")), parse_ids(sent.getlist("item")))

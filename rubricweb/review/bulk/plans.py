@@ -1,4 +1,4 @@
-"""What would be done with the cells that somebody selected, before anybody does it."""
+"""What an action on the selected cells would do, computed before anybody does it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.humans import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
-from rubricweb.review.selectors.grid import TopicGrid, board
+from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn
 
 MOST_CELLS = 5_000
-"""That people may find right or be given at once: nobody looks at more."""
+"""How many cells may be found right or assigned at once; nobody looks at more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Heads that are ticked; of passages or items where none is, all that the filters show are meant."""
+    """The ticked passages and items; where none is ticked, all that the filters show are selected."""
 
     passages: frozenset[int]
     items: frozenset[int]
@@ -37,25 +37,25 @@ class BulkPlan:
     """The selected cells."""
 
     rows: tuple[int, ...]
-    """Of the pool."""
+    """Rows of the pool."""
     columns: tuple[GridColumn, ...]
     selection: Selection
     cells: tuple[Cell, ...]
     unchecked: tuple[tuple[Cell, ShownRating], ...]
-    """Rated by the grader; the reader said nothing of them, and is not to rate them blind."""
+    """Cells that the grader rated, the reader has not, and the reader need not rate blind."""
     missing: tuple[Missing, ...]
     failed: tuple[Missing, ...]
     price: Price | None
-    """Of missing and failed ones together; None where there are none."""
+    """Of the missing and failed cells together; None without any."""
 
     @property
     def wordless(self) -> int:
-        """Selected items without text, of which no cell can be rated."""
+        """Selected items without text; their cells cannot be rated."""
         return sum(not column.text for column in self.columns)
 
     @property
     def to_grade(self) -> int:
-        return sum(one.cells for one in (*self.missing, *self.failed))
+        return sum(missing.cells for missing in (*self.missing, *self.failed))
 
     @property
     def is_too_large(self) -> bool:
@@ -65,13 +65,13 @@ class BulkPlan:
 def plan(
     bank: Bank, topic: Topic, rater: Rater, query: GridQuery, selection: Selection, *, reader: User
 ) -> BulkPlan:
-    found = board(bank, topic, rater, query, reader)
-    pks = found.pool.passage_pks
-    rows = [row for row in found.rows if not selection.passages or pks[row] in selection.passages]
-    columns = [one for one in found.chosen if not selection.items or one.pk in selection.items]
-    worded = [one for one in columns if one.text]
-    cells = tuple(Cell(topic.pk, one.revision_pk, pks[row]) for row in rows for one in worded)
-    missing, failed = (_to_grade(found, rows, columns, value) for value in (MISSING, FAILED))
+    grid = topic_grid(bank, topic, rater, query, reader)
+    pks = grid.pool.passage_pks
+    rows = [row for row in grid.rows if not selection.passages or pks[row] in selection.passages]
+    columns = [column for column in grid.chosen if not selection.items or column.pk in selection.items]
+    worded = [column for column in columns if column.text]
+    cells = tuple(Cell(topic.pk, column.revision_pk, pks[row]) for row in rows for column in worded)
+    missing, failed = (_to_grade(grid, rows, columns, value) for value in (MISSING, FAILED))
     gaps = [*missing, *failed]
     living = monitor.workers() if gaps else None
     return BulkPlan(
@@ -79,38 +79,38 @@ def plan(
         columns=tuple(columns),
         selection=selection,
         cells=cells,
-        unchecked=tuple(_unchecked(found, rows, worded)),
+        unchecked=tuple(_unchecked(grid, rows, worded)),
         missing=tuple(missing),
         failed=tuple(failed),
         price=price(bank.collection, gaps, workers=len(living.rows)) if living else None,
     )
 
 
-def _to_grade(found: TopicGrid, rows: Some[int], columns: Some[GridColumn], value: int) -> list[Missing]:
-    """The selected cells with this value, which no live job holds; none of a grader that nobody can ask."""
+def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value: int) -> list[Missing]:
+    """Return the selected cells with this value that can be graded and are in no live job."""
     cells: dict[GraderConfig, list[tuple[int, int]]] = {}
     for column in columns:
-        config = found.rater.by_kind.get(column.kind)
+        config = grid.rater.by_kind.get(column.kind)
         if config is None or not column.text or not can_ask(config):
             continue
-        of_column = [row for row in rows if found.sheet.graded[row, column.at] == value]
-        pairs = [(column.revision_pk, found.pool.passage_pks[row]) for row in of_column]
+        of_column = [row for row in rows if grid.sheet.graded[row, column.at] == value]
+        pairs = [(column.revision_pk, grid.pool.passage_pks[row]) for row in of_column]
         cells.setdefault(config, []).extend(pairs)
-    topic_id = found.pool.topic_id
-    sought = [Missing(one, gaps_of({topic_id: pairs}), frozenset()) for one, pairs in cells.items() if pairs]
+    topic_id = grid.pool.topic_id
+    sought = [
+        Missing(missing, gaps_of({topic_id: pairs}), frozenset()) for missing, pairs in cells.items() if pairs
+    ]
     (topic,) = Topic.objects.filter(pk=topic_id).select_related("collection")
-    return [one for one in left_to_start(topic.collection, sought) if one.cells]
+    return [missing for missing in left_to_start(topic.collection, sought) if missing.cells]
 
 
-def _unchecked(
-    found: TopicGrid, rows: Some[int], columns: Some[GridColumn]
-) -> list[tuple[Cell, ShownRating]]:
-    pairs, closed = [], found.said.keys() | found.blind
+def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
+    pairs, closed = [], grid.said.keys() | grid.blind
     for column in columns:
-        config = found.rater.by_kind.get(column.kind)
+        config = grid.rater.by_kind.get(column.kind)
         for row in rows if config is not None else ():
-            rating, passage = int(found.sheet.graded[row, column.at]), found.pool.passage_pks[row]
+            rating, passage = int(grid.sheet.graded[row, column.at]), grid.pool.passage_pks[row]
             if config and rating >= 0 and (column.revision_pk, passage) not in closed:
-                cell = Cell(found.pool.topic_id, column.revision_pk, passage)
+                cell = Cell(grid.pool.topic_id, column.revision_pk, passage)
                 pairs.append((cell, ShownRating(config, rating)))
     return pairs

@@ -31,18 +31,18 @@ PAGE = "review/bulk/bulk.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """What the selected cells are, with count and price; POST grades them, finds them right, assigns them."""
+    """Show the selected cells, their count and price; POST grades, finds right or assigns them."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_ASSESS)
     address = request.POST if request.method == "POST" else request.GET
-    rater, found = _plan(request, bank, topic, address)
+    rater, plan = _plan(request, bank, topic, address)
     form = BulkForm(request.POST or None, initial={"uid": uuid4()})
     form.offer(bank.collection)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
-    context |= {"plan": found, "form": form, "rater": rater}
+    context |= {"plan": plan, "form": form, "rater": rater}
     context |= {"kept": kept_fields(address), **address_kept(request)}
     if request.method != "POST":
         return page_or_part(request, PAGE, context, part="plan")
-    if not form.is_valid() or not _is_done(request, bank, found, form):
+    if not form.is_valid() or not _is_done(request, bank, plan, form):
         return form_response(request, PAGE, context, part="plan")
     return _after(request, bank, topic, context)
 
@@ -55,38 +55,38 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
     return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)
 
 
-def _is_done(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
-    said = form.cleaned_data
-    if said["deed"] == Deed.TAKE_BACK:
-        count = humans.take_back_right(found.cells, by=request.user, uid=form.uid_said)
+def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
+    cleaned = form.cleaned_data
+    if cleaned["deed"] == Deed.TAKE_BACK:
+        count = humans.take_back_right(plan.cells, by=request.user, uid=form.uid_said)
         messages.info(request, f"{count:,} verdicts taken back.")
         return True
-    if said["cells"] != len(found.cells):
+    if cleaned["cells"] != len(plan.cells):
         messages.error(request, "Nothing was done: the selection holds other cells by now. Look again.")
         return False
-    if found.is_too_large and said["deed"] != Deed.GRADE:
+    if plan.is_too_large and cleaned["deed"] != Deed.GRADE:
         messages.error(request, "Nothing was done: nobody looks at so many cells. Select fewer.")
         return False
-    return DEEDS[said["deed"]](request, bank, found, form)
+    return DEEDS[cleaned["deed"]](request, bank, plan, form)
 
 
-def _grade(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
+def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     if not roles.require(request.user, bank.collection, roles.TO_VIEW).includes(roles.TO_GRADE):
         raise PermissionDenied("This needs the role topic developer.")
-    missing, failed = list(found.missing), list(found.failed)
+    missing, failed = list(plan.missing), list(plan.failed)
     jobs = grading.grade_cells(bank.collection, missing=missing, failed=failed, by=request.user)
     cells = sum(job.total for job in jobs)
     messages.success(request, f"Grading {cells:,} cells." if cells else "Nothing to grade here.")
     return True
 
 
-def _find_right(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
-    events = humans.find_right(found.unchecked, by=request.user, uid=form.uid_said)
+def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
+    events = humans.find_right(plan.unchecked, by=request.user, uid=form.uid_said)
     messages.success(request, f"{len(events):,} ratings found right.")
     return True
 
 
-def _assign(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -> bool:
+def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
         messages.error(request, "Nothing was done: choose who shall rate these cells.")
@@ -94,7 +94,7 @@ def _assign(request: HtmxRequest, bank: Bank, found: BulkPlan, form: BulkForm) -
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):
         raise PermissionDenied("Topic developers give cells to others; you may assign them to yourself.")
-    new = assign_cells(bank, found.cells, to=person, by=request.user)
+    new = assign_cells(bank, plan.cells, to=person, by=request.user)
     messages.success(request, f"{new:,} cells are in the queue of {person}.")
     return True
 
@@ -103,7 +103,7 @@ DEEDS = {Deed.GRADE: _grade, Deed.RIGHT: _find_right, Deed.ASSIGN: _assign}
 
 
 def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:
-    """Back to the grid; beside the grid the same part with what can be taken back."""
+    """Redirect to the grid; for htmx, render the part again with an undo."""
     if request.htmx:
         done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
         return page_or_part(request, PAGE, context | done, part="plan")

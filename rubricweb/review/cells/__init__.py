@@ -1,1 +1,1 @@
-"""One cell: what it shows beside the grid, and people's own ratings of it."""
+"""One cell: the panel beside the grid, and people's own ratings."""

@@ -1,4 +1,4 @@
-"""What somebody says of one cell."""
+"""Forms for a rating of one cell."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class SayingForm(forms.Form):
     """What every saying brings along."""
 
     seen = forms.IntegerField(min_value=0)
-    """The number of what the person said last of the cell, as the page had it."""
+    """The number of the person's latest event for the cell, as the page had it."""
     revision = forms.IntegerField(min_value=1)
-    """The wording that the page had."""
+    """The wording that the page showed."""
     uid = forms.UUIDField(required=False)
-    """Made in the page: what is sent twice is saved once."""
+    """Made in the page; a request sent twice is saved once."""
 
     @property
     def why(self) -> str:
-        """What is wrong with it, in one line."""
+        """The first error, in one line."""
         return " ".join(f"{name}: {error}" for name, errors in self.errors.items() for error in errors)
 
 

@@ -1,4 +1,4 @@
-"""What people say of one cell, and how saving it went."""
+"""The latest ratings of one cell, and the outcome of saving one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rubricweb.grades.visibility import hidden_of_cell
 
 
 class Reworded(HumanGradeError):
-    """The person rated words that the item has no more."""
+    """The item was reworded after the page was made."""
 
     def __init__(self) -> None:
         super().__init__("The item has other words by now: read them first.")
 
 
 class NoText(HumanGradeError):
-    """Only the id of the item is known, from a file of grades."""
+    """The item is known only by its id, from a file of grades."""
 
     def __init__(self) -> None:
         super().__init__("This item has no text yet: supply it to rate it.")
@@ -33,16 +33,16 @@ class Sayings:
     """Of one cell, for one reader."""
 
     mine: HumanGrade | None
-    """What they said last; None if nothing, or if they took it back."""
+    """The reader's latest event; None without one, or when it was withdrawn."""
     seen: int
     others: tuple[HumanGrade, ...]
     is_blind: bool
-    """What graders say is hidden from the reader too."""
+    """The graders' ratings are hidden from the reader too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """How it went with what somebody sent."""
+    """The outcome of a rating or an undo that somebody sent."""
 
     sent: int | None
     """The rating; None for an undo."""
@@ -51,7 +51,7 @@ class Saving:
 
     @property
     def now(self) -> HumanGrade | None:
-        """On a conflict: what the person said in another window."""
+        """On a conflict: the rating that the person gave in another window."""
         return self.refusal.now if isinstance(self.refusal, SaidMeanwhile) else None
 
     @property
@@ -63,13 +63,13 @@ def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
     cell = Cell.of(item, passage)
     last = said_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    veil = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
-    others = () if veil.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
-    return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(veil.graders))
+    hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
+    others = () if hidden.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
+    return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(hidden.graders))
 
 
 def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
-    """The grader's rating that a reader of `source` has before them."""
+    """Return the grader's rating that a reader of `source` sees."""
     configs = {kind: config for kind, config in rater.by_kind.items() if kind == item.kind}
     if source is Source.HUMANS or not configs:
         return None

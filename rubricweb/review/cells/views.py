@@ -1,4 +1,4 @@
-"""Look at one cell, rate it, take that back."""
+"""Show one cell, rate it, undo a rating."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422, 
 
 @require_safe
 def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
-    """One passage and one item: the answer in its place, the prompt, the reply, other graders, the runs."""
+    """Show a passage and an item: the answer, the prompt, the reply, other graders, the runs."""
     place = access.cell_for(request.user, (bank_id, topic_id), (passage_id, item_id), request.GET)
     return page_or_part(request, "review/cell.html", _context(request, place), part="panel")
 
 
 @require_POST
 def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
-    """My own rating, where I said nothing more since the page was made."""
+    """Save the user's rating unless they rated the cell elsewhere since the page was made."""
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
     form = RatingForm(request.POST)
     if not form.is_valid():
@@ -57,7 +57,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
 
 @require_POST
 def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
-    """Take back what I said last of the cell."""
+    """Withdraw the user's latest rating of the cell."""
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
     form = SayingForm(request.POST)
     if not form.is_valid():
@@ -72,20 +72,20 @@ def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, in
 def _tried(
     request: HtmxRequest, place: Place, form: SayingForm, say: Callable[..., HumanGrade]
 ) -> HttpResponse:
-    said = dict(form.cleaned_data)
-    sent = said.get("rating")
+    cleaned = dict(form.cleaned_data)
+    sent = cleaned.get("rating")
     try:
-        if said.pop("revision") != place[0].revision_id:
+        if cleaned.pop("revision") != place[0].revision_id:
             raise Reworded
         if not place[0].revision.text:
             raise NoText
-        return _answer(request, place, Saving(sent, say(Cell.of(*place), **said, by=request.user)))
+        return _answer(request, place, Saving(sent, say(Cell.of(*place), **cleaned, by=request.user)))
     except HumanGradeError as refusal:
         return _answer(request, place, Saving(sent, refusal=refusal))
 
 
 def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
-    """To a grid its cell; to the panel beside it the panel; to a plain browser the page of the cell."""
+    """Render the cell for a grid, the panel for the panel; redirect a plain browser to the cell's page."""
     item, passage = place
     to = reverse("review:cell", args=[item.bank_id, item.topic_id, passage.pk, item.pk])
     if not request.htmx:
@@ -99,24 +99,24 @@ def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
         rater = form.offer(raters(item.bank))
         form.offer_versions(item.bank)
         query = form.query(at=(passage.pk, item.pk))
-        found = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
-        template, context = "review/_saved.html", {**address_kept(request), "saving": saving, "cell": found}
+        cell = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
+        template, context = "review/_saved.html", {**address_kept(request), "saving": saving, "cell": cell}
     return render(request, template, context, status=STATUS[type(saving.refusal)])
 
 
 def _source(request: HtmxRequest) -> Source:
-    said = request.GET.get("source", "")
-    return Source(said) if said in set(Source) else Source.GRADER
+    source = request.GET.get("source", "")
+    return Source(source) if source in set(Source) else Source.GRADER
 
 
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
-    found, said = selectors.cell(item, passage, rater), sayings(item, passage, request.user)
+    cell, own_and_others = selectors.cell(item, passage, rater), sayings(item, passage, request.user)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
-        "cell": found.blinded() if said.is_blind else found,
-        "sayings": said,
+        "cell": cell.blinded() if own_and_others.is_blind else cell,
+        "sayings": own_and_others,
         **address_kept(request),
     }

@@ -27,7 +27,7 @@ def flag_for(user: User, slug: str, flag_id: int, *, needed: Role = roles.TO_VIE
 def subject_for(
     user: User, place: tuple[int, int], *, item: str, passage: str, needed: Role = roles.TO_VIEW
 ) -> Subject:
-    """What `item` and `passage`, ids as the address has them, name in a bank and topic."""
+    """Return the item and the passage in a bank and topic that the address names."""
     bank, topic = bank_topic_for(user, *place, needed=needed)
     if not (item or passage):
         raise Http404("Neither an item nor a passage.")
@@ -42,7 +42,9 @@ def subject_for(
 
 
 def may_decide(user: User, flag: Flag) -> bool:
-    """Topic developers resolve and assign; so do, as long as they may flag, who opened it and who has it."""
+    """Topic developers may resolve and assign; so may those who opened it or have it, as long as they may
+    flag.
+    """
     held = roles.role_of(user, flag.bank.collection)
     if held is None or not held.includes(roles.TO_ASSESS):
         return False

@@ -1,4 +1,4 @@
-"""Every change to a flag: one event, in turn, saved once."""
+"""Every change to a flag: one event each, numbered, saved once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Verb = FlagEvent.Verb
 def open_flag(
     subject: Subject, *, kind: Kind, by: User | None, text: str = "", uid: UUID | None = None
 ) -> Flag:
-    """Flag `subject`; a plain comment needs words. `uid` makes sending it twice harmless."""
+    """Open a flag; a plain comment needs text. `uid` makes sending it twice harmless."""
     if kind not in subject.kinds:
         raise UnfitKind(f"A {subject.what} cannot be flagged as {kind.label}.")
     if kind == Kind.COMMENT:
@@ -44,18 +44,18 @@ def open_flag(
 
 
 def reply(flag: Flag, *, text: str, by: User, uid: UUID | None = None) -> Flag:
-    """Say something in the thread, whatever others said meanwhile."""
+    """Add a comment to the thread, whatever others wrote meanwhile."""
     _require_words(text)
     return _append(flag, Verb.REPLIED, by, seen=None, text=text, uid=uid)
 
 
 def resolve(flag: Flag, *, seen: int, by: User, text: str = "", uid: UUID | None = None) -> Flag:
-    """Close the flag, where `seen` is its version. Raises MovedMeanwhile."""
+    """Close the flag, if `seen` is still its version. Raises MovedMeanwhile."""
     return _append(flag, Verb.RESOLVED, by, seen=seen, text=text, uid=uid)
 
 
 def reopen(flag: Flag, *, seen: int, by: User, text: str = "", uid: UUID | None = None) -> Flag:
-    """Open a resolved flag again, where `seen` is its version. Raises MovedMeanwhile."""
+    """Open a resolved flag again, if `seen` is still its version. Raises MovedMeanwhile."""
     return _append(flag, Verb.REOPENED, by, seen=seen, text=text, uid=uid)
 
 
@@ -107,7 +107,7 @@ def _remember(flag: Flag, verb: Verb, by: User | None, *, text: str, uid: UUID |
 
 
 def _sent(uid: UUID, by: User | None) -> Flag | None:
-    """The flag that this very event went to already."""
+    """Return the flag that the event with this uid was saved for, if any."""
     event = FlagEvent.objects.filter(uid=uid, by=by).select_related("flag").first()
     return event.flag if event else None
 

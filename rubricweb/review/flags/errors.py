@@ -1,4 +1,4 @@
-"""Why a flag, or what is said about one, is not saved."""
+"""Why a flag or a reply is not saved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class FlagError(Exception):
 
 
 class NothingSaid(FlagError):
-    """A comment without words."""
+    """A comment without text."""
 
 
 class UnfitKind(FlagError):
@@ -25,7 +25,7 @@ class UnfitAssignee(FlagError):
 
 
 class MovedMeanwhile(FlagError):
-    """Somebody said or did something since the writer looked; `flag` is as it is now, `since` what is new."""
+    """The flag changed since the writer saw it; `flag` is its present state, `since` the new events."""
 
     def __init__(self, flag: Flag, since: list[FlagEvent]) -> None:
         self.flag, self.since = flag, since

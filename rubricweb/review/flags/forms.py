@@ -1,4 +1,4 @@
-"""What people send about flags."""
+"""Forms for flags, replies and the inbox."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 MAX_TEXT = 5_000
-"""Characters of one comment."""
+"""Characters of a comment."""
 
 
 class Saying(TextChoices):
-    """What the buttons of a thread send."""
+    """The buttons of a thread."""
 
     REPLY = "reply"
     RESOLVE = "resolve"
@@ -44,7 +44,7 @@ def _words(label: str) -> forms.CharField:
 
 
 class NewFlagForm(forms.Form):
-    """A flag on `subject`; words are needed where it is a comment."""
+    """A flag on `subject`; a comment needs text."""
 
     kind = forms.ChoiceField(label="Kind", error_messages={"required": "Choose what is wrong."})
     text = _words("What is to be seen here?")
@@ -63,7 +63,7 @@ class NewFlagForm(forms.Form):
 
 
 class ReplyForm(forms.Form):
-    """Words, a decision, or both; `seen` is the version of the flag that the writer saw."""
+    """Text, a decision, or both; `seen` is the version of the flag that the writer saw."""
 
     verb = forms.ChoiceField(choices=Saying.choices, required=False)
     text = _words("Reply")
@@ -71,7 +71,7 @@ class ReplyForm(forms.Form):
     uid = forms.UUIDField()
 
     def clean_verb(self) -> Saying:
-        """A reply, where the form was sent by a key and not by a button."""
+        """Default to a reply: a form sent by a key names no button."""
         return Saying(self.cleaned_data["verb"] or Saying.REPLY)
 
 
@@ -98,6 +98,6 @@ class InboxForm(AddressForm):
 
     def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
         super().__init__(address)
-        offer_choices(self, "topic", [("", "any"), *((str(one.pk), str(one)[:80]) for one in topics)])
+        offer_choices(self, "topic", [("", "any"), *((str(topic.pk), str(topic)[:80]) for topic in topics)])
         for name in ("state", "who", "kind", "topic"):
             self.fields[name].widget.attrs["data-submits"] = ""

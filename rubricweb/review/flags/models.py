@@ -1,4 +1,4 @@
-"""One thread a flag: what it is about, how it stands, and everything that was said and done, in order."""
+"""A flag is a thread: its subject, its state and its events in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rubricweb.review.flags.querysets import FlagQuerySet
 
 
 class Flag(models.Model):
-    """Somebody wants a look at an item, at a passage, or at a cell, which is both."""
+    """A person wants an item, a passage or a cell (both) looked at."""
 
     class Kind(models.TextChoices):
         SPURIOUS = "spurious", "spurious"
@@ -34,14 +34,14 @@ class Flag(models.Model):
     revision = models.ForeignKey(
         ItemRevision, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    """The words that the item had when it was flagged."""
+    """The item's wording when it was flagged."""
     kind = models.CharField(max_length=20, choices=Kind)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="flags"
     )
     at = models.DateTimeField(auto_now_add=True)
     moved_at = models.DateTimeField()
-    """When the last thing was said or done."""
+    """When the last event was added."""
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -51,7 +51,7 @@ class Flag(models.Model):
     )
     resolved_at = models.DateTimeField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
-    """The number of its last event; who decides says which one they saw."""
+    """The number of the last event; who decides names the one they saw."""
 
     objects = FlagQuerySet.as_manager()
 
@@ -81,12 +81,12 @@ class Flag(models.Model):
 
     @property
     def is_reworded(self) -> bool:
-        """The item has other words by now."""
+        """The item has been reworded since."""
         return self.item is not None and self.item.revision_id != self.revision_id
 
 
 class FlagEvent(models.Model):
-    """The thread, append-only: what was said or done, by whom and when."""
+    """The thread, append-only: who wrote or did what, and when."""
 
     class Verb(models.TextChoices):
         OPENED = "opened"
@@ -102,11 +102,11 @@ class FlagEvent(models.Model):
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    """Who has it after it was assigned; nobody if it was given back."""
+    """To whom it was assigned; nobody if it was given back."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField(default=uuid4, unique=True)
-    """Made where it was written, so that sending it twice saves it once."""
+    """Made in the page; an event sent twice is saved once."""
 
     class Meta:
         ordering = ("number",)

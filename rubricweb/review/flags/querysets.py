@@ -19,11 +19,11 @@ class FlagQuerySet(models.QuerySet[Any]):
         return self.filter(resolved_at__isnull=True)
 
     def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
-        """Exactly about this: those of a cell are not those of its item."""
+        """Exactly this subject: a cell's flags are not its item's."""
         return self.filter(bank=bank, topic=topic, item=item, passage=passage)
 
     def ready(self) -> FlagQuerySet:
-        """With all that a thread shows, but the text of its passage."""
+        """With everything that a thread shows, except the passage's text."""
         related = ("bank__collection", "topic", "item__revision", "revision", "passage", "by", "assignee")
-        found = self.select_related(*related).defer("passage__text")
-        return found.prefetch_related("events__by", "events__assignee")
+        flags = self.select_related(*related).defer("passage__text")
+        return flags.prefetch_related("events__by", "events__assignee")

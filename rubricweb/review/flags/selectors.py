@@ -1,4 +1,4 @@
-"""What the screens ask of flags."""
+"""Flags as the screens list them."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class OpenCounts:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A flag with what was said, oldest first."""
+    """A flag with its events, oldest first."""
 
     flag: Flag
     subject: Subject
     events: tuple[FlagEvent, ...]
     may_decide: bool
-    """Whether the person who looks may resolve, reopen and assign it."""
+    """Whether the reader may resolve, reopen and assign it."""
     uid: UUID = field(default_factory=uuid4)
-    """Of the next thing that is said here."""
+    """For the next event that the reader sends."""
 
     @property
     def first(self) -> FlagEvent | None:
@@ -92,7 +92,7 @@ class InboxQuery:
 
 @dataclass(frozen=True, slots=True)
 class InboxCounts:
-    """What the collection has, whatever is listed; all but `resolved` are of open ones."""
+    """Counts over the whole collection; all but `resolved` are of open flags."""
 
     open: int
     assigned: int
@@ -102,19 +102,19 @@ class InboxCounts:
 
 
 def thread(flag: Flag, user: User) -> Thread:
-    """`flag` as `ready` fetches it, for `user` to look at."""
+    """Return `flag`, fetched by `ready`, as `user` may see it."""
     return Thread(flag, subject_of(flag), tuple(flag.events.all()), may_decide(user, flag))
 
 
 def threads(subject: Subject, user: User) -> list[Thread]:
-    """All about the subject, open ones first."""
-    found = Flag.objects.about(subject.bank, subject.topic, subject.item, subject.passage).ready()
-    in_order = sorted(found, key=lambda flag: (not flag.is_open, flag.pk))
+    """Return all flags on the subject, open ones first."""
+    flags = Flag.objects.about(subject.bank, subject.topic, subject.item, subject.passage).ready()
+    in_order = sorted(flags, key=lambda flag: (not flag.is_open, flag.pk))
     return [thread(flag, user) for flag in in_order]
 
 
 def nearby(subject: Subject) -> list[Nearby]:
-    """For a cell: the open flags of its item, and of its passage."""
+    """Return the open flags of a cell's item and of its passage."""
     if not (subject.item and subject.passage):
         return []
     counts = open_counts(subject.bank.pk, subject.topic.pk)
@@ -139,19 +139,19 @@ def open_counts(bank_id: int, topic_id: int) -> OpenCounts:
 
 
 def open_by_topic(bank: Bank) -> dict[int, int]:
-    """By topic id: its open flags."""
+    """Count open flags by topic id."""
     rows = Flag.objects.open().filter(bank=bank).order_by()
     return dict(rows.values_list("topic").annotate(Count("pk")))
 
 
 def listed(collection: Collection, query: InboxQuery, user: User) -> QuerySet[Flag]:
-    """The flags that `query` asks for, last moved first."""
-    found = Flag.objects.of(collection).ready().filter(STATES.get(State(query.state), Q()))
+    """Return the flags that match `query`, latest event first."""
+    flags = Flag.objects.of(collection).ready().filter(STATES.get(State(query.state), Q()))
     if query.who:
-        found = found.filter(_whose(user)[Who(query.who)])
+        flags = flags.filter(_whose(user)[Who(query.who)])
     if query.kind:
-        found = found.filter(kind=query.kind)
-    return found.filter(topic=query.topic) if query.topic else found
+        flags = flags.filter(kind=query.kind)
+    return flags.filter(topic=query.topic) if query.topic else flags
 
 
 def inbox_counts(collection: Collection, user: User) -> InboxCounts:
@@ -168,7 +168,7 @@ def inbox_counts(collection: Collection, user: User) -> InboxCounts:
 
 
 def flagged_topics(collection: Collection) -> list[Topic]:
-    """Topics with flags, open or resolved."""
+    """Return the topics with flags, open or resolved."""
     return list(collection.topics.filter(flags__isnull=False).distinct())
 
 

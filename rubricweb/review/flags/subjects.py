@@ -1,4 +1,4 @@
-"""What a flag can be about."""
+"""The subject of a flag."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Subject:
 
     @property
     def kinds(self) -> list[Kind]:
-        """What can be wrong with it."""
+        """The kinds of flag that fit the subject."""
         unfit = (frozenset() if self.passage else OF_PASSAGES) | (frozenset() if self.item else OF_ITEMS)
         return [kind for kind in Kind if kind not in unfit]
 
@@ -44,14 +44,14 @@ class Subject:
 
     @property
     def address(self) -> str:
-        """Its threads."""
-        asked = {"item": self.item and self.item.pk, "passage": self.passage and self.passage.pk}
-        named = urlencode({name: pk for name, pk in asked.items() if pk})
+        """The URL of its threads."""
+        pks = {"item": self.item and self.item.pk, "passage": self.passage and self.passage.pk}
+        named = urlencode({name: pk for name, pk in pks.items() if pk})
         return f"{reverse('review:subject-flags', args=[self.bank.pk, self.topic.pk])}?{named}"
 
     @property
     def place(self) -> str:
-        """Where it is worked on: the cell, the bank's editor at the item, the grid at the passage."""
+        """The URL where it is worked on: the cell, the item in the editor, or the passage in the grid."""
         bank, topic = self.bank.pk, self.topic.pk
         if self.item and self.passage:
             return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])

@@ -1,4 +1,4 @@
-"""Threads about an item, a passage or a cell; one thread; and the inbox of all of a collection."""
+"""The threads of an item, passage or cell; one thread; the collection's inbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DONE = {Saying.REPLY: "Reply saved.", Saying.RESOLVE: "Flag resolved.", Saying.R
 
 @require_safe
 def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The collection's flags, by the filters in the address."""
+    """List the collection's flags, filtered by the address."""
     collection = collection_for(request.user, slug)
     form = InboxForm(request.GET, selectors.flagged_topics(collection))
     query = InboxQuery(**{name: form.value(name, getattr(InboxQuery(), name)) for name in QUERY})
@@ -45,7 +45,7 @@ def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The threads about an item, a passage or a cell; POST opens another."""
+    """Show the threads of an item, passage or cell; POST opens another."""
     needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     named = {name: request.GET.get(name, "") for name in ("item", "passage")}
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
@@ -62,7 +62,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
-    """What `review/flags/_threads.html` shows, with an empty form; a cell's panel shows it too."""
+    """The context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
     return {
         "collection": subject.bank.collection,
         "section": "topics",
@@ -77,11 +77,15 @@ def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]
 
 
 def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
-    """None where it is refused; the form then says why."""
-    said = form.cleaned_data
+    """Open the flag; None if it is refused, and the form then says why."""
+    cleaned = form.cleaned_data
     try:
         return actions.open_flag(
-            form.subject, kind=Kind(said["kind"]), text=said["text"], by=request.user, uid=said["uid"]
+            form.subject,
+            kind=Kind(cleaned["kind"]),
+            text=cleaned["text"],
+            by=request.user,
+            uid=cleaned["uid"],
         )
     except FlagError as refusal:
         form.add_error("text", str(refusal))
@@ -90,7 +94,7 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
-    """One thread; POST replies, resolves or opens it again."""
+    """Show one thread; POST replies, resolves or reopens it."""
     needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     flag = access.flag_for(request.user, slug, flag_id, needed=needed)
     if request.method != "POST":
@@ -110,37 +114,39 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
 
 
 def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> None:
-    said = form.cleaned_data
-    words = {"text": said["text"], "by": request.user, "uid": said["uid"]}
-    if said["verb"] == Saying.REPLY:
+    cleaned = form.cleaned_data
+    words = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
+    if cleaned["verb"] == Saying.REPLY:
         actions.reply(flag, **words)
         return
     access.require_decider(request.user, flag)
-    decide = actions.resolve if said["verb"] == Saying.RESOLVE else actions.reopen
-    decide(flag, seen=said["seen"], **words)
+    decide = actions.resolve if cleaned["verb"] == Saying.RESOLVE else actions.reopen
+    decide(flag, seen=cleaned["seen"], **words)
 
 
 @require_POST
 def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
-    """Give the flag to somebody, or to nobody."""
+    """Assign the flag to somebody, or to nobody."""
     flag = access.flag_for(request.user, slug, flag_id, needed=roles.TO_ASSESS)
     access.require_decider(request.user, flag)
     form = AssignForm(request.POST, selectors.members_who_answer(flag.bank.collection))
     if not form.is_valid():
         messages.error(request, "Choose a member who may answer flags.")
         return _after(request, flag)
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        actions.assign(flag, to=said["assignee"], seen=said["seen"], by=request.user, uid=said["uid"])
+        actions.assign(
+            flag, to=cleaned["assignee"], seen=cleaned["seen"], by=request.user, uid=cleaned["uid"]
+        )
     except MovedMeanwhile as moved:
-        mine = {"moved": moved, "mine": f"Assign to {said['assignee'] or 'nobody'}"}
+        mine = {"moved": moved, "mine": f"Assign to {cleaned['assignee'] or 'nobody'}"}
         return _thread_page(request, _again(request, flag), mine, status=409)
-    messages.success(request, f"Assigned to {said['assignee'] or 'nobody'}.")
+    messages.success(request, f"Assigned to {cleaned['assignee'] or 'nobody'}.")
     return _after(request, flag)
 
 
 def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, object]:
-    """The words as they were sent, and why they were not saved."""
+    """Render the text as sent, and why it was not saved."""
     text, verb = form.data.get("text", ""), form.data.get("verb", "")
     mine = verb.capitalize() if verb in Saying.values else ""
     return {"said": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
@@ -168,7 +174,7 @@ def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int
 
 
 def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
-    """The thread as it is now."""
+    """Render the thread as it is now."""
     if request.htmx:
         return _thread_page(request, _again(request, flag), {})
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")

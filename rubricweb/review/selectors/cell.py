@@ -1,4 +1,4 @@
-"""One cell in full: the passage, what was asked, what came back, and who else retrieved or rated it."""
+"""One cell in full: the passage, the prompt, the reply, and which other graders and runs have it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ HOW_FOUND = {
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What a grader was asked, word for word, and what it said."""
+    """A prompt as the grader received it, and the reply."""
 
     config: GraderConfig
     grade: Grade
     prompt: str
-    """Empty where the words cannot be given again; `note` then says why."""
+    """Empty if it cannot be rendered again; `note` says why."""
     note: str
 
 
@@ -48,21 +48,21 @@ class CellView:
     passage: Passage
     segments: tuple[Segment, ...]
     config: GraderConfig | None
-    """The rater's config for this kind of item; None where it rates none."""
+    """The rater's config for this kind of item; None if it rates none."""
     grade: Grade | None
     answer: str
     answer_by: GraderConfig | None
     is_answer_in_passage: bool
     askings: tuple[Asking, ...]
     others: tuple[Grade, ...]
-    """Ratings of the same cell by other graders, and of the passage as a whole by direct ones."""
+    """Other graders' ratings of the cell, and direct graders' labels of the passage."""
     judgment: int | None
     runs: tuple[RunRank, ...]
     is_hidden: bool = False
-    """What graders say is left out, because the reader is to rate the cell blind."""
+    """Graders' ratings are left out because the reader has to rate the cell blind."""
 
     def blinded(self) -> CellView:
-        """Without what graders say."""
+        """Return a copy without graders' ratings."""
         return replace(
             self,
             segments=(Segment(self.passage.text, is_answer=False),),
@@ -80,7 +80,7 @@ class CellView:
 
 
 def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
-    """`item` with its revision, topic, bank and collection; `passage` is in the topic's pool."""
+    """`item` needs its revision, topic, bank and collection; `passage` is in the topic's pool."""
     config = rater.by_kind.get(ItemKind(item.kind))
     grades = _grades(item, passage)
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
@@ -100,16 +100,16 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         answer=answer,
         answer_by=source.config if source else None,
         is_answer_in_passage=any(segment.is_answer for segment in segments),
-        askings=tuple(_asking(found, item, passage) for found in (grade, extraction) if found is not None),
-        others=tuple(found for found in grades if found.rating is not None and found is not grade),
+        askings=tuple(_asking(row, item, passage) for row in (grade, extraction) if row is not None),
+        others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
     )
 
 
 def _grades(item: Item, passage: Passage) -> list[Grade]:
-    asked = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
-    revisions = list(ItemRevision.objects.filter(asked).values_list("pk", flat=True))
+    wordings = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
+    revisions = list(ItemRevision.objects.filter(wordings).values_list("pk", flat=True))
     rows = Grade.objects.filter(revision__in=revisions, passage=passage).select_related(
         "config", "job__by", "revision"
     )
@@ -117,7 +117,7 @@ def _grades(item: Item, passage: Passage) -> list[Grade]:
 
 
 def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind) -> Grade | None:
-    """The answer that the same model extracted for this kind of item."""
+    """Return the answer that the same model extracted for this kind of item."""
     for grade in grades:
         is_pair = config is not None and grade.config.llm == config.llm and kind in kinds_of(grade.config)
         if is_pair and grade.config.purpose == Purpose.EXTRACT:

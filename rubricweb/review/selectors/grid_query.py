@@ -1,4 +1,4 @@
-"""What of a grid can be chosen: which passages and items, in which order, and whose ratings."""
+"""The grid's query: which passages and items, in which order, and whose ratings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rubricweb.review.selectors.window import GridColumn
 
 
 def _any(cells: Mask) -> Mask:
-    """By passage: is there such a cell?"""
+    """By passage: does any cell match?"""
     return np.asarray(cells.any(axis=1))
 
 
@@ -78,13 +78,13 @@ class GridQuery:
     version: int = 0
     """The number of a version of the bank; 0 for the bank as it is."""
     min_grade: int | None = None
-    """None: as the prompts of the grader state."""
+    """None for the threshold that the grader's prompts state."""
     page: int = 1
     columns: int = 1
     hidden: frozenset[int] = frozenset()
-    """Items that the reader left out."""
+    """Items that the reader excluded."""
     at: tuple[int, int] | None = None
-    """A passage and an item: their window is shown, if the filters show them."""
+    """A passage and an item; the window that has them is shown, if the filters keep them."""
 
     @property
     def kinds(self) -> tuple[ItemKind, ...]:

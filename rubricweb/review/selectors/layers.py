@@ -1,4 +1,4 @@
-"""Beside a topic's ratings, cell by cell: what people say, the grader's confidence, grades of older words."""
+"""What lies over a topic's ratings, cell by cell: people's ratings, confidence, grades of older wordings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
 
 LOW_CONFIDENCE = 50
-"""Percent; below it a grader was not sure of its rating."""
+"""Percent; below it the grader was unsure."""
 CACHED_TOPICS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRating:
-    """What the reader said last of a cell."""
+    """The reader's latest event for a cell."""
 
     number: int
     rating: int | None
@@ -44,18 +44,18 @@ SaidByCell = dict[tuple[int, int], OwnRating]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CheckedSheet(Sheet):
-    """The ratings of one source, and beside them what else is known of each cell."""
+    """The ratings of one source, and what else is known of each cell."""
 
     graded: Ratings
-    """The grader's own, whatever `ratings` are."""
+    """The grader's ratings, whatever `ratings` are."""
     people: Ratings
-    """What people say together; MISSING where nobody rated."""
+    """The ratings of people together; MISSING where nobody rated."""
     checked: Mask
-    """A person rated the cell, or found the grader's present rating wrong."""
+    """A person rated the cell, or gave a verdict on the grader's present rating."""
     confidences: Ratings
-    """Percent; MISSING where the grader gives none."""
+    """Percent; MISSING where the grader reports none."""
     older: Mask
-    """The grader rated older words of the item."""
+    """The grader rated an older wording of the item."""
     mine: Mask
     """The reader rated the cell, or gave a verdict."""
 
@@ -65,7 +65,7 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def overridden(self) -> Mask:
-        """People rate it otherwise, or found the rating wrong."""
+        """People rate the cell differently, or found the rating wrong."""
         return np.asarray(self.checked & (self.people != self.graded))
 
     @cached_property
@@ -74,13 +74,13 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def stale(self) -> Mask:
-        """Graded with older words, and not with the present ones."""
+        """An older wording was graded, the present one was not."""
         return np.asarray((self.graded == MISSING) & self.older)
 
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """One topic's matrices by kind, of which sheets are cut."""
+    """One topic's matrices by kind, from which sheets are made."""
 
     graded: Mapping[ItemKind, TopicGrades]
     corrected: Mapping[ItemKind, TopicGrades]
@@ -90,7 +90,7 @@ class Layers:
 
 
 def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGrades]) -> Layers:
-    """`pool` has one topic, and `graded` its ratings by this rater."""
+    """`pool` has one topic; `graded` are its ratings by this rater."""
     (topic,) = pool.topics
     by_config = {config: corrected(config, pool)[topic.topic_id] for config in rater.configs}
     sure = {kind: confidences_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
@@ -105,24 +105,24 @@ def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGr
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
-    """In percent. New grades bring a new TopicGrades, and so a new look."""
+    """In percent; cached by `grades`, which is a new object once grades are added."""
     matrix, pool = grades.matrix, grades.pool
-    found = np.full(matrix.ratings.shape, MISSING, dtype=np.int8)
+    percent = np.full(matrix.ratings.shape, MISSING, dtype=np.int8)
     column_of = {uid: column for column, uid in enumerate(matrix.item_ids)}
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     rows = Grade.objects.filter(config=config, topic=pool.topic_id, confidence__isnull=False)
     for uid, passage, confidence in rows.values_list("revision__uid", "passage_id", "confidence"):
         if uid in column_of and passage in row_of:
-            found[row_of[passage], column_of[uid]] = int(100 * confidence)
-    found[matrix.ratings == MISSING] = MISSING  # hidden cells too
-    return GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, found)
+            percent[row_of[passage], column_of[uid]] = int(100 * confidence)
+    percent[matrix.ratings == MISSING] = MISSING  # hidden cells too
+    return GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, percent)
 
 
-def people_of(found: Layers, asked: Sequence[ItemColumn]) -> Ratings:
-    return found.people.matrix.columns([one.uid for one in asked]).ratings
+def people_of(layers: Layers, columns: Sequence[ItemColumn]) -> Ratings:
+    return layers.people.matrix.columns([column.uid for column in columns]).ratings
 
 
-def under_veil(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
+def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
     """Without what others said of the cells that the reader shall still rate independently."""
     if not hidden.any():
         return sheet
@@ -135,47 +135,49 @@ def under_veil(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedShee
     )
 
 
-def checked_of(found: Layers, asked: Sequence[ItemColumn], passages: int) -> Mask:
-    """A nugget has its mark by the config of nuggets; what no config grades, where people rated it."""
-    by_verdict = ratings_of(found.checked, asked, passages) == 1
-    return np.asarray(by_verdict | (people_of(found, asked) != MISSING))
+def checked_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> Mask:
+    """A cell is checked by a verdict on the grader of its kind, or by any person's rating."""
+    by_verdict = ratings_of(layers.checked, columns, passages) == 1
+    return np.asarray(by_verdict | (people_of(layers, columns) != MISSING))
 
 
 def older_of(
-    graded: Mapping[ItemKind, TopicGrades], asked: Sequence[ItemColumn], old: Sequence[set[str]]
+    graded: Mapping[ItemKind, TopicGrades], columns: Sequence[ItemColumn], old: Sequence[set[str]]
 ) -> Mask:
-    """`old`: by item, the words that it had before."""
+    """`old` has each item's earlier wordings."""
     passages = len(next(iter(graded.values())).pool.doc_ids)
-    found = np.zeros((passages, len(asked)), dtype=np.bool_)
-    for column, (one, uids) in enumerate(zip(asked, old, strict=True)):
-        if uids and one.kind in graded:
-            found[:, column] = (graded[one.kind].matrix.columns(tuple(uids)).ratings >= 0).any(axis=1)
-    return found
+    older = np.zeros((passages, len(columns)), dtype=np.bool_)
+    for column, (item, uids) in enumerate(zip(columns, old, strict=True)):
+        if uids and item.kind in graded:
+            older[:, column] = (graded[item.kind].matrix.columns(tuple(uids)).ratings >= 0).any(axis=1)
+    return older
 
 
 def older_words(bank: Bank, topic: Topic) -> dict[int, set[str]]:
-    """By item: the ids of all words that it ever had."""
+    """By item: the ids of all wordings that it ever had."""
     changes = ItemChange.objects.filter(item__bank=bank, item__topic=topic).order_by()
-    found: dict[int, set[str]] = {}
+    words: dict[int, set[str]] = {}
     for item, uid in changes.values_list("item_id", "revision__uid").distinct():
-        found.setdefault(item, set()).add(uid)
-    return found
+        words.setdefault(item, set()).add(uid)
+    return words
 
 
 def said_in_topic(person: User, topic: Topic) -> SaidByCell:
-    """What the person said last of each cell of the topic, also where they took it back."""
+    """Return the person's latest event for each cell of the topic, withdrawn ones included."""
     rows = HumanGrade.objects.filter(by=person, topic=topic).order_by("number")
     fields = ("revision_id", "passage_id", "number", "rating", "verdict", "is_withdrawn")
-    return {(revision, passage): OwnRating(*said) for revision, passage, *said in rows.values_list(*fields)}
+    return {
+        (revision, passage): OwnRating(*rating) for revision, passage, *rating in rows.values_list(*fields)
+    }
 
 
-def mine_of(said: SaidByCell, revisions: Sequence[int], passages: Sequence[int]) -> Mask:
+def mine_of(own: SaidByCell, revisions: Sequence[int], passages: Sequence[int]) -> Mask:
     row_of = {pk: row for row, pk in enumerate(passages)}
-    found = np.zeros((len(passages), len(revisions)), dtype=np.bool_)
+    mine = np.zeros((len(passages), len(revisions)), dtype=np.bool_)
     columns: dict[int, list[int]] = {}
     for column, revision in enumerate(revisions):
         columns.setdefault(revision, []).append(column)
-    for (revision, passage), last in said.items():
+    for (revision, passage), last in own.items():
         if last.is_standing and passage in row_of and revision in columns:
-            found[row_of[passage], columns[revision]] = True
-    return found
+            mine[row_of[passage], columns[revision]] = True
+    return mine

@@ -1,4 +1,4 @@
-"""One cell as the grid prints it, made quickly: after each rating a person waits for it."""
+"""One cell as the grid prints it, without the topic's matrices: a person waits for it after each rating."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rubricweb.review.selectors.window import GridCell, GridColumn
 
 
 def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
-    """The cell that `query.at` names; the matrix of all that people said is not read for it."""
+    """Return the cell that `query.at` names."""
     collection = collection_pool(bank.collection)
     pool = collection.by_topic[topic.pk]
     passage, item = query.at or (0, 0)
@@ -37,20 +37,20 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     grades = graded_by_kind(collection, topic, rater).get(column.kind)
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
     place = (column.revision_pk, passage)
-    veil = hidden_of_cell(reader, topic, *place)
-    events = events.filter(by=reader) if veil.people else events
+    hidden = hidden_of_cell(reader, topic, *place)
+    events = events.filter(by=reader) if hidden.people else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
     sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
-    said = {place: last} if last else {}
-    found = TopicGrid(collection, pool, (column,), sheet, said, rater, query, veil.graders)
-    return found.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
+    own = {place: last} if last else {}
+    grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden.graders)
+    return grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
 
 
 Graded = tuple[int, int, bool]
-"""Rating and confidence of the grader, and whether it rated older words."""
+"""The grader's rating and confidence, and whether it rated an older wording."""
 
 
 def _of_grader(
@@ -67,13 +67,16 @@ def _of_grader(
     )
 
 
-def _sheet(graded: Graded, config: GraderConfig | None, said: list[HumanGrade], reader: User) -> CheckedSheet:
-    """`said`: what each person said last of the cell."""
+def _sheet(
+    graded: Graded, config: GraderConfig | None, events: list[HumanGrade], reader: User
+) -> CheckedSheet:
+    """`events` are each person's latest of the cell."""
     rating, confidence, is_older = graded
-    standing = sorted((one for one in said if not one.is_withdrawn), key=lambda one: one.pk)
+    standing = sorted((event for event in events if not event.is_withdrawn), key=lambda event: event.pk)
     people = decided(standing)
     is_wrong = config is not None and any(
-        one.rating is None and (one.config_id, one.seen_rating) == (config.pk, rating) for one in standing
+        event.rating is None and (event.config_id, event.seen_rating) == (config.pk, rating)
+        for event in standing
     )
     return CheckedSheet(
         _one(rating),
@@ -85,7 +88,7 @@ def _sheet(graded: Graded, config: GraderConfig | None, said: list[HumanGrade], 
         checked=np.array([[people is not None or is_wrong]]),
         confidences=_one(confidence),
         older=np.array([[is_older]]),
-        mine=np.array([[any(one.by_id == reader.pk for one in standing)]]),
+        mine=np.array([[any(event.by_id == reader.pk for event in standing)]]),
     )
 
 

@@ -15,11 +15,11 @@ from rubricweb.review.flags.selectors import InboxCounts, inbox_counts
 @dataclass(frozen=True, slots=True)
 class Overview:
     campaigns: tuple[CampaignRow, ...]
-    """Open ones that the person may work on and that want ratings."""
+    """Open ones that the person may work on and that need ratings."""
     flags: InboxCounts
     conflicts: int
     unanimous: int
-    """Cells that their assessors rated the same and nobody has settled."""
+    """Cells that their assessors rated alike and nobody has decided."""
     banks: tuple[Bank, ...]
 
 

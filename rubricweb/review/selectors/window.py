@@ -24,7 +24,7 @@ NO_RANK = np.iinfo(np.int32).max
 CACHED_RANKS = 64
 
 Marks = dict[tuple[int, int], str]
-"""By (revision, passage): how a rating was found, where that was not the model's own digit."""
+"""By (revision, passage): the outcome, unless the model replied with the digit itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class GridColumn:
     pk: int
     kind: ItemKind
     number: int
-    """1 for the first question, and again for the first nugget."""
+    """Counted from 1 within the kind."""
     revision_pk: int
     uid: str
     text: str
@@ -46,7 +46,7 @@ class GridColumn:
     is_spurious: bool = False
     is_covering_nobody: bool = False
     flags: int = 0
-    """Open ones on the item itself; rows and cells have their own."""
+    """Open flags on the item itself; rows and cells have their own."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class GridColumn:
 
     @property
     def covered_value(self) -> float:
-        """For the bar: 0 where nothing is rated."""
+        """For the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
     def measured(self, at: int, sheet: Sheet) -> GridColumn:
@@ -79,14 +79,14 @@ class GridCell:
     state: str
     """`0` to `5`, `missing`, `failed` or `hidden`."""
     mark: str
-    """How the rating was found, where that was not the model's own digit."""
+    """The outcome, unless the model replied with the digit itself."""
     name: str
     marks: str = ""
-    """Words of MARKED, with spaces between."""
+    """Words of MARKED, separated by spaces."""
     own: str = ""
-    """The reader's rating, else what people say, where that is another digit."""
+    """The reader's rating, else people's, if it differs from the one shown."""
     seen: int = 0
-    """The number of what the reader said last."""
+    """The number of the reader's latest event."""
     flags: int = 0
 
 
@@ -117,7 +117,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What the rows of one window are made of."""
+    """Everything that the rows of one window are made from."""
 
     pool: TopicPool
     run_tags: tuple[str, ...]
@@ -131,7 +131,7 @@ class Window:
     """Cells whose grades the reader may not see yet."""
 
     def row(self, row: int, number: int) -> Row:
-        sheet, found = self.sheet, retrieved(self.pool, self.run_tags, row)
+        sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row)
         judgment = int(sheet.judged[row])
         return Row(
             number=number,
@@ -142,19 +142,19 @@ class Window:
             is_uncovered=bool(sheet.uncovered[row]),
             label=int(sheet.labels[row]),
             covered=int(sheet.covers[row].sum()),
-            runs=tuple(found[:SHOWN_RUNS]),
-            run_count=len(found),
+            runs=tuple(ranks[:SHOWN_RUNS]),
+            run_count=len(ranks),
             cells=self.cells(row, row),
             flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
         )
 
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
-        """Those of a row of the pool, which is row `at` of the sheet."""
+        """The cells of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[at].tolist()
         remarks = dict(self._remarks(at))
-        found = []
+        cells = []
         for column in self.columns:
             cell = _cell(
                 f"c{passage}-{column.pk}",
@@ -163,29 +163,29 @@ class Window:
                 self.marks.get((column.revision_pk, passage), "") if self.source is Source.GRADER else "",
                 f"passage {doc_id}, {column.name}",
             )
-            marked, said = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
+            marked, own = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
             marked = marked if column.text else (*marked, WORDLESS)
             if (column.revision_pk, passage) in self.blind:
                 cell, marked = _hidden(cell, f"passage {doc_id}, {column.name}"), ()
-            if marked or said is not None:
-                cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, said)
-            found.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
-        return tuple(found)
+            if marked or own is not None:
+                cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, own)
+            cells.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
+        return tuple(cells)
 
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """By column of the sheet, where there are any."""
+        """By column of the sheet, for columns that have any."""
         sheet = self.sheet
         masks = {name: getattr(sheet, name)[row].tolist() for name in MARKED}
         for at in range(sheet.ratings.shape[1]):
-            if found := tuple(name for name, mask in masks.items() if mask[at]):
-                yield at, found
+            if names := tuple(name for name, mask in masks.items() if mask[at]):
+                yield at, names
 
     def _remarked(
-        self, cell: GridCell, people: int, marked: tuple[str, ...], said: OwnRating | None
+        self, cell: GridCell, people: int, marked: tuple[str, ...], own: OwnRating | None
     ) -> GridCell:
-        mine = said.rating if said is not None and said.rating is not None else MISSING
+        mine = own.rating if own is not None and own.rating is not None else MISSING
         others = [rating for rating in (mine, people) if rating != MISSING and str(rating) != cell.text]
-        is_wrong = said is not None and said.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
+        is_wrong = own is not None and own.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
         words = [NO_TEXT if name == WORDLESS else MARKED[name] for name in marked]
         words += [f"people say {people}"] if people != MISSING else []
         words += [f"you say {mine}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
@@ -194,7 +194,7 @@ class Window:
             name=", ".join((cell.name, *words)),
             marks=" ".join(marked),
             own=str(others[0]) if others else "",
-            seen=said.number if said is not None else 0,
+            seen=own.number if own is not None else 0,
         )
 
 
@@ -204,7 +204,7 @@ MARKED = {
     "unsure": "low confidence",
     "stale": "older words are graded",
 }
-"""Masks of a CheckedSheet that cells show, in words."""
+"""Masks of a CheckedSheet, as words that cells show."""
 WORDLESS = "wordless"
 NO_TEXT = "the item has no text yet: supply it to rate it"
 
@@ -214,8 +214,8 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCe
         return GridCell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
     if rating == FAILED:
         return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
-    said = f", {mark}" if mark else ""
-    return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{said}")
+    remark = f", {mark}" if mark else ""
+    return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{remark}")
 
 
 def _hidden(cell: GridCell, place: str) -> GridCell:
@@ -229,7 +229,7 @@ def _flagged(cell: GridCell, flags: int) -> GridCell:
 
 
 def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:
-    """The ratings in the window that are not the model's own digit, in one query."""
+    """Return the ratings in the window that are not the model's own digit, in one query."""
     rows = Grade.objects.filter(config__in=configs, revision__in=revisions, passage__in=passages)
     marked = rows.filter(outcome__in=(Outcome.DEFAULTED, Outcome.UNANSWERABLE))
     fields = marked.values_list("revision_id", "passage_id", "outcome")
@@ -238,12 +238,12 @@ def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[
 
 @lru_cache(maxsize=CACHED_RANKS)
 def ranks(pool: TopicPool) -> NDArray[np.int32]:
-    """Shape (passages, runs): the rank of each passage, 1 the best; NO_RANK where the run lacks it."""
-    found = np.full((len(pool.doc_ids), len(pool.ranked)), NO_RANK, dtype=np.int32)
+    """Return the ranks of each passage, shape (passages, runs), from 1; NO_RANK where the run lacks it."""
+    ranks = np.full((len(pool.doc_ids), len(pool.ranked)), NO_RANK, dtype=np.int32)
     for run, rows in enumerate(pool.ranked_rows):
         places = np.flatnonzero(rows >= 0)
-        np.minimum.at(found[:, run], rows[places], places.astype(np.int32) + 1)
-    return found
+        np.minimum.at(ranks[:, run], rows[places], places.astype(np.int32) + 1)
+    return ranks
 
 
 def retrieved(pool: TopicPool, run_tags: tuple[str, ...], row: int) -> list[RunRank]:

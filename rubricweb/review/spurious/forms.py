@@ -1,4 +1,4 @@
-"""What the address of the list of spurious items may say."""
+"""The parameters of the list of spurious items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items that passages cover which are not relevant: how often, by which, and what retiring them would do."""
+"""Items that passages cover which are not relevant: how often, by which, and the effect of retiring them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SuspectRow:
     suspect: Suspect
     topic: Topic
     what_if: WhatIf | None
-    """What retiring it would change; None where no grader grades its kind."""
+    """The effect of retiring it; None if no grader grades its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class FooledPassage:
 
 
 def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -> list[Suspect]:
-    """Worst first, in the order of the bank where equal."""
+    """Worst first; ties in the bank's order."""
     found = [
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
         for topic in topics
@@ -54,8 +54,8 @@ def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -
         if spurious.count
     ]
     if sort == "share":
-        return sorted(found, key=lambda one: (-(one.found.share or 0), -one.found.count))
-    return sorted(found, key=lambda one: (-one.found.count, -(one.found.share or 0)))
+        return sorted(found, key=lambda suspect: (-(suspect.found.share or 0), -suspect.found.count))
+    return sorted(found, key=lambda suspect: (-suspect.found.count, -(suspect.found.share or 0)))
 
 
 def _spurious(topic: TopicEvidence) -> list[Spurious]:
@@ -63,7 +63,7 @@ def _spurious(topic: TopicEvidence) -> list[Spurious]:
 
 
 def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> list[SuspectRow]:
-    """A page of suspects with their topics, and what retiring each alone would do to the board."""
+    """A page of suspects with their topics, and the effect of retiring each alone."""
     page = list(listed)
     topics = bank.collection.topics.in_bulk({suspect.topic_id for suspect in page})
     pks = {suspect.item.pk for suspect in page}
@@ -77,22 +77,22 @@ def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> lis
 def suspect(
     item: Item, topics: Iterable[TopicEvidence], look: Look
 ) -> tuple[Spurious | None, list[FooledPassage]]:
-    """What is found of one item, and the first of its passages; None for a retired item."""
+    """Return one item's finding and its first passages; None for a retired item."""
     for topic in topics:
-        for found in _spurious(topic):
-            if topic.items[found.item].pk == item.pk:
-                return found, _passages(item.bank.collection, topic, found)
+        for spurious in _spurious(topic):
+            if topic.items[spurious.item].pk == item.pk:
+                return spurious, _passages(item.bank.collection, topic, spurious)
     return None, []
 
 
-def _passages(collection: Collection, topic: TopicEvidence, found: Spurious) -> list[FooledPassage]:
-    shown = found.passages[:SHOWN_PASSAGES]
+def _passages(collection: Collection, topic: TopicEvidence, spurious: Spurious) -> list[FooledPassage]:
+    shown = spurious.passages[:SHOWN_PASSAGES]
     texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in shown])
     return [
         FooledPassage(
             texts[topic.pool.passage_pks[row]],
             topic.pool.judgments.get(topic.pool.doc_ids[row]),
-            int(topic.ratings[row, found.item]),
+            int(topic.ratings[row, spurious.item]),
         )
         for row in shown
     ]

@@ -1,4 +1,4 @@
-"""Spurious items of a bank: the list, a closer look at one, and the two remedies."""
+"""Spurious items of a bank: the list, one item in detail, and the two remedies."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
     topics = evidence(bank, rater, form.look, request.user, form.topic_id)
-    found = selectors.suspects(topics, form.look, form.value("sort", "count"))
-    page = Paginator(found, PAGE_ROWS).get_page(form.value("page", 1))
+    suspects = selectors.suspects(topics, form.look, form.value("sort", "count"))
+    page = Paginator(suspects, PAGE_ROWS).get_page(form.value("page", 1))
     context = _place(bank) | {"form": form, "rater": rater, "page": page}
     context["hidden"] = count_hidden(topics)
     context["rows"] = selectors.rows(bank, page, rater, form.look)
@@ -58,14 +58,14 @@ def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
     config = rater.by_kind.get(ItemKind(item.kind))
     least = rater.min_grade_of(ItemKind(item.kind), form.look.min_grade)
     topics = evidence(item.bank, rater, form.look, request.user, item.topic_id)
-    found, passages = selectors.suspect(item, topics, form.look)
+    spurious, passages = selectors.suspect(item, topics, form.look)
     rewording = wording_form(item)
     rewording.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
     return _place(item.bank) | {
         "item": item,
         "topic": item.topic,
         "look": form.look,
-        "found": found,
+        "found": spurious,
         "passages": passages,
         "hidden": count_hidden(topics),
         "what_if": what_if(item, config, MeasureSpec(min_grade=least)) if config else None,
@@ -110,9 +110,9 @@ def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -
     return form_response(request, "review/spurious/suspect.html", context, part="work", status=status)
 
 
-def _done(request: HtmxRequest, item: Item, said: str) -> HttpResponse:
-    """The list fetches itself anew; without JavaScript it is where one comes back to."""
-    messages.success(request, said)
+def _done(request: HtmxRequest, item: Item, message: str) -> HttpResponse:
+    """The list refreshes itself; without JavaScript, redirect to it."""
+    messages.success(request, message)
     kept = request.GET.urlencode()
     to = reverse("review:spurious", args=[item.bank_id]) + (f"?{kept}" if kept else "")
     context = {"item": item, "bank": item.bank}

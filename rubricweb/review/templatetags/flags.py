@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def open_flags(context: dict[str, Any], item: Item) -> int:
-    """How many open flags the item has; a list of a topic's items costs one query a request."""
+    """Count the item's open flags; one query a request serves a whole topic."""
     request: HttpRequest = context["request"]
     known: dict[tuple[int, int], OpenCounts] = request.__dict__.setdefault("_open_flags", {})
     place = (item.bank_id, item.topic_id)

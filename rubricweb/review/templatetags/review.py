@@ -1,4 +1,4 @@
-"""Heads of sortable columns, and the cells of the grid."""
+"""Heads of sortable columns, and the grid's cells."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ register = template.Library()
 
 DASH = "\N{EN DASH}"
 FALLING_FIRST = "num"
-"""The class of number columns: their first click shows the highest value on top."""
+"""The class of number columns: the first click sorts the highest value to the top."""
 
 
 @register.simple_tag(takes_context=True)
 def sort_head(context: dict[str, Any], label: str, name: str, sort: str, kind: str = "") -> SafeString:
-    """A column head that sorts by `name`, and turns around where it does already."""
+    """A column head that sorts by `name`; a second click reverses the order."""
     request: HttpRequest = context["request"]
     is_sorted, falls = sort.removeprefix("-") == name, sort.startswith("-")
     first = f"-{name}" if kind == FALLING_FIRST or name == "flags" else name
@@ -43,7 +43,7 @@ def sort_head(context: dict[str, Any], label: str, name: str, sort: str, kind: s
 
 @register.filter
 def correlation(value: float) -> str:
-    """Two decimals without the leading 0, and a true minus; a dash where undefined."""
+    """Two decimals without the leading 0, with a true minus sign; a dash where undefined."""
     if value != value:
         return f" {DASH}"
     return f" {value:.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
@@ -51,7 +51,7 @@ def correlation(value: float) -> str:
 
 @register.simple_tag
 def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
-    """The cells of one row. Not a loop in the template: a window has up to 1,500 of them."""
+    """Render a row's cells here: a template loop over up to 1,500 of them is slow."""
     suffix = escape(suffix)
     cells = (
         f'<td aria-colindex="{column}">{grid_cell(cell, suffix)}</td>'
@@ -62,7 +62,7 @@ def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
 
 @register.simple_tag
 def grid_cell(cell: GridCell, suffix: str) -> SafeString:
-    """One cell; what is seldom there is written only where it is."""
+    """Render one cell; rare attributes are left out when empty."""
     seldom = " data-mark" if cell.mark else ""
     seldom += " data-flags" if cell.flags else ""
     seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
@@ -75,18 +75,18 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
 
 
 @register.simple_tag
-def share(found: Share) -> SafeString:
-    """A share with its interval and what it was counted of; "too few" where so few cells say nothing."""
-    if found.value is None or found.interval is None:
+def share(estimate: Share) -> SafeString:
+    """A share with its interval and counts; "too few" where the interval would say nothing."""
+    if estimate.value is None or estimate.interval is None:
         return format_html('<span class="muted">{}</span>', DASH)
-    if found.is_too_few:
-        return format_html('<span class="small muted">too few: {} of {}</span>', found.count, found.n)
-    low, high = found.interval
+    if estimate.is_too_few:
+        return format_html('<span class="small muted">too few: {} of {}</span>', estimate.count, estimate.n)
+    low, high = estimate.interval
     return format_html(
         '{} <span class="small muted">{} to {}, {} of {}</span>',
-        percent(found.value),
+        percent(estimate.value),
         percent(low),
         percent(high),
-        found.count,
-        found.n,
+        estimate.count,
+        estimate.n,
     )

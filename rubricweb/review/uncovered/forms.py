@@ -1,4 +1,4 @@
-"""What people send to make an item of spans of a passage."""
+"""Forms that make an item from spans of a passage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DraftItemForm(SpansForm):
 def draft_form(
     opened: OpenedPassage, *, sent: QueryDict | None = None, initial: Mapping[str, object] | None = None
 ) -> DraftItemForm:
-    """Empty, as sent, or with `initial`; a topic without subtopics has no field for them."""
+    """Return the form empty, as sent, or with `initial`; without subtopics it has no field for them."""
     form = DraftItemForm(opened.passage, sent, initial={"kind": "question", **(initial or {})})
     offered, facet = choice_field(new_item_form(opened.topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
@@ -68,7 +68,7 @@ def draft_form(
 
 
 def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
-    """What the form starts with when an item is reworded; `mine` are words that were refused."""
+    """Initial values for rewording an item; `mine` is a text that was refused."""
     return {
         "spans": spans,
         "kind": item.kind,

@@ -17,7 +17,7 @@ from rubricweb.review.uncovered.access import OpenedPassage
 
 NO_JUDGMENT = -1_000
 LEAST_ALIKE = 0.05
-"""Below, an item shares only a common word with the spans."""
+"""Items below this similarity share only common words with the spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class UncoveredPassage:
     label: int
     """The highest rating; MISSING where there is none."""
     runs: int
-    """How many retrieved it."""
+    """How many runs retrieved it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     uncovered: tuple[UncoveredPassage, ...]
-    """Highest judgment first, and of equals what more runs retrieved."""
+    """Highest judgment first, then retrieved by more runs."""
     ungraded: tuple[UncoveredPassage, ...]
     hidden: frozenset[tuple[int, int]]
-    """(topic, passage): whether these are uncovered the reader may not see yet."""
+    """(topic, passage) pairs of which the reader may not know yet whether they are uncovered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
     ungraded: list[UncoveredPassage] = []
     hidden: set[tuple[int, int]] = set()
     for topic in topics:
-        found = uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades)
-        uncovered += [_gap(topic, row) for row in found.uncovered]
-        ungraded += [_gap(topic, row) for row in found.ungraded]
+        passages = uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades)
+        uncovered += [_gap(topic, row) for row in passages.uncovered]
+        ungraded += [_gap(topic, row) for row in passages.ungraded]
         pool = topic.pool
         hidden |= {(pool.topic_id, pool.passage_pks[row]) for row in np.flatnonzero(topic.hidden)}
     return Gaps(_worst_first(uncovered), _worst_first(ungraded), frozenset(hidden))
@@ -83,11 +83,11 @@ def _gap(topic: TopicEvidence, row: int) -> UncoveredPassage:
     )
 
 
-def _worst_first(found: list[UncoveredPassage]) -> tuple[UncoveredPassage, ...]:
+def _worst_first(passages: list[UncoveredPassage]) -> tuple[UncoveredPassage, ...]:
     def badness(gap: UncoveredPassage) -> tuple[int, int]:
         return -(NO_JUDGMENT if gap.judgment is None else gap.judgment), -gap.runs
 
-    return tuple(sorted(found, key=badness))
+    return tuple(sorted(passages, key=badness))
 
 
 def rows(bank: Bank, listed: Iterable[UncoveredPassage]) -> list[GapRow]:
@@ -99,10 +99,10 @@ def rows(bank: Bank, listed: Iterable[UncoveredPassage]) -> list[GapRow]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a passage stands among the uncovered ones, and its neighbours there."""
+    """A passage's position among the uncovered ones, and its neighbours."""
 
     gap: UncoveredPassage | None
-    """None where the passage is covered, not relevant, or hidden."""
+    """None if the passage is covered, not relevant, or hidden."""
     is_ungraded: bool
     is_hidden: bool
     number: int
@@ -111,17 +111,17 @@ class Position:
     after: UncoveredPassage | None
 
 
-def place(found: Gaps, opened: OpenedPassage) -> Position:
-    """Without a place of its own the passage stands before the first."""
-    listed = found.uncovered
+def place(gaps: Gaps, opened: OpenedPassage) -> Position:
+    """Return the passage's position; number 0 if it is not listed."""
+    listed = gaps.uncovered
     keys = [(gap.topic_id, gap.passage_pk) for gap in listed]
     mine = (opened.topic.pk, opened.passage.pk)
     at = keys.index(mine) if mine in keys else -1
-    ungraded = next((gap for gap in found.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
+    ungraded = next((gap for gap in gaps.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
     return Position(
         gap=listed[at] if at >= 0 else ungraded,
         is_ungraded=ungraded is not None,
-        is_hidden=mine in found.hidden,
+        is_hidden=mine in gaps.hidden,
         number=at + 1,
         count=len(listed),
         before=listed[at - 1] if at > 0 else None,
@@ -130,9 +130,9 @@ def place(found: Gaps, opened: OpenedPassage) -> Position:
 
 
 def nearest_items(opened: OpenedPassage, spans: Iterable[str]) -> list[NearItem]:
-    """The active items of the topic that share most words with the spans; those without text have none."""
+    """Return the topic's active items that share most words with the spans."""
     text = " ".join(spans)
-    asked = opened.bank.items.active().for_topic(opened.topic).exclude(revision__text="")
-    items = list(asked.select_related("revision"))
-    found = nearest(text, [str(item) for item in items])
-    return [NearItem(items[one.place], one.score) for one in found if one.score >= LEAST_ALIKE]
+    active = opened.bank.items.active().for_topic(opened.topic).exclude(revision__text="")
+    items = list(active.select_related("revision"))
+    near = nearest(text, [str(item) for item in items])
+    return [NearItem(items[hit.place], hit.score) for hit in near if hit.score >= LEAST_ALIKE]

@@ -1,4 +1,4 @@
-"""Uncovered passages of a bank: the list, and one passage with the way from a span to an item."""
+"""Uncovered passages of a bank: the list, and one passage where spans become an item."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
-    """One passage; POST saves the item that was drafted from it, or goes on drafting."""
+    """Show one passage; POST saves the item drafted from it, or continues the draft."""
     is_change = request.method == "POST"
     fetch = access.passage_for_editor if is_change else access.passage_for
     opened = fetch(request.user, bank_id, topic_id, passage_id)
@@ -65,7 +65,7 @@ def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
 
 @require_POST
 def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
-    """The items nearest to the spans as they stand. It writes nothing."""
+    """Return the items nearest to the spans; nothing is saved."""
     opened = access.passage_for_editor(request.user, bank_id, topic_id, passage_id)
     return _page(request, opened, draft_form(opened), part="nearest", more=_near(opened, request.POST))
 
@@ -85,7 +85,7 @@ def _page(
 
 
 def _standing(request: HtmxRequest, opened: OpenedPassage) -> dict[str, object]:
-    """Where the passage stands among the uncovered ones: `place` is computed where the template names it."""
+    """`place` is a function: the template calls it only in the part that needs it."""
     form = LookForm(request.GET)
     rater = form.offer(raters(opened.bank))
     form.offer_bank(opened.bank, opened.bank.collection.topics.all())
@@ -104,7 +104,7 @@ def _place(opened: OpenedPassage) -> dict[str, object]:
 
 
 def _near(opened: OpenedPassage, sent: QueryDict) -> Context:
-    """What the spans quote, and the items nearest to them; or why they cannot be read."""
+    """The quoted spans and the items nearest to them; or why the spans cannot be read."""
     form = SpansForm(opened.passage, sent)
     if not form.is_valid():
         return {"problem": " ".join(map(str, form.errors["spans"]))}
@@ -113,7 +113,7 @@ def _near(opened: OpenedPassage, sent: QueryDict) -> Context:
 
 
 def _drafting(request: HtmxRequest, opened: OpenedPassage) -> HttpResponse:
-    """Not saving yet: the words of an item to reword, or the items nearest to the spans."""
+    """Continue the draft: load an item to reword, or look up the items nearest to the spans."""
     sent = request.POST
     item = named_item(opened, sent.get("reword", ""))
     kept = {name: sent.get(name, "") for name in ("spans", "kind", "facet_id", "text")}
@@ -144,14 +144,14 @@ def _commit(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) ->
 def _save(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> Item:
     words = form.cleaned_data
     kind, facet_id = ItemKind(words["kind"]), words["facet_id"]
-    said = {"text": words["text"], "origin": words["spans"], "by": request.user}
+    change = {"text": words["text"], "origin": words["spans"], "by": request.user}
     if not words["item"]:
-        added = actions.add_item(opened.bank, opened.topic, kind=kind, facet_id=facet_id, **said)
+        added = actions.add_item(opened.bank, opened.topic, kind=kind, facet_id=facet_id, **change)
         messages.success(request, f"{kind.capitalize()} added.")
         return added
     item = named_item(opened, words["item"])
     if item is None:
         raise BankError("That item was retired meanwhile. Write a new one, or choose another.")
-    actions.revise_item(item, seen=words["seen"] or 0, **said)
+    actions.revise_item(item, seen=words["seen"] or 0, **change)
     messages.success(request, f"{item.get_kind_display().capitalize()} reworded.")
     return item

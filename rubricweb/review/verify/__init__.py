@@ -1,1 +1,3 @@
-"""Check a grader: its ratings, worst suspicion first or at random, found right or wrong with one key."""
+"""Verify a grader: cells with the most suspicious first or in random order, marked right or wrong with one
+key.
+"""

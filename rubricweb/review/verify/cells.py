@@ -1,4 +1,4 @@
-"""All cells of a bank that a grader rated, as flat arrays, with what people said of them."""
+"""All cells of a bank that a grader rated, as flat arrays, with people's ratings."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class TopicCells:
     people: Ratings
     checked: Mask
     hidden: Mask
-    """The reader is to rate the cell blind: it is not theirs to check yet."""
+    """The reader has to rate the cell blind, so must not check it yet."""
     drawn: Mask
     """A campaign drew the cell at random from all of the bank's, and somebody rated it."""
     drawn_elsewhere: Mask
-    """The same of draws that stand for other cells than these."""
+    """As `drawn`, in a campaign that sampled other cells than these."""
     keys: Keys
-    """Random numbers that a cell always has: their order is a random order, decided before anybody looks."""
+    """Fixed random numbers; sorted by them, the cells are in a random order that nobody can influence."""
 
     @property
     def unchecked(self) -> Mask:
@@ -54,65 +54,69 @@ class TopicCells:
 
 @dataclass(frozen=True, eq=False)
 class BankCells:
-    """The rated cells of all topics in one row."""
+    """The rated cells of all topics."""
 
     topics: tuple[TopicCells, ...]
     wordless: int
-    """Items without text, of which nothing can be checked."""
+    """Items without text; their cells cannot be checked."""
 
     def flat(self, name: str) -> NDArray[np.generic]:
-        found = [getattr(topic, name)[topic.graded >= 0] for topic in self.topics]
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.int8)
+        parts = [getattr(topic, name)[topic.graded >= 0] for topic in self.topics]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
 
     @property
     def checked(self) -> int:
-        """Rated cells that people have seen to."""
+        """Count the rated cells that people have checked."""
         return sum(int((topic.checked & (topic.graded >= 0)).sum()) for topic in self.topics)
 
     @property
     def hidden(self) -> int:
-        """Cells that the reader may not see yet."""
+        """Count the cells that the reader may not see yet."""
         return sum(int(topic.hidden.sum()) for topic in self.topics)
 
 
 def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
-    """Of items with text: what was asked in the others nobody can check."""
+    """Return the cells of all items with text, as `reader` may see them."""
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
-    people, veils = human_matrices(pool), hidden_from(reader, bank.collection_id)
-    found, wordless, by_topic = [], 0, asked_by_topic(bank)
+    people, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
+    topics, wordless, by_topic = [], 0, asked_by_topic(bank)
     draws = _draws(bank, by_topic)
     for topic_id, items in by_topic.items():
-        topic, asked = pool.by_topic[topic_id], tuple(one for one in items if one.has_text)
-        wordless += len(items) - len(asked)
+        topic, columns = pool.by_topic[topic_id], tuple(column for column in items if column.has_text)
+        wordless += len(items) - len(columns)
         rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
         layers = Layers(rated, {}, checks, people[topic_id], {})
         passages = len(topic.doc_ids)
-        ratings = ratings_of(rated, asked, passages)
-        said, checked = people_of(layers, asked), checked_of(layers, asked, passages)
-        blind = veils[topic_id].graders
-        hidden = visibility.mask(blind, topic.passage_pks, [one.revision_pk for one in asked])
-        uids = tuple(one.uid for one in asked)
-        drawn, elsewhere = (drawn_mask(people[topic_id], uids, one) for one in draws)
-        keys = _keys(topic, asked)
-        found.append(TopicCells(topic, asked, ratings, said, checked, hidden, drawn, elsewhere, keys))
+        ratings = ratings_of(rated, columns, passages)
+        rated_by_people, checked = people_of(layers, columns), checked_of(layers, columns, passages)
+        blind = hidden_by_topic[topic_id].graders
+        hidden = visibility.mask(blind, topic.passage_pks, [column.revision_pk for column in columns])
+        uids = tuple(column.uid for column in columns)
+        drawn, elsewhere = (drawn_mask(people[topic_id], uids, column) for column in draws)
+        keys = _keys(topic, columns)
+        topics.append(
+            TopicCells(topic, columns, ratings, rated_by_people, checked, hidden, drawn, elsewhere, keys)
+        )
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
-    return BankCells(tuple(sorted(found, key=lambda topic: order[topic.pool.topic_id])), wordless)
+    return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
 
 
-def _draws(bank: Bank, asked: Mapping[int, tuple[ItemColumn, ...]]) -> tuple[frozenset[int], frozenset[int]]:
-    """The draws that took all cells of the bank's items alike, and the others."""
-    wanted = {one.revision_pk for items in asked.values() for one in items if one.has_text}
-    return uniform_draws(bank.collection, wanted)
+def _draws(
+    bank: Bank, columns: Mapping[int, tuple[ItemColumn, ...]]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The draws that sampled all cells of the bank's items alike, and the others."""
+    revisions = {column.revision_pk for items in columns.values() for column in items if column.has_text}
+    return uniform_draws(bank.collection, revisions)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _keys(pool: TopicPool, asked: tuple[ItemColumn, ...]) -> Keys:
-    """By passage and words alone, so that all graders are checked in the same random order."""
+def _keys(pool: TopicPool, columns: tuple[ItemColumn, ...]) -> Keys:
+    """From passage and wording only, so that every grader is checked in the same random order."""
     passages = _numbers(pool.doc_ids)[:, np.newaxis]
-    items = _numbers(f"{one.kind} {one.uid}" for one in asked)[np.newaxis, :]
+    items = _numbers(f"{column.kind} {column.uid}" for column in columns)[np.newaxis, :]
     mixed = passages ^ (items << np.uint64(7)) ^ (items >> np.uint64(57))
     for factor, shift in zip(MIX, (30, 27), strict=True):  # the finalizer of SplitMix64
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
@@ -125,8 +129,8 @@ def _numbers(names: Iterable[str]) -> Keys:
 
 
 class RatedAnew(HumanGradeError):
-    """The grader rates the cell otherwise by now."""
+    """The grader has given the cell another rating since."""
 
     def __init__(self, rating: int | None) -> None:
-        said = "has no rating there" if rating is None else f"rates it {rating}"
-        super().__init__(f"The grader {said} by now: look at the cell again.")
+        rates = "has no rating there" if rating is None else f"rates it {rating}"
+        super().__init__(f"The grader {rates} by now: look at the cell again.")

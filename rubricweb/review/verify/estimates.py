@@ -42,8 +42,8 @@ class Share:
             return None
         from scipy.stats import binomtest  # a second and a half that no process needs to start
 
-        found = binomtest(self.count, self.n).proportion_ci(LEVEL, method="wilson")
-        return float(found.low), float(found.high)
+        interval = binomtest(self.count, self.n).proportion_ci(LEVEL, method="wilson")
+        return float(interval.low), float(interval.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class LevelRow:
     cells: int
     checked: int
     right: Share
-    """Of the sample: people say exactly the same."""
+    """Of the sample: people gave exactly this rating."""
     precision: Share | None
-    """Of sampled cells with this rating or more: people agree that they reach it."""
+    """Of sampled cells rated this or more: the share that people rate so too."""
     recall: Share | None
-    """Of sampled cells that reach it by people: the grader says so too. None for 0, which all reach."""
+    """Of sampled cells that people rate this or more: the share that the grader rates so too. None for 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class PrecisionRecall:
     cells: int
     checked: int
     sampled: int
-    """Of all rated cells: the size of the random sample."""
+    """Size of the random sample of all rated cells."""
     drawn: int
-    """Of the sample: cells that campaigns drew."""
+    """Cells of the sample that campaigns drew."""
     elsewhere: int
-    """Checked cells that campaigns drew for something else, and that are not in the sample."""
+    """Checked cells that campaigns drew for other samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Population:
         )
 
     def sample(self, among: Mask) -> NDArray[np.int64]:
-        """Places of the sample of these cells."""
+        """Return the positions of these cells' random sample."""
         places = np.flatnonzero(among)
         gaps = np.flatnonzero(~self.checked[places])
         is_sampled = self.drawn[places] & self.checked[places]
@@ -103,9 +103,9 @@ class Population:
         return places[is_sampled]
 
     def reaches(self, rating: int) -> Mask:
-        """By people. A rating found wrong without a right one counts as on the other side."""
-        said = self.people >= rating
-        return np.asarray(np.where(self.people == MISSING, self.graded < rating, said))
+        """Whether people rate it so; a rating found wrong, without a right one, counts as the opposite."""
+        reaches = self.people >= rating
+        return np.asarray(np.where(self.people == MISSING, self.graded < rating, reaches))
 
 
 def estimates(cells: BankCells) -> PrecisionRecall:
@@ -133,8 +133,8 @@ def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> 
     if rating:
         reaching, above = population.reaches(rating), population.sample(graded >= rating)
         precision = Share(int(reaching[above].sum()), len(above))
-        found = graded[everything][reaching[everything]] >= rating
-        recall = Share(int(found.sum()), len(found))
+        reached = graded[everything][reaching[everything]] >= rating
+        recall = Share(int(reached.sum()), len(reached))
     return LevelRow(
         rating=rating,
         cells=int(among.sum()),

@@ -1,4 +1,4 @@
-"""What to check, and what somebody finds."""
+"""The parameters of the queue of cells to check, and a verdict."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ class VerdictForm(SayingForm):
     passage = forms.IntegerField(min_value=1)
     item = forms.IntegerField(min_value=1)
     shown = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
-    """The grader's rating, as the page had it."""
+    """The grader's rating that the page showed."""
     verdict = forms.ChoiceField(choices=HumanGrade.Verdict.choices, required=False)
     rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING, required=False)
 
     def clean(self) -> dict[str, Any]:
-        """A rating alone says whether the shown one is right."""
-        said: dict[str, Any] = super().clean() or {}
-        if not said.get("verdict") and said.get("rating") is None:
+        """Derive the verdict from the rating, if only that is given."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not cleaned.get("verdict") and cleaned.get("rating") is None:
             raise forms.ValidationError("Say right or wrong.")
-        if said.get("rating") is not None:
-            is_same = said["rating"] == said.get("shown")
-            said["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG
-        return said
+        if cleaned.get("rating") is not None:
+            is_same = cleaned["rating"] == cleaned.get("shown")
+            cleaned["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG
+        return cleaned
 
     @property
     def at(self) -> tuple[int, int, int] | None:
-        """The cell, as CheckQuery names it."""
+        """The cell, in the form of CheckQuery.at."""
         topic, passage, item = (self.cleaned_data.get(name) for name in ("topic", "passage", "item"))
         return None if topic is None or passage is None or item is None else (topic, passage, item)

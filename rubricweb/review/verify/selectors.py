@@ -22,7 +22,7 @@ from rubricweb.review.verify.suspicion import suspicions
 
 AHEAD = 8
 RANDOM_EVERY = 4
-"""In mixed order this cell in so many is the next of the random order."""
+"""In mixed order, one cell in this many comes from the random order."""
 WORST, RANDOM, MIXED = "worst", "random", "mixed"
 
 
@@ -31,15 +31,15 @@ class CheckQuery:
     """What to check; every field is in the address."""
 
     topic: int = 0
-    """The topic for worst first; 0 for the first with unchecked cells."""
+    """The topic for worst first; 0 for the first one with unchecked cells."""
     item: int = 0
     order: str = MIXED
     rating: int = -1
-    """Only cells that the grader rated so; -1 for all."""
+    """Only cells with this rating; -1 for all."""
     min_grade: int | None = None
-    """None: as the prompts of the grader state."""
+    """None for the threshold that the grader's prompts state."""
     at: tuple[int, int, int] | None = None
-    """Topic, passage, item: exactly this cell."""
+    """(topic, passage, item) of the one cell to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """An item of the topic with how far it is checked."""
+    """An item of the topic, and how many of its cells are checked."""
 
     item: Item
     name: str
@@ -71,19 +71,19 @@ class ItemLine:
 
 
 Place = tuple[TopicCells, int, int, bool]
-"""Topic, row, column, and whether the random order brought it."""
+"""Topic, row, column, and whether it comes from the random order."""
 
 
 def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[Candidate]:
-    """The next cell and some after it; the first is the one that the address names, unless it is hidden."""
-    places = _named(bank, cells, query) if query.at else iter(())
-    found = list(islice(_unique(places, _next(bank, rater, cells, query)), AHEAD + 1))
-    items = _items(bank, found)
+    """Return the next cell and some after it; the first is the one in the address, unless it is hidden."""
+    named = _named(bank, cells, query) if query.at else iter(())
+    places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
+    items = _items(bank, places)
     pool = collection_pool(bank.collection)
     reasons = {}
-    for topic in {place[0] for place in found}:
-        asked, one = topic.asked, pool.only(topic.pool.topic_id)
-        reasons[topic] = suspicions(rater, one, asked, min_grade=query.min_grade)
+    for topic in {place[0] for place in places}:
+        columns, topic_pool = topic.asked, pool.only(topic.pool.topic_id)
+        reasons[topic] = suspicions(rater, topic_pool, columns, min_grade=query.min_grade)
     return [
         Candidate(
             topic.pool.topic_id,
@@ -95,28 +95,30 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
             tuple(reasons[topic].reasons(row, column)),
             is_random,
         )
-        for topic, row, column, is_random in found
+        for topic, row, column, is_random in places
     ]
 
 
 def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
-    """The items of one topic, as the bank has them."""
+    """Return the items of one topic, in the bank's order."""
     topic = next((topic for topic in cells.topics if topic.pool.topic_id == topic_id), None)
     if topic is None:
         return []
-    column_of = {(one.kind, one.uid): column for column, one in enumerate(topic.asked)}
-    found, counts = [], {"question": 0, "nugget": 0}
+    column_of = {
+        (item_column.kind, item_column.uid): column for column, item_column in enumerate(topic.asked)
+    }
+    rows, counts = [], {"question": 0, "nugget": 0}
     for item in _active(bank, [topic_id]):
         counts[item.kind] += 1
         column = column_of[ItemKind(item.kind), item.revision.uid]
         rated = topic.graded[:, column] >= 0
         checked = int((rated & topic.checked[:, column]).sum())
-        found.append(ItemLine(item, f"{item.kind} {counts[item.kind]}", int(rated.sum()), checked))
-    return found
+        rows.append(ItemLine(item, f"{item.kind} {counts[item.kind]}", int(rated.sum()), checked))
+    return rows
 
 
 def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
-    """With text: nobody can check an item of which only the id is known."""
+    """Only items with text can be checked."""
     active = bank.items.active().filter(topic__in=topic_ids).exclude(revision__text="")
     active = active.select_related("revision", "topic")
     return active.order_by("topic_id", "position", "pk")
@@ -124,10 +126,10 @@ def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
 
 def _items(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
     topics = list({topic.pool.topic_id for topic, *_ in places})
-    found: dict[tuple[int, str, str], Item] = {}
+    items: dict[tuple[int, str, str], Item] = {}
     for item in _active(bank, topics):
-        found.setdefault((item.topic_id, item.kind, item.revision.uid), item)
-    return found
+        items.setdefault((item.topic_id, item.kind, item.revision.uid), item)
+    return items
 
 
 def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
@@ -135,7 +137,7 @@ def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
     item = _active(bank, [topic_id]).filter(pk=item_id).first()
     for topic in cells.topics:
         if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
-            uids = [(one.kind, one.uid) for one in topic.asked]
+            uids = [(column.kind, column.uid) for column in topic.asked]
             row, column = topic.pool.passage_pks.index(passage), uids.index((item.kind, item.revision.uid))
             if not topic.hidden[row, column]:
                 yield topic, row, column, False
@@ -160,7 +162,7 @@ def _next(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iter
 
 
 def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Iterator[Place]:
-    """Every RANDOM_EVERY-th check is the next of the random order; the other queue helps out at its end."""
+    """Every RANDOM_EVERY-th check comes from the random order; when one queue ends, the other goes on."""
     both = (worst, at_random)
     while True:
         is_turn = done % RANDOM_EVERY == 0
@@ -172,19 +174,19 @@ def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Ite
 
 
 def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
-    wanted = topic.unchecked & ~topic.hidden
-    return np.asarray(wanted & (topic.graded == query.rating) if query.rating >= 0 else wanted)
+    unchecked = topic.unchecked & ~topic.hidden
+    return np.asarray(unchecked & (topic.graded == query.rating) if query.rating >= 0 else unchecked)
 
 
 def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
-    """Over the whole bank, whatever topic is chosen."""
-    found = []
+    """Over the whole bank, whichever topic is chosen."""
+    places = []
     for number, topic in enumerate(cells.topics):
         rows, columns = np.nonzero(_unchecked(topic, query))
         keys = topic.keys[rows, columns]
         first = np.argsort(keys)[: AHEAD + 1]
-        found += [(int(keys[at]), number, int(rows[at]), int(columns[at])) for at in first]
-    for _, number, row, column in sorted(found):
+        places += [(int(keys[at]), number, int(rows[at]), int(columns[at])) for at in first]
+    for _, number, row, column in sorted(places):
         yield cells.topics[number], row, column, True
 
 
@@ -193,21 +195,21 @@ def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Ite
     topic = topic_of(cells, query)
     if topic is None:
         return
-    wanted = _unchecked(topic, query)
+    unchecked = _unchecked(topic, query)
     if query.item:
         item = bank.items.active().filter(pk=query.item).select_related("revision").first()
-        uids = [(one.kind, one.uid) for one in topic.asked]
-        wanted &= np.array([item is not None and uid == (item.kind, item.revision.uid) for uid in uids])
+        uids = [(column.kind, column.uid) for column in topic.asked]
+        unchecked &= np.array([item is not None and uid == (item.kind, item.revision.uid) for uid in uids])
     pool = collection_pool(bank.collection).only(topic.pool.topic_id)
-    found = suspicions(rater, pool, topic.asked, min_grade=query.min_grade)
-    rows, columns = np.nonzero(wanted)
-    keys = found.scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
+    suspicious = suspicions(rater, pool, topic.asked, min_grade=query.min_grade)
+    rows, columns = np.nonzero(unchecked)
+    keys = suspicious.scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
     for at in np.argsort(-keys, kind="stable").tolist():
         yield topic, int(rows[at]), int(columns[at]), False
 
 
 def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
-    """The topic that is chosen, else the first with unchecked cells."""
+    """Return the chosen topic, else the first one with unchecked cells."""
     for topic in cells.topics:
         if query.topic in (0, topic.pool.topic_id) and (query.topic or _unchecked(topic, query).any()):
             return topic
@@ -215,5 +217,5 @@ def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
 
 
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
-    """What the person said in the bank's collection."""
+    """Return the person's events in the bank's collection."""
     return HumanGrade.objects.filter(by=person, topic__collection=bank.collection)

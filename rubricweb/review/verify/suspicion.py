@@ -1,4 +1,4 @@
-"""Which ratings look wrong: the answer does not bear them out, the grader was not sure, others disagree."""
+"""Which ratings look wrong: the answer contradicts them, the grader was unsure, or others disagree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
 UNSURE_WEIGHT = APART_WEIGHT = 0.5
 FAR_APART = 2
-"""Ratings that differ by so much disagree."""
+"""Ratings that differ by this much disagree."""
 CACHED_TOPICS = 500
 
 
@@ -34,7 +34,7 @@ class Suspicions:
 
     graded: Ratings
     answers: Ratings
-    """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING where no answer is known."""
+    """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING without a known answer."""
     confidences: Ratings
     others: Mapping[GraderConfig, Ratings]
     min_grades: NDArray[np.int8]
@@ -44,88 +44,88 @@ class Suspicions:
     def scores(self) -> NDArray[np.float64]:
         """0 where nothing is suspicious."""
         is_high = self.graded >= self.min_grades
-        found = sum(weight * (is_high & (self.answers == code)) for code, weight in WEIGHTS.items())
+        scores = sum(weight * (is_high & (self.answers == code)) for code, weight in WEIGHTS.items())
         is_unsure = (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE)
-        found = found + UNSURE_WEIGHT * is_unsure * (1 - self.confidences / 100)
+        scores = scores + UNSURE_WEIGHT * is_unsure * (1 - self.confidences / 100)
         apart = self.apart
-        found = found + APART_WEIGHT * (apart >= FAR_APART) * apart / MAX_RATING
-        return np.where(self.graded >= 0, found, 0.0).round(9)
+        scores = scores + APART_WEIGHT * (apart >= FAR_APART) * apart / MAX_RATING
+        return np.where(self.graded >= 0, scores, 0.0).round(9)
 
     @property
     def apart(self) -> NDArray[np.int16]:
-        """How far the furthest other grader is away."""
-        found = np.zeros(self.graded.shape, dtype=np.int16)
+        """The distance to the furthest other grader."""
+        apart = np.zeros(self.graded.shape, dtype=np.int16)
         for ratings in self.others.values():
             is_both = (ratings >= 0) & (self.graded >= 0)
-            found = np.maximum(found, np.where(is_both, np.abs(ratings.astype(np.int16) - self.graded), 0))
-        return found
+            apart = np.maximum(apart, np.where(is_both, np.abs(ratings.astype(np.int16) - self.graded), 0))
+        return apart
 
     def reasons(self, row: int, column: int) -> list[str]:
         """In words."""
         rating, confidence = int(self.graded[row, column]), int(self.confidences[row, column])
         is_high = rating >= self.min_grades[column]
-        found = []
+        reasons = []
         if is_high and self.answers[row, column] == UNANSWERABLE:
-            found.append(f"rated {rating}, yet the extracted answer says that there is none")
+            reasons.append(f"rated {rating}, yet the extracted answer says that there is none")
         if is_high and self.answers[row, column] == OFF_PASSAGE:
-            found.append(f"rated {rating}, yet the extracted answer is not in the passage")
+            reasons.append(f"rated {rating}, yet the extracted answer is not in the passage")
         if 0 <= confidence < LOW_CONFIDENCE:
-            found.append(f"the grader's confidence is {confidence} %")
+            reasons.append(f"the grader's confidence is {confidence} %")
         for config, ratings in self.others.items():
             other = int(ratings[row, column])
             if other >= 0 and abs(other - rating) >= FAR_APART:
-                found.append(f"rated {rating}, by {config} {other}")
-        return found
+                reasons.append(f"rated {rating}, by {config} {other}")
+        return reasons
 
 
 def suspicions(
-    rater: Rater, pool: CollectionPool, asked: Sequence[ItemColumn], *, min_grade: int | None
+    rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], *, min_grade: int | None
 ) -> Suspicions:
     """`pool` has one topic."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
     by_config = {config: topic_grades(config, pool, topic.topic_id) for config in rater.configs}
     graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
-    found = layers(rater, pool, graded)
+    layered = layers(rater, pool, graded)
     others = _other_raters(rater, topic.topic_id)
     return Suspicions(
-        graded=ratings_of(graded, asked, passages),
-        answers=_answers(rater, pool, found, asked),
-        confidences=ratings_of(found.confidences, asked, passages),
-        others={config: _ratings(config, pool, asked) for config in others},
-        min_grades=rater.min_grades_of((one.kind for one in asked), min_grade),
+        graded=ratings_of(graded, columns, passages),
+        answers=_answers(rater, pool, layered, columns),
+        confidences=ratings_of(layered.confidences, columns, passages),
+        others={config: _ratings(config, pool, columns) for config in others},
+        min_grades=rater.min_grades_of((column.kind for column in columns), min_grade),
     )
 
 
-def _ratings(config: GraderConfig, pool: CollectionPool, asked: Sequence[ItemColumn]) -> Ratings:
+def _ratings(config: GraderConfig, pool: CollectionPool, columns: Sequence[ItemColumn]) -> Ratings:
     (topic,) = pool.topics
     grades = dict.fromkeys(kinds_of(config), topic_grades(config, pool, topic.topic_id))
-    return ratings_of(grades, asked, len(topic.doc_ids))
+    return ratings_of(grades, columns, len(topic.doc_ids))
 
 
 def _other_raters(rater: Rater, topic_id: int) -> list[GraderConfig]:
     graded = GraderConfig.objects.filter(stamps__topic=topic_id, stamps__grades__gt=0)
-    return [one for one in graded.filter(purpose=Purpose.RATE) if one not in rater.configs]
+    return [config for config in graded.filter(purpose=Purpose.RATE) if config not in rater.configs]
 
 
-def _answers(rater: Rater, pool: CollectionPool, found: Layers, asked: Sequence[ItemColumn]) -> Ratings:
+def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Sequence[ItemColumn]) -> Ratings:
     """The rating's own answer, else the one that the same model extracted."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
-    own = {kind: _codes_of(config, found.graded[kind]) for kind, config in rater.by_kind.items()}
+    own = {kind: _codes_of(config, layered.graded[kind]) for kind, config in rater.by_kind.items()}
     extracted: dict[ItemKind, TopicGrades] = {}
     models = {config.llm for config in rater.configs}
     extracting = GraderConfig.objects.filter(stamps__topic=topic.topic_id, stamps__grades__gt=0)
     for config in extracting.filter(purpose=Purpose.EXTRACT, llm__in=models):
         codes = _codes_of(config, topic_grades(config, pool, topic.topic_id))
         extracted |= {kind: codes for kind in kinds_of(config) if kind not in extracted}
-    first, second = ratings_of(own, asked, passages), ratings_of(extracted, asked, passages)
+    first, second = ratings_of(own, columns, passages), ratings_of(extracted, columns, passages)
     return np.asarray(np.where(first == MISSING, second, first), dtype=np.int8)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _codes_of(config: GraderConfig, grades: TopicGrades) -> TopicGrades:
-    """New grades bring a new TopicGrades, and so a new look at the answers."""
+    """Cached by `grades`, which is a new object once grades are added."""
     pool = grades.pool
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     texts = Passage.objects.filter(pooled_in__topic=pool.topic_id).values_list("pk", "text")

@@ -34,7 +34,7 @@ STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, N
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """The cell to check now with why it is suspicious; POST says right or wrong and goes on."""
+    """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on."""
     bank = _bank(
         request, slug, bank_id, needed=roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     )
@@ -48,7 +48,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 
 @require_POST
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Take back what I said last here, and show that cell again."""
+    """Withdraw the user's latest verdict, and show that cell again."""
     bank = _bank(request, slug, bank_id, needed=roles.TO_ASSESS)
     pk = parse_id(request.POST.get("said", ""))
     event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
@@ -63,7 +63,7 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 
 @require_safe
 def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Precision and recall of the grader, from the random share."""
+    """Precision and recall of the grader, estimated from the random sample."""
     bank = _bank(request, slug, bank_id)
     form = CheckForm(request.GET)
     rater = form.offer(raters(bank))
@@ -83,39 +83,39 @@ def _bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO
 
 
 def _judged(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
-    """The verdict about the rating that the page showed, if the grader still says that."""
+    """Save the verdict on the rating that the page showed, unless the grader rates the cell anew."""
     if not form.is_valid():
         return Saving(None, refusal=UnfitRating(form.why))
-    said = form.cleaned_data
-    where = (bank.pk, said["topic"])
-    item, passage = access.cell_for(request.user, where, (said["passage"], said["item"]), QueryDict())
+    cleaned = form.cleaned_data
+    where = (bank.pk, cleaned["topic"])
+    item, passage = access.cell_for(request.user, where, (cleaned["passage"], cleaned["item"]), QueryDict())
     rater = CheckForm(request.GET).offer(raters(bank))
     try:
-        if said["revision"] != item.revision_id:
+        if cleaned["revision"] != item.revision_id:
             raise Reworded
         if not item.revision.text:
             raise NoText
         now = shown(item, passage, rater, Source.GRADER)
-        if now is None or now.rating != said["shown"]:
+        if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
-        verdict = {name: said[name] for name in ("verdict", "rating", "seen", "uid")}
+        verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
         event = humans.judge_grader(Cell.of(item, passage), **verdict, by=request.user, shown=now)
-        return Saving(said["rating"], event)
+        return Saving(cleaned["rating"], event)
     except HumanGradeError as refusal:
-        return Saving(said["rating"], refusal=refusal)
+        return Saving(cleaned["rating"], refusal=refusal)
 
 
 def _answer(
     request: HtmxRequest, bank: Bank, saving: Saving | None, at: tuple[int, int, int] | None = None
 ) -> HttpResponse:
-    """The page, or after a change its card; a plain browser goes back to the queue."""
+    """Render the page, or after a change its card; redirect a plain browser to the queue."""
     form = CheckForm(request.GET)
     form.offer_topics(bank.collection.topics.all())
     if saving is not None and not request.htmx:
         return _sent_back(request, bank, saving, at)
     rater = form.offer(raters(bank))
-    asked = form.query()
-    query = replace(asked, at=at) if saving is not None else asked
+    query = form.query()
+    query = replace(query, at=at) if saving is not None else query
     cells = bank_cells(bank, rater, request.user)
     context = _place(bank) | {"form": form, "rater": rater, "query": query, "saving": saving}
     context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
@@ -127,14 +127,19 @@ def _answer(
     return response
 
 
-def _card(request: HtmxRequest, bank: Bank, rater: Rater, found: list[Candidate]) -> dict[str, object]:
-    if not found:
+def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
+    if not candidates:
         return {"now": None}
-    now = found[0]
+    now = candidates[0]
     now.item.bank = bank
     passage = bank.collection.passages.get(pk=now.passage_pk)
-    said = sayings(now.item, passage, request.user)
-    return {"now": now, "ahead": found[1:], "cell": selectors.cell(now.item, passage, rater), "sayings": said}
+    own_and_others = sayings(now.item, passage, request.user)
+    return {
+        "now": now,
+        "ahead": candidates[1:],
+        "cell": selectors.cell(now.item, passage, rater),
+        "sayings": own_and_others,
+    }
 
 
 def _sent_back(
@@ -151,7 +156,7 @@ def _sent_back(
 
 
 def _kept(request: HtmxRequest) -> QueryDict:
-    """The address without the one cell that it names."""
+    """The parameters without `at`, the one cell."""
     kept = request.GET.copy()
     kept.pop("at", None)
     return kept

@@ -35,18 +35,18 @@ class Command(BaseCommand):
             spec = spec_of(options)
         except BoardError as error:
             raise CommandError(str(error)) from error
-        found, out = list(selectors.qrels(spec)), options["out"]
+        labels, out = list(selectors.qrels(spec)), options["out"]
         if out:
-            write_whole(out, found)
+            write_whole(out, labels)
         if options["json"]:
             self.stdout.write(
-                json.dumps(_document(spec, found, out), indent=1, allow_nan=False, ensure_ascii=False)
+                json.dumps(_document(spec, labels, out), indent=1, allow_nan=False, ensure_ascii=False)
             )
         elif not out:
-            self.stdout.writelines(f"{line}\n" for line in _lines(found))
+            self.stdout.writelines(f"{line}\n" for line in _lines(labels))
         where = f" to {out}" if out else ""
         units = "topics and subtopics" if spec.by_subtopic else "topics"
-        counted = f"{len(found)} labels of {len({qrel.query_id for qrel in found})} {units}"
+        counted = f"{len(labels)} labels of {len({qrel.query_id for qrel in labels})} {units}"
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
 
 
@@ -71,9 +71,9 @@ def _lines(qrels: Iterable[Qrel]) -> list[str]:
         raise CommandError(error.problem) from error
 
 
-def _document(spec: BoardSpec, found: list[Qrel], out: Path | None) -> dict[str, object]:
+def _document(spec: BoardSpec, labels: list[Qrel], out: Path | None) -> dict[str, object]:
     summary = selectors.qrels_summary(spec)
-    rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in found]
+    rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in labels]
     return {
         "collection": spec.collection.slug,
         "grader": provenance.grader(spec),
