@@ -66,14 +66,14 @@ def several(boards: Sequence[Series]) -> Json:
     order = ordered(boards)
     data = []
     for place, board in enumerate(boards):
-        found = renormalised(board.scores)
+        by_tag = renormalised(board.scores)
         colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
         trace: Json = {
             "type": "scatter",
             "mode": "lines+markers",
             "name": plain(board.name),
             "x": [plain(tag) for tag in order],
-            "y": [found.get(tag) for tag in order],
+            "y": [by_tag.get(tag) for tag in order],
             "line": {"color": colour, "width": 1.5, "dash": ("solid", "dash", "dot")[place % 3]},
             "marker": {"color": colour, "symbol": symbol, "size": 7},
             "connectgaps": False,

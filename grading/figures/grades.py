@@ -14,14 +14,14 @@ def grade_histogram(counts: Mapping[str, Sequence[int]]) -> Json:
     [0.25, 0.75]
     """
     data = []
-    for place, (name, found) in enumerate(counts.items()):
-        total = sum(found)
+    for place, (name, frequencies) in enumerate(counts.items()):
+        total = sum(frequencies)
         trace: Json = {
             "type": "bar",
             "name": plain(name),
-            "x": [str(grade) for grade in range(len(found))],
-            "y": [count / total if total else 0.0 for count in found],
-            "text": [f"{count:,}" for count in found],
+            "x": [str(grade) for grade in range(len(frequencies))],
+            "y": [count / total if total else 0.0 for count in frequencies],
+            "text": [f"{count:,}" for count in frequencies],
             "textposition": "none",
             "marker": {"color": COLOURS[place % len(COLOURS)]},
             "hovertemplate": f"{plain(name)}<br>grade %{{x}}: %{{text}} (%{{y:.1%}})<extra></extra>",

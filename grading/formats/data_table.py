@@ -38,9 +38,9 @@ def tsv_lines(table: DataTable) -> list[str]:
     >>> [line.split("\\t") for line in tsv_lines(table)]
     [['# bank: main 1'], ['run_tag', 'score'], ['bm25', '0.3333333333333333'], ['ql', 'NaN']]
     """
-    said = [f"# {_plain(name)}: {_plain(value)}" for name, value in table.stated]
+    comments = [f"# {_plain(name)}: {_plain(value)}" for name, value in table.stated]
     rows = ("\t".join(_text(value) for value in row) for row in table.rows)
-    return [*said, "\t".join(_plain(name) for name in table.columns), *rows]
+    return [*comments, "\t".join(_plain(name) for name in table.columns), *rows]
 
 
 def _text(value: Value) -> str:

@@ -44,7 +44,7 @@ class Document:
         A dictionary inside it is a `Pairs` of its own.
         """
         try:
-            found = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=JsonObject)
+            document = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=JsonObject)
         except json.JSONDecodeError as error:
             problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {self.shape}"
             raise self.error(problem, error.lineno) from error
@@ -52,22 +52,22 @@ class Document:
             raise self.error(
                 f"JSON nested too deeply or with a number too long, expected {self.shape}", 1
             ) from error
-        return self.placed(found)
+        return self.placed(document)
 
     def placed(self, pairs: Sequence[tuple[str, object]]) -> list[tuple[str, object, int]]:
         """Each pair with the line on which its key stands; the n-th use of a key is on the n-th such line."""
         where: dict[str, list[int]] = {}
-        wanted = {key for key, _ in pairs}
+        keys = {key for key, _ in pairs}
         for number, text in self.lines:
             for key in _keys(text):
-                if key in wanted:
+                if key in keys:
                     where.setdefault(key, []).append(number)
         counts: dict[str, int] = {}
         placed = []
         for key, value in pairs:
             use = counts[key] = counts.get(key, 0) + 1
-            found = where.get(key, [1])
-            line = found[min(use, len(found)) - 1]
+            lines = where.get(key, [1])
+            line = lines[min(use, len(lines)) - 1]
             self._refuse_unstorable(f"{key} {value}", line)
             placed.append((key, value, line))
         return placed
@@ -91,8 +91,8 @@ def read_document(path: Path, *, shape: str) -> Document:
 
 
 def _keys(text: str) -> Iterator[str]:
-    for found in _KEY.finditer(text):
+    for match in _KEY.finditer(text):
         try:
-            yield json.loads(found[1])
+            yield json.loads(match[1])
         except ValueError:
             continue

@@ -39,14 +39,14 @@ def direct_key(direct: DirectGradeJson) -> tuple[object, ...]:
     return str(direct.llm), options, _prompt_class(direct.prompt_info), Purpose.DIRECT
 
 
-def options_of(said: object) -> OptionPairs:
+def options_of(options: object) -> OptionPairs:
     """The `llm_options` that tell graders of one model and prompt apart: numbers, truth values, short texts.
 
     The Workbench lets anything stand there; lists, objects, null and long texts are left out.
     """
-    if not isinstance(said, dict):
+    if not isinstance(options, dict):
         return ()
-    pairs = {(name, value) for name, value in said.items() if _is_short(name) and _is_short(value)}
+    pairs = {(name, value) for name, value in options.items() if _is_short(name) and _is_short(value)}
     return tuple(sorted(pairs - _DEFAULTS))
 
 

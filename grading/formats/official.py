@@ -78,9 +78,9 @@ def write_official(path: Path, board: OfficialBoard) -> None:
 
 def _from_json(document: Document) -> tuple[BoardKind, Rows]:
     pairs = document.pairs()
-    found = {key: (value, line) for key, value, line in pairs}
-    if isinstance(found.get("rows", (None,))[0], list):
-        value, line = found["rows"]
+    by_key = {key: (value, line) for key, value, line in pairs}
+    if isinstance(by_key.get("rows", (None,))[0], list):
+        value, line = by_key["rows"]
         return "scores", _from_board(document, cast("list[object]", value), line)
     if len(pairs) == 1 and pairs[0][0] in ("ranks", "scores") and isinstance(pairs[0][1], list):
         kind, inner, line = pairs[0]
@@ -104,23 +104,23 @@ def _from_board(document: Document, rows: list[object], line: int) -> Rows:
 
 
 def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
-    rows = _without_comments(document)
-    line, header = next(rows, (document.lines[-1][0], [""]))
+    lines = _without_comments(document)
+    line, header = next(lines, (document.lines[-1][0], [""]))
     names = [name.strip() for name in header]
     column = next((name for name in ("score", "rank") if name in names), "")
     if names[0] != "run_tag" or not column:
         raise document.error(f"no such header: {' '.join(names)}; expected {_SHAPE}", line)
     kind: BoardKind = "scores" if column == "score" else "ranks"
-    found: Rows = []
-    for line, columns in rows:
+    rows: Rows = []
+    for line, columns in lines:
         if len(columns) != len(names):
             raise document.error(
                 f"{len(columns)} columns between tabs, expected {len(names)}: {', '.join(names)}", line
             )
         row = dict(zip(names, (text.strip() for text in columns), strict=True))
         if not (row[column] == "NaN" and row.get("n_topics") == "0"):
-            found.append((row["run_tag"], row[column], line))
-    return kind, found
+            rows.append((row["run_tag"], row[column], line))
+    return kind, rows
 
 
 def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
@@ -154,24 +154,24 @@ def _from_summary(document: Document, measure: str) -> tuple[str, Rows]:
             raise document.error("no runid above, expected the line runid<TAB>all<TAB>run tag", line)
         else:
             values[name] = value, line
-    wanted = _measure_of(document, [names for _, names in by_run.values()], measure)
+    chosen = _measure_of(document, [names for _, names in by_run.values()], measure)
     for run_tag, (line, names) in by_run.items():
-        if wanted not in names:
-            raise document.error(f"run {run_tag} has no {wanted}, expected it of every run", line)
-    return wanted, [(run_tag, *names[wanted]) for run_tag, (_, names) in by_run.items()]
+        if chosen not in names:
+            raise document.error(f"run {run_tag} has no {chosen}, expected it of every run", line)
+    return chosen, [(run_tag, *names[chosen]) for run_tag, (_, names) in by_run.items()]
 
 
 def _measure_of(document: Document, runs: list[dict[str, tuple[str, int]]], measure: str) -> str:
     """The one that is named, or else the only one, or the first of PREFERRED that is there."""
     known = [name for name in dict.fromkeys(name for names in runs for name in names) if _is_measure(name)]
-    wanted = measure.strip().replace(".", "_")
-    if not wanted:
-        wanted = known[0] if len(known) == 1 else next((name for name in PREFERRED if name in known), "")
-    if wanted not in known:
-        there = f"there are {', '.join(known)}" if known else "there is none"
-        problem = f"no measure {wanted}" if wanted else "several measures and none is named"
-        raise document.error(f"{problem}; {there}", document.lines[0][0])
-    return wanted
+    chosen = measure.strip().replace(".", "_")
+    if not chosen:
+        chosen = known[0] if len(known) == 1 else next((name for name in PREFERRED if name in known), "")
+    if chosen not in known:
+        available = f"there are {', '.join(known)}" if known else "there is none"
+        problem = f"no measure {chosen}" if chosen else "several measures and none is named"
+        raise document.error(f"{problem}; {available}", document.lines[0][0])
+    return chosen
 
 
 def _is_measure(name: str) -> bool:

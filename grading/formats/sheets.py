@@ -112,8 +112,8 @@ def text_lines(sheet: PrintedTable) -> list[str]:
         ).rstrip()
         for line in lines
     ]
-    said = (sheet.title, *sheet.comments, _legend(sheet, _SIGNS))
-    return [*(_plain(line) for line in said if line), "", *padded]
+    comments = (sheet.title, *sheet.comments, _legend(sheet, _SIGNS))
+    return [*(_plain(line) for line in comments if line), "", *padded]
 
 
 def tex_lines(sheet: PrintedTable) -> list[str]:
@@ -123,10 +123,12 @@ def tex_lines(sheet: PrintedTable) -> list[str]:
     ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
     """
     align = "".join("r" if sheet.is_number(place) else "l" for place in range(len(sheet.columns)))
-    said = [f"% {_plain(line)}" for line in (sheet.title, *sheet.comments, _legend(sheet, _STYLES)) if line]
+    comments = [
+        f"% {_plain(line)}" for line in (sheet.title, *sheet.comments, _legend(sheet, _STYLES)) if line
+    ]
     body = [_tex_row(_MARKED[cell.mark] % tex(cell.text) for cell in cells) for cells in sheet.rows]
     return [
-        *said,
+        *comments,
         "% needs \\usepackage{booktabs}",
         f"\\begin{{tabular}}{{{align}}}",
         "\\toprule",
@@ -144,7 +146,7 @@ def tex(text: str) -> str:
 
 
 def _legend(sheet: PrintedTable, words: Mapping[Mark, str]) -> str:
-    return ", ".join(f"{words[mark]}: {said}" for mark, said in sheet.legend)
+    return ", ".join(f"{words[mark]}: {meaning}" for mark, meaning in sheet.legend)
 
 
 def _tex_row(cells: Iterable[str]) -> str:
@@ -163,12 +165,12 @@ def marked(
     >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], [True, True, False, False])]
     ['best', 'tied', '', '']
     """
-    said = titles or [""] * len(values)
+    texts = titles or [""] * len(values)
     best = max((value for value in values if value is not None), default=None)
     marks = (
         Mark.NONE if not good else Mark.BEST if value == best else Mark.TIED
         for value, good in zip(values, as_good, strict=True)
     )
     return [
-        TextCell(number(value), mark, title) for value, mark, title in zip(values, marks, said, strict=True)
+        TextCell(number(value), mark, title) for value, mark, title in zip(values, marks, texts, strict=True)
     ]

@@ -37,16 +37,16 @@ def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
     unsaid: list[int] = []
     for start in range(0, len(nuggets), WINDOW):
         window = nuggets[start : start + WINDOW]
-        found = _weigh_window(llm, topic, window)
-        unsaid += [] if found else range(start, start + len(window))
-        labels += found or [Importance.OKAY] * len(window)
+        window_labels = _weigh_window(llm, topic, window)
+        unsaid += [] if window_labels else range(start, start + len(window))
+        labels += window_labels or [Importance.OKAY] * len(window)
     return Importances(tuple(labels), tuple(unsaid), prompts.get("NuggetImportance").prompt_id)
 
 
 def parse_importances(reply: str, count: int) -> list[Importance]:
     """The labels that a reply lists; empty unless it lists exactly `count`."""
     last_list = reply[reply.rfind("[") + 1 :] if "[" in reply else reply
-    labels = [Importance(found.lower()) for found in _LABEL.findall(last_list)]
+    labels = [Importance(label.lower()) for label in _LABEL.findall(last_list)]
     return labels if len(labels) == count else []
 
 

@@ -42,10 +42,10 @@ def drafting_backend(name: str) -> Backend:
 
 def text_model(backend: str, llm: str, connection: Connection | None = None) -> TextModel:
     """The model ready to write. Raises UnknownGrader, or GraderUnavailable with what is missing."""
-    found = drafting_backend(backend)
-    module, _, name = WRITERS[found.name].partition(":")
+    drafter = drafting_backend(backend)
+    module, _, name = WRITERS[drafter.name].partition(":")
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
-    return make(llm, connection) if found.needs_server else make(llm)
+    return make(llm, connection) if drafter.needs_server else make(llm)
 
 
 class _LoadedText:
@@ -58,12 +58,12 @@ class _LoadedText:
         self._loaded = hf_model.load(llm, self.task)
         self._was_asked = False
 
-    def _generated(self, asked: str, *, special: bool = True) -> tuple[list[int], int]:
+    def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
         """The tokens that came, and how many were sent."""
         import torch
 
         loaded = self._loaded
-        sent = loaded.token_ids([asked], special=special)
+        sent = loaded.token_ids([prompt], special=special)
         tokens = torch.tensor(sent, device=loaded.device)
         with torch.inference_mode():
             generated = loaded.model.generate(
@@ -97,8 +97,8 @@ class CausalText(_LoadedText):
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         template = chat_template(self._loaded.tokenizer)
-        asked = template(messages) if template else _plain(messages)
-        tokens, sent = self._generated(asked, special=template is None)  # a template writes the start mark
+        prompt = template(messages) if template else _plain(messages)
+        tokens, sent = self._generated(prompt, special=template is None)  # a template writes the start mark
         return self._text(tokens[sent:])
 
 

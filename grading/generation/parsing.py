@@ -48,19 +48,19 @@ def _in_object(reply: str) -> Iterator[str]:
     for entry in json_objects(reply):
         by_key = {key.lower(): value for key, value in entry.items()}
         lists = [value for value in by_key.values() if isinstance(value, list)]
-        for found in [by_key[key] for key in _KEYS if key in by_key] or lists[:1]:
-            yield from _texts(found)
+        for value in [by_key[key] for key in _KEYS if key in by_key] or lists[:1]:
+            yield from _texts(value)
             return
 
 
-def _texts(found: object) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """The texts of a list of strings or of objects; a single string is read line by line."""
-    if isinstance(found, str):
-        yield from _in_marked_lines(found) if _MARKED.search(found) else found.splitlines()
-    elif isinstance(found, dict):
-        yield from (value for value in found.values() if isinstance(value, str))
-    elif isinstance(found, list):
-        for entry in found:
+    if isinstance(value, str):
+        yield from _in_marked_lines(value) if _MARKED.search(value) else value.splitlines()
+    elif isinstance(value, dict):
+        yield from (text for text in value.values() if isinstance(text, str))
+    elif isinstance(value, list):
+        for entry in value:
             if isinstance(entry, str):
                 yield entry
             elif isinstance(entry, dict):
@@ -73,10 +73,10 @@ def _in_list(reply: str) -> Iterator[str]:
     if start < 0:
         return
     try:
-        found, _ = json.JSONDecoder().raw_decode(reply, start)
+        value, _ = json.JSONDecoder().raw_decode(reply, start)
     except (ValueError, RecursionError):
-        found = _python_list(reply[start : reply.rfind("]") + 1])
-    yield from _texts(found)
+        value = _python_list(reply[start : reply.rfind("]") + 1])
+    yield from _texts(value)
 
 
 def _python_list(text: str) -> object:
@@ -92,19 +92,19 @@ def _in_broken_list(reply: str) -> Iterator[str]:
     """The strings in quotes after the first bracket, each up to its closing quote."""
     start = reply.find("[")
     if start >= 0:
-        for found in _QUOTED.finditer(reply, start):
+        for match in _QUOTED.finditer(reply, start):
             try:
-                yield json.loads(f'"{found[1]}"')
+                yield json.loads(f'"{match[1]}"')
             except ValueError:
-                yield found[1]
+                yield match[1]
 
 
 def _in_quoted_lines(reply: str) -> Iterator[str]:
-    yield from (found[1] for found in _QUOTED_LINE.finditer(reply))
+    yield from (match[1] for match in _QUOTED_LINE.finditer(reply))
 
 
 def _in_marked_lines(reply: str) -> Iterator[str]:
-    yield from (found[1] for found in _MARKED.finditer(reply))
+    yield from (match[1] for match in _MARKED.finditer(reply))
 
 
 def _in_question_lines(reply: str) -> Iterator[str]:
@@ -114,8 +114,8 @@ def _in_question_lines(reply: str) -> Iterator[str]:
 def _clean(texts: Iterator[str]) -> list[str]:
     """Without numbers, quotes and commas around them; without repeats, single characters and prose."""
     kept: dict[str, str] = {}
-    for found in texts:
-        text = " ".join(_NUMBER.sub("", found.strip(_AROUND)).strip(_AROUND).split())
+    for raw in texts:
+        text = " ".join(_NUMBER.sub("", raw.strip(_AROUND)).strip(_AROUND).split())
         if 1 < len(text) <= LONGEST and any(map(str.isalnum, text)):
             kept.setdefault(text.casefold(), text)
     return list(kept.values())

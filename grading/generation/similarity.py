@@ -45,16 +45,16 @@ def near_duplicates(
     [NearDuplicate(text='How does rock begin?', other='How did the rock begin?', score=1.0)]
     """
     seen = [(other, _form(other)) for other in existing]
-    found = []
+    duplicates = []
     for text in texts:
         form = _form(text)
         score, other = max(
-            ((_score(form, known), other) for other, known in seen), key=lambda one: one[0], default=(0.0, "")
+            ((_score(form, known), other) for other, known in seen), key=lambda hit: hit[0], default=(0.0, "")
         )
         if score >= threshold:
-            found.append(NearDuplicate(text, other, score))
+            duplicates.append(NearDuplicate(text, other, score))
         seen.append((text, form))
-    return found
+    return duplicates
 
 
 class _Form(NamedTuple):
@@ -63,14 +63,14 @@ class _Form(NamedTuple):
 
 
 def _form(text: str) -> _Form:
-    found = (word.lower() for word in _DECIDING.findall(text))
-    return _Form(frozenset(_SAME.get(word, word) for word in found), normal(text))
+    words = (word.lower() for word in _DECIDING.findall(text))
+    return _Form(frozenset(_SAME.get(word, word) for word in words), normal(text))
 
 
-def _score(one: _Form, other: _Form) -> float:
-    if one.deciding != other.deciding:
+def _score(form: _Form, other: _Form) -> float:
+    if form.deciding != other.deciding:
         return 0.0
-    return round(fuzz.token_sort_ratio(one.words, other.words) / 100, 4)
+    return round(fuzz.token_sort_ratio(form.words, other.words) / 100, 4)
 
 
 class Nearest(NamedTuple):
@@ -89,10 +89,10 @@ def nearest(text: str, others: Sequence[str], *, most: int = 5) -> list[Nearest]
     >>> nearest("Frost dulls the leaves", ["When is the first frost?", "Which trees stay green?"])
     [Nearest(place=0, score=0.5252)]
     """
-    wanted = _rare_words(text)
-    scored = [Nearest(place, _cosine(wanted, _rare_words(other))) for place, other in enumerate(others)]
-    found = [one for one in scored if one.score > 0]
-    return sorted(found, key=lambda one: (-one.score, one.place))[:most]
+    rare = _rare_words(text)
+    scored = [Nearest(place, _cosine(rare, _rare_words(other))) for place, other in enumerate(others)]
+    alike = [hit for hit in scored if hit.score > 0]
+    return sorted(alike, key=lambda hit: (-hit.score, hit.place))[:most]
 
 
 def _rare_words(text: str) -> dict[str, float]:
@@ -100,7 +100,7 @@ def _rare_words(text: str) -> dict[str, float]:
     return {word: value for word in words if (value := weight(word)) > 0}
 
 
-def _cosine(one: dict[str, float], other: dict[str, float]) -> float:
-    shared = sum(value * other[word] for word, value in one.items() if word in other)
-    lengths = math.hypot(*one.values()) * math.hypot(*other.values())
+def _cosine(first: dict[str, float], second: dict[str, float]) -> float:
+    shared = sum(value * second[word] for word, value in first.items() if word in second)
+    lengths = math.hypot(*first.values()) * math.hypot(*second.values())
     return round(shared / lengths, 4) if lengths else 0.0

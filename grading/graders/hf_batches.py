@@ -70,13 +70,13 @@ class BatchGrader(ABC):
         while window := list(islice(stream, WINDOW)):
             settled = [unasked(self._prompt, pair) for pair in window]
             yield from filter(None, settled)
-            asked = []
+            encoded = []
             for ready in self._ask([pair for pair, done in zip(window, settled, strict=True) if not done]):
                 if isinstance(ready, EncodedPrompt):
-                    asked.append(ready)
+                    encoded.append(ready)
                 else:
                     yield ready
-            for batch in self._batches(asked):
+            for batch in self._batches(encoded):
                 yield from self._grade_batch(batch)
 
     @abstractmethod
@@ -87,9 +87,9 @@ class BatchGrader(ABC):
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         """One result for each of the batch."""
 
-    def _batches(self, asked: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
+    def _batches(self, encoded: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
         """Longest first, so that what does not fit into memory shows at once."""
-        return batches(by_length(asked), self._batch_tokens)
+        return batches(by_length(encoded), self._batch_tokens)
 
     def _grade_batch(self, batch: Sequence[EncodedPrompt]) -> Iterator[Result]:
         """Grade a batch; where that fails (out of memory, say) its halves, and in the end the pair alone."""
@@ -160,24 +160,24 @@ class GeneratingGrader(BatchGrader):
         text = self._text(pair, context)
         return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))
 
-    def _parsed(self, asked: EncodedPrompt, reply: str) -> Result:
-        return parsed(self._prompt, asked.pair, asked.trace(reply), self._on_unparsable)
+    def _parsed(self, encoded: EncodedPrompt, reply: str) -> Result:
+        return parsed(self._prompt, encoded.pair, encoded.trace(reply), self._on_unparsable)
 
 
-def by_length(asked: list[EncodedPrompt]) -> list[EncodedPrompt]:
-    return sorted(asked, key=lambda one: len(one.tokens), reverse=True)
+def by_length(encoded: list[EncodedPrompt]) -> list[EncodedPrompt]:
+    return sorted(encoded, key=lambda prompt: len(prompt.tokens), reverse=True)
 
 
 def batches(ordered: Sequence[EncodedPrompt], batch_tokens: int) -> Iterator[list[EncodedPrompt]]:
     """In this order, each as large as its padded tokens allow."""
     batch: list[EncodedPrompt] = []
     width = 0
-    for asked in ordered:
-        width = max(width, len(asked.tokens))
+    for prompt in ordered:
+        width = max(width, len(prompt.tokens))
         if batch and (len(batch) + 1) * width > batch_tokens:
             yield batch
-            batch, width = [], len(asked.tokens)
-        batch.append(asked)
+            batch, width = [], len(prompt.tokens)
+        batch.append(prompt)
     if batch:
         yield batch
 

@@ -69,9 +69,9 @@ class CausalGrader(GeneratingGrader):
         # A template writes the start mark itself.
         return self._loaded.token_ids(texts, special=self._template is None) if texts else []
 
-    def _batches(self, asked: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
+    def _batches(self, encoded: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
         """By length, or by their beginnings where so much is shared that this computes less."""
-        orders = (by_length(asked), sorted(asked, key=lambda one: one.tokens))
+        orders = (by_length(encoded), sorted(encoded, key=lambda prompt: prompt.tokens))
         plans = [list(batches(order, self._batch_tokens)) for order in orders]
         return min(plans, key=lambda plan: sum(map(_cost, plan)))
 
@@ -82,24 +82,26 @@ class CausalGrader(GeneratingGrader):
             scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
                 scored = self._scored(self._scorer, self._read(batch))
-            rest = [asked for asked, said in zip(batch, scored, strict=True) if said is None]
+            rest = [prompt for prompt, rated_reply in zip(batch, scored, strict=True) if rated_reply is None]
             replies = iter(self._replies(rest))
         return [
-            rated(asked.pair, said, asked.trace(said.reply)) if said else self._parsed(asked, next(replies))
-            for asked, said in zip(batch, scored, strict=True)
+            rated(prompt.pair, rated_reply, prompt.trace(rated_reply.reply))
+            if rated_reply
+            else self._parsed(prompt, next(replies))
+            for prompt, rated_reply in zip(batch, scored, strict=True)
         ]
 
     def _read(self, batch: Sequence[EncodedPrompt]) -> Continuation:
-        return Continuation(self._loaded, [asked.tokens for asked in batch])
+        return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
-    def _replies(self, asked: Sequence[EncodedPrompt]) -> list[str]:
+    def _replies(self, batch: Sequence[EncodedPrompt]) -> list[str]:
         """Greedily generated text."""
         from transformers import GenerationConfig
 
-        if not asked:
+        if not batch:
             return []
         loaded = self._loaded
-        ids, mask = self._on_device([one.tokens for one in asked])
+        ids, mask = self._on_device([prompt.tokens for prompt in batch])
         plain = GenerationConfig(
             max_new_tokens=self._max_new_tokens,
             do_sample=False,
@@ -129,6 +131,6 @@ def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
 
 def _cost(batch: Sequence[EncodedPrompt]) -> int:
     """Tokens that the model computes for a batch."""
-    rows = [asked.tokens for asked in batch]
+    rows = [prompt.tokens for prompt in batch]
     shared = common_start(rows)
     return shared + len(rows) * (max(map(len, rows)) - shared)

@@ -78,13 +78,13 @@ class ExtractiveGrader(BatchGrader):
             some = windows[first : first + size]
             for owner, answer in zip(owners[first : first + size], self._answers(some), strict=True):
                 answers[owner].append(answer)
-        return [self._result(asked, found) for asked, found in zip(batch, answers, strict=True)]
+        return [self._result(prompt, spans) for prompt, spans in zip(batch, answers, strict=True)]
 
     def _windows(self, batch: Sequence[EncodedPrompt]) -> tuple[list[_Window], list[int]]:
         """Every window, and the row of the batch that it belongs to."""
         encoded = self._loaded.tokenizer(
-            [self._question(asked.pair) for asked in batch],
-            [asked.pair.passage.text for asked in batch],
+            [self._question(prompt.pair) for prompt in batch],
+            [prompt.pair.passage.text for prompt in batch],
             truncation="only_second",
             max_length=self._options.window_tokens,
             stride=self._options.overlap_tokens,
@@ -137,12 +137,12 @@ class ExtractiveGrader(BatchGrader):
         mark = self._loaded.tokenizer.cls_token_id
         return window.tokens.index(mark) if mark in window.tokens else 0
 
-    def _result(self, asked: EncodedPrompt, answers: Sequence[_Answer]) -> Result:
+    def _result(self, prompt: EncodedPrompt, answers: Sequence[_Answer]) -> Result:
         best = max(answers, key=lambda answer: answer.score)
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
         is_answered = best.score > no_answer
-        reply = asked.pair.passage.text[best.start : best.end].strip() if is_answered else ""
-        result = parsed(self._prompt, asked.pair, asked.trace(reply), "default")
+        reply = prompt.pair.passage.text[best.start : best.end].strip() if is_answered else ""
+        result = parsed(self._prompt, prompt.pair, prompt.trace(reply), "default")
         if not isinstance(result, Grade):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE

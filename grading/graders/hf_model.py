@@ -98,11 +98,11 @@ def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> 
     dtype = _dtype(device) if dtype == "auto" else dtype
     key = (task, llm, dtype, device)
     with _loading:
-        found = _loaded.get(key)
-        if found is None:
-            found = _loaded[key] = _load(llm, task, dtype, torch.device(device))
-        _latest[:] = [found]
-        return found
+        model = _loaded.get(key)
+        if model is None:
+            model = _loaded[key] = _load(llm, task, dtype, torch.device(device))
+        _latest[:] = [model]
+        return model
 
 
 def let_go_of_latest() -> None:
@@ -150,13 +150,13 @@ def _pretrained(llm: str, task: Task, dtype: str, *, local_files_only: bool) -> 
     )
 
 
-def _device(wanted: str, torch: Any) -> str:  # Any: a module
+def _device(name: str, torch: Any) -> str:  # Any: a module
     has_cuda = torch.cuda.is_available()
-    if wanted == "auto":
+    if name == "auto":
         return "cuda" if has_cuda else "cpu"
-    if wanted.startswith("cuda") and not has_cuda:
+    if name.startswith("cuda") and not has_cuda:
         raise GraderUnavailable("this machine has no CUDA device; choose device auto or cpu")
-    return wanted
+    return name
 
 
 def _dtype(device: str) -> str:

@@ -47,12 +47,12 @@ class Continuation:
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
         """A longer prefix is read together with its own beginnings."""
-        found: dict[Tokens, torch.Tensor] = {(): self._first[:, -1].float().log_softmax(dim=1)}
+        by_prefix: dict[Tokens, torch.Tensor] = {(): self._first[:, -1].float().log_softmax(dim=1)}
         for prefix in sorted(prefixes, key=len, reverse=True):
-            if prefix not in found:
+            if prefix not in by_prefix:
                 steps = self._branch([list(prefix)] * self._n).float().log_softmax(dim=2)
-                found |= {prefix[: place + 1]: steps[:, place] for place in range(len(prefix))}
-        return found
+                by_prefix |= {prefix[: place + 1]: steps[:, place] for place in range(len(prefix))}
+        return by_prefix
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
         best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()

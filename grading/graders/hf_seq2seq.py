@@ -40,15 +40,17 @@ class Seq2SeqGrader(GeneratingGrader):
         import torch
 
         with torch.inference_mode():
-            encoded, mask = self._encode([asked.tokens for asked in batch])
+            encoded, mask = self._encode([prompt.tokens for prompt in batch])
             scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
                 scored = self._scored(self._scorer, _Decoder(self._loaded.model, encoded, mask))
-            open_rows = [row for row, said in enumerate(scored) if said is None]
+            open_rows = [row for row, rated_reply in enumerate(scored) if rated_reply is None]
             replies = dict(zip(open_rows, self._replies(encoded, mask, open_rows), strict=True))
         return [
-            rated(asked.pair, said, asked.trace(said.reply)) if said else self._parsed(asked, replies[row])
-            for row, (asked, said) in enumerate(zip(batch, scored, strict=True))
+            rated(prompt.pair, rated_reply, prompt.trace(rated_reply.reply))
+            if rated_reply
+            else self._parsed(prompt, replies[row])
+            for row, (prompt, rated_reply) in enumerate(zip(batch, scored, strict=True))
         ]
 
     def _encode(self, rows: Sequence[list[int]]) -> tuple[Any, torch.Tensor]:
@@ -57,7 +59,7 @@ class Seq2SeqGrader(GeneratingGrader):
         from torch.nn.functional import pad
         from transformers.modeling_outputs import BaseModelOutput
 
-        ids, mask = (each.to(self._loaded.device) for each in padded(rows, self._loaded.pad))
+        ids, mask = (tensor.to(self._loaded.device) for tensor in padded(rows, self._loaded.pad))
         width = ids.shape[1]
         is_cpu = self._loaded.device.type == "cpu"
         size = max(1, CPU_ENCODER_TOKENS // width) if is_cpu else len(rows)
@@ -106,12 +108,12 @@ class _Decoder:
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
         """A longer prefix is read together with its own beginnings."""
-        found: dict[Tokens, torch.Tensor] = {}
+        by_prefix: dict[Tokens, torch.Tensor] = {}
         for prefix in sorted(prefixes, key=len, reverse=True):
-            if prefix not in found:
+            if prefix not in by_prefix:
                 steps = self._step([list(prefix)] * self.rows).float().log_softmax(dim=2)
-                found |= {prefix[:length]: steps[:, length] for length in range(len(prefix) + 1)}
-        return found
+                by_prefix |= {prefix[:length]: steps[:, length] for length in range(len(prefix) + 1)}
+        return by_prefix
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
         best: list[list[int]] = self._step(tokens)[:, 1:].argmax(dim=2).tolist()

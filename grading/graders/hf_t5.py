@@ -77,8 +77,8 @@ def _attend(attention: Any, states: torch.Tensor, bias: torch.Tensor) -> torch.T
         part(states).view(shape).transpose(1, 2) for part in (attention.q, attention.k, attention.v)
     )
     mixed = scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-    found: torch.Tensor = attention.o(mixed.transpose(1, 2).flatten(2))
-    return found
+    output: torch.Tensor = attention.o(mixed.transpose(1, 2).flatten(2))
+    return output
 
 
 def _feed(feed: Any, states: torch.Tensor) -> torch.Tensor:
@@ -110,8 +110,8 @@ def _few_queries(attention: Any) -> Callable[..., Any]:
         **kwargs: Any,
     ) -> Any:
         if past_key_values is not None or key_value_states is None:
-            given = (hidden_states, mask, key_value_states, position_bias, past_key_values)
-            return usual(*given, **kwargs)
+            arguments = (hidden_states, mask, key_value_states, position_bias, past_key_values)
+            return usual(*arguments, **kwargs)
         return _look(attention, hidden_states, mask, key_value_states), position_bias, None
 
     return forward
@@ -125,15 +125,15 @@ def _look(
     heads, width = attention.n_heads, attention.key_value_proj_dim
     rows, queries, _ = asking.shape
     keys, values = (part.weight.view(heads, width, -1) for part in (attention.k, attention.v))
-    wanted = attention.q(asking).view(rows, queries, heads, width)
-    wanted = torch.einsum("bqhc,hcd->bhqd", wanted, keys)
-    scores = torch.matmul(wanted.flatten(1, 2), states.mT).view(rows, heads, queries, -1)
+    queried = attention.q(asking).view(rows, queries, heads, width)
+    queried = torch.einsum("bqhc,hcd->bhqd", queried, keys)
+    scores = torch.matmul(queried.flatten(1, 2), states.mT).view(rows, heads, queries, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
     shares = scores.softmax(-1, dtype=torch.float32).to(states.dtype)
     mixed = torch.matmul(shares.flatten(1, 2), states).view(rows, heads, queries, -1)
-    found = torch.einsum("bhqd,hcd->bqhc", mixed, values)
-    projected: torch.Tensor = attention.o(found.flatten(2))
+    attended = torch.einsum("bhqd,hcd->bqhc", mixed, values)
+    projected: torch.Tensor = attention.o(attended.flatten(2))
     return projected
 
 
@@ -144,8 +144,8 @@ def _pack(layer: Any) -> None:
     operation = torch.ops.mkldnn._linear_pointwise
     with torch.inference_mode(mode=False), torch.no_grad():
         packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach().clone())
-    layer.forward = lambda given: operation(given, packed, None, "none", [], "")
-    layer.gelu = lambda given: operation(given, packed, None, "gelu", [], "tanh")
+    layer.forward = lambda states: operation(states, packed, None, "none", [], "")
+    layer.gelu = lambda states: operation(states, packed, None, "gelu", [], "tanh")
     # Code around it still asks for the type of the weight.
     layer.weight = torch.nn.Parameter(torch.empty(0, dtype=layer.weight.dtype), requires_grad=False)
 

@@ -66,12 +66,12 @@ class LexicalGrader:
 
     def _grade(self, pair: CellToGrade) -> Grade | GradeFailure:
         item_id, passage_id, text = pair.item.item_id, pair.passage.passage_id, pair.passage.text
-        wanted = _wanted(pair.item.text)
-        if not wanted.weights:
+        question = _wanted(pair.item.text)
+        if not question.weights:
             return GradeFailure(item_id, passage_id, "the item has no word that could be matched")
         words = _words(text)
-        match = _best_window(wanted, words)
-        coverage = round(match.weight / wanted.total, 6)
+        match = _best_window(question, words)
+        coverage = round(match.weight / question.total, 6)
         rating = bisect_right(THRESHOLDS, coverage)
         return Grade(
             item_id=item_id,
@@ -151,18 +151,18 @@ def _wanted(item_text: str) -> _Wanted:
 def _words(passage_text: str) -> _Words:
     positions: dict[str, list[int]] = {}
     starts, ends = [], []
-    for position, found in enumerate(_WORD.finditer(passage_text)):
-        positions.setdefault(stem(found[0]), []).append(position)
-        starts.append(found.start())
-        ends.append(found.end())
+    for position, word in enumerate(_WORD.finditer(passage_text)):
+        positions.setdefault(stem(word[0]), []).append(position)
+        starts.append(word.start())
+        ends.append(word.end())
     return _Words(positions, starts, ends)
 
 
-def _best_window(wanted: _Wanted, words: _Words) -> _Match:
+def _best_window(question: _Wanted, words: _Words) -> _Match:
     """The window with most weight of distinct wanted words; of equals the tightest, of those the first."""
     hits = sorted(
         (position, word, value)
-        for word, value in wanted.weights
+        for word, value in question.weights
         for position in words.positions.get(word, ())
     )
     best = _Match(0.0, 0, 0)
@@ -171,7 +171,7 @@ def _best_window(wanted: _Wanted, words: _Words) -> _Match:
     for last, word, value in hits:
         total += 0.0 if inside.get(word) else value
         inside[word] = inside.get(word, 0) + 1
-        while inside[hits[left][1]] > 1 or last - hits[left][0] >= wanted.window:
+        while inside[hits[left][1]] > 1 or last - hits[left][0] >= question.window:
             _, leaving, lost = hits[left]
             inside[leaving] -= 1
             total -= 0.0 if inside[leaving] else lost

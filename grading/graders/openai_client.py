@@ -71,12 +71,16 @@ class ChatOptions:
     attempts: int = 3
 
     def parameters(self) -> dict[str, Any]:
-        wanted: dict[str, Any] = {"model": self.model, "temperature": 0, "max_tokens": self.max_new_tokens}
+        parameters: dict[str, Any] = {
+            "model": self.model,
+            "temperature": 0,
+            "max_tokens": self.max_new_tokens,
+        }
         if self.top_logprobs:
-            wanted |= {"logprobs": True, "top_logprobs": self.top_logprobs}
+            parameters |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         if self.json_mode:
-            wanted["response_format"] = {"type": "json_object"}
-        return wanted
+            parameters["response_format"] = {"type": "json_object"}
+        return parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +195,13 @@ class ChatClient:
         return Problem(problem.error_class, reason, problem.is_passing, problem.wait, problem.refuses)
 
     def _parameters(self) -> dict[str, Any]:
-        wanted = self.call.parameters()
+        parameters = self.call.parameters()
         for refused in self._manners.refused:
             for name, instead in _INSTEAD[refused].items():
-                if name in wanted:
-                    value = wanted.pop(name)
-                    wanted |= {instead: value} if instead else {}
-        return wanted
+                if name in parameters:
+                    value = parameters.pop(name)
+                    parameters |= {instead: value} if instead else {}
+        return parameters
 
     def _wait(self, problem: Problem, attempt: int) -> float | None:
         """Seconds before the next attempt, or None where none would help."""
@@ -224,8 +228,11 @@ class ChatClient:
         choice = choices[0]
         offered = getattr(choice.logprobs, "content", None) or []
         steps = tuple(
-            Step(one.token, {each.token: math.exp(each.logprob) for each in one.top_logprobs or []})
-            for one in offered
+            Step(
+                step.token,
+                {alternative.token: math.exp(alternative.logprob) for alternative in step.top_logprobs or []},
+            )
+            for step in offered
         )
         return Completion(choice.message.content or "", choice.finish_reason or "", steps)
 

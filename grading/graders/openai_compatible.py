@@ -72,8 +72,8 @@ class ServerGrader:
             while window := list(islice(stream, WINDOW)):
                 settled = [unasked(self._prompt, pair) for pair in window]
                 yield from filter(None, settled)
-                asked = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
-                for pair in sorted(asked, key=self._prompt.render):
+                open_pairs = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
+                for pair in sorted(open_pairs, key=self._prompt.render):
                     under_way.add(self._client.submit(self._answer(pair)))
                     if len(under_way) >= self._options.concurrency:
                         done, under_way = wait(under_way, return_when=FIRST_COMPLETED)

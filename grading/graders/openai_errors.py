@@ -97,8 +97,8 @@ def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
 def too_long_by(reason: str) -> float:
     """The share of the prompt that the model reads, by the server's words; a half where they say none."""
     sizes = _SIZES.search(reason)
-    limit, asked = (int(sizes[name].replace(",", "")) for name in ("limit", "asked")) if sizes else (1, 2)
-    return limit / asked if 0 < limit < asked else 0.5
+    limit, length = (int(sizes[name].replace(",", "")) for name in ("limit", "asked")) if sizes else (1, 2)
+    return limit / length if 0 < limit < length else 0.5
 
 
 def _class_of(status: int, words: str) -> ErrorClass:

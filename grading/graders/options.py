@@ -75,14 +75,14 @@ class Option:
 
     def read(self, text: str) -> Value:
         """The value that a person typed. Raises BadOption."""
-        said, value = text.strip(), cast("object", None)
+        typed, value = text.strip(), cast("object", None)
         try:
             kind = type(self.default)
-            value = _TRUTHS.get(said.lower()) if kind is bool else kind(said)
+            value = _TRUTHS.get(typed.lower()) if kind is bool else kind(typed)
         except ValueError:
             pass
         if not self._can_be(value):
-            raise BadOption(f"option {self.name} must be {self.expected}, and {said[:60]!r} is not")
+            raise BadOption(f"option {self.name} must be {self.expected}, and {typed[:60]!r} is not")
         return cast("Value", value)
 
     def _can_be(self, value: object) -> bool:
@@ -110,7 +110,7 @@ class Options:
     @classmethod
     def declared(cls) -> dict[str, Option]:
         """By name, in the order in which they are shown."""
-        return {one.name: replace(one.metadata[_DECLARED], name=one.name) for one in fields(cls)}
+        return {field.name: replace(field.metadata[_DECLARED], name=field.name) for field in fields(cls)}
 
     @classmethod
     def of(cls, spec: GraderSpec) -> Self:
@@ -122,15 +122,15 @@ class Options:
         return cls(**cast("dict[str, Any]", spec.settings))  # checked above
 
 
-def refuse_unknown(backend: str, said: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(backend: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Raises BadOption for an option that the back-end does not have: a typing error must not pass."""
-    unknown = sorted(set(said) - set(known))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         takes = ", ".join(sorted(known)) or "none"
         raise BadOption(f"{backend} has no option {', '.join(unknown)}; it takes {takes}")
 
 
-def read_options(backend: str, said: Mapping[str, str], declared: Mapping[str, Option]) -> dict[str, Value]:
+def read_options(backend: str, typed: Mapping[str, str], declared: Mapping[str, Option]) -> dict[str, Value]:
     """The values that a person typed, by name. Raises BadOption."""
-    refuse_unknown(backend, said, declared)
-    return {name: declared[name].read(text) for name, text in said.items()}
+    refuse_unknown(backend, typed, declared)
+    return {name: declared[name].read(text) for name, text in typed.items()}

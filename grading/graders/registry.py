@@ -86,18 +86,18 @@ class Backend:
     @property
     def choices(self) -> tuple[Prompt, ...]:
         """The published prompts that it can ask: default ones first, those about extracted answers last."""
-        asked = [prompt for prompt in prompts.known() if self.asks(prompt)]
-        return tuple(sorted(asked, key=self._place))
+        asked_prompts = [prompt for prompt in prompts.known() if self.asks(prompt)]
+        return tuple(sorted(asked_prompts, key=self._place))
 
     def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:
         """The named ones that it can ask, in the order of `choices`; its default ones where none is.
 
         Published prompts are named by their class; `own` are people's, which are named by their id.
         """
-        wanted = set(named)
-        found = [prompt for prompt in self.choices if prompt.prompt_class in wanted]
-        found += [prompt for prompt in own if prompt.prompt_id in wanted and self.asks(prompt)]
-        chosen = found or [prompts.get(prompt_class) for prompt_class in self.prompt_classes]
+        names = set(named)
+        named_prompts = [prompt for prompt in self.choices if prompt.prompt_class in names]
+        named_prompts += [prompt for prompt in own if prompt.prompt_id in names and self.asks(prompt)]
+        chosen = named_prompts or [prompts.get(prompt_class) for prompt_class in self.prompt_classes]
         return tuple(sorted(chosen, key=lambda prompt: prompt.needs_answer))
 
     def _place(self, prompt: Prompt) -> tuple[bool, int]:

@@ -36,16 +36,16 @@ def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> RatedReply
     return RatedReply(reply, rating, round(weights[rating] / total, 6), round(mean, 6))
 
 
-def rated(pair: CellToGrade, said: RatedReply, trace: Trace) -> Grade:
+def rated(pair: CellToGrade, reply: RatedReply, trace: Trace) -> Grade:
     return Grade(
         pair.item.item_id,
         pair.passage.passage_id,
-        said.rating,
+        reply.rating,
         Outcome.NUMERIC,
         answer=pair.answer or "",
-        confidence=said.confidence,
+        confidence=reply.confidence,
         trace=trace,
-        expectation=said.expectation,
+        expectation=reply.expectation,
     )
 
 
@@ -58,11 +58,11 @@ def parsed(prompt: Prompt, pair: CellToGrade, trace: Trace, on_unparsable: OnUnp
     return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
 
 
-def with_said(result: Result, said: RatedReply | None) -> Result:
-    """The grade with the confidence and the expectation of `said`, where that is about the same rating."""
-    if not isinstance(result, Grade) or said is None or said.rating != result.rating:
+def with_said(result: Result, reply: RatedReply | None) -> Result:
+    """The grade with the confidence and the expectation of `reply`, where that is about the same rating."""
+    if not isinstance(result, Grade) or reply is None or reply.rating != result.rating:
         return result
-    return replace(result, confidence=said.confidence, expectation=said.expectation)
+    return replace(result, confidence=reply.confidence, expectation=reply.expectation)
 
 
 def failed(

@@ -14,7 +14,7 @@ _WORD_BREAK = re.compile(r"(?<=\S)(?=\s)")
 @lru_cache(maxsize=1024)
 def sentence_breaks(text: str) -> tuple[tuple[int, int], ...]:
     """The gaps between sentences: where each begins and ends, in characters. A line break is one too."""
-    return tuple(found.span() for found in _SENTENCE_BREAK.finditer(text))
+    return tuple(match.span() for match in _SENTENCE_BREAK.finditer(text))
 
 
 def longest_start(text: str, fits: Callable[[str], bool]) -> str:
@@ -25,7 +25,7 @@ def longest_start(text: str, fits: Callable[[str], bool]) -> str:
     if fits(text):
         return text
     sentences = [start for start, _ in sentence_breaks(text)]
-    words = [found.start() for found in _WORD_BREAK.finditer(text)]
+    words = [match.start() for match in _WORD_BREAK.finditer(text)]
     for cuts in (sentences, words, range(1, len(text))):
         if kept := _longest(text, cuts, fits):
             return kept

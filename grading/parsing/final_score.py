@@ -25,7 +25,7 @@ def parse_final_score(
     A last score out of the scale is no rating, whatever was said before it.
     """
     text = plain(reply)
-    finals = [found["number"] for found in _FINAL.finditer(text)]
+    finals = [match["number"] for match in _FINAL.finditer(text)]
     overall = [str(entry[key]) for entry in json_objects(text) for key in ("O", "o") if key in entry]
     for stated in (finals, overall):
         if stated:

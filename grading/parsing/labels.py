@@ -30,9 +30,9 @@ def parse_label(reply: str, labels: Mapping[str, int]) -> ParsedRating:
     text = _joined(plain(reply))
     stated = ratings.get(bare(text), _in_json(reply, ratings))
     if stated is None:
-        stated = _only(ratings[found[1]] for found in led_in.finditer(text))
+        stated = _only(ratings[match[1]] for match in led_in.finditer(text))
     if stated is None and not _DENIAL.search(names.sub(" ", text)):
-        stated = _only(ratings[found] for found in names.findall(text))
+        stated = _only(ratings[match] for match in names.findall(text))
     if stated is None:
         raise ParseFailure(f"the reply names no single label of {', '.join(labels)}")
     return ParsedRating(stated, Outcome.NUMERIC)

@@ -69,43 +69,43 @@ def in_prose(text: str, scale: Scale) -> int | None:
     return None
 
 
-def in_scale(found: re.Match[str], scale: Scale) -> int | None:
+def in_scale(match: re.Match[str], scale: Scale) -> int | None:
     """The rating of a match of NUMBER, where it is on the scale, and out of that scale if out of any."""
     low, high = scale
-    whole = found["of"] or found["out_of"]
-    if len(found["number"]) > _DIGITS or (whole and whole != str(high)):
+    whole = match["of"] or match["out_of"]
+    if len(match["number"]) > _DIGITS or (whole and whole != str(high)):
         return None
-    number = int(found["number"])
+    number = int(match["number"])
     return number if low <= number <= high else None
 
 
 def _after_lead_in(text: str, scale: Scale) -> set[int]:
     patterns = _lead_ins(scale)
-    ratings = {_at(text, found.end(), scale) for found in patterns.labels.finditer(text)}
-    ratings |= {_alone_at(text, found.end(), scale) for found in patterns.words.finditer(text)}
+    ratings = {_at(text, match.end(), scale) for match in patterns.labels.finditer(text)}
+    ratings |= {_alone_at(text, match.end(), scale) for match in patterns.words.finditer(text)}
     return ratings - {None}  # type: ignore[return-value]
 
 
 def _is_a(text: str, scale: Scale) -> set[int]:
-    ratings = {_alone_at(text, found.end(), scale) for found in _IS_A.finditer(text)}
+    ratings = {_alone_at(text, match.end(), scale) for match in _IS_A.finditer(text)}
     return ratings - {None}  # type: ignore[return-value]
 
 
 def _whole_or_line(text: str, scale: Scale) -> set[int]:
-    whole = (found for found in NUMBER.finditer(text) if found["of"] or found["out_of"])
-    ratings = {in_scale(found, scale) for found in whole if _ALONE.match(text, found.end())}
+    whole = (match for match in NUMBER.finditer(text) if match["of"] or match["out_of"])
+    ratings = {in_scale(match, scale) for match in whole if _ALONE.match(text, match.end())}
     ratings |= {_at(text, line.end(), scale) for line in _LINE.finditer(text)}
     return ratings - {None}  # type: ignore[return-value]
 
 
 def _at(text: str, place: int, scale: Scale) -> int | None:
-    found = NUMBER.match(text, place)
-    return in_scale(found, scale) if found else None
+    match = NUMBER.match(text, place)
+    return in_scale(match, scale) if match else None
 
 
 def _alone_at(text: str, place: int, scale: Scale) -> int | None:
-    found = NUMBER.match(text, place)
-    return in_scale(found, scale) if found and _ALONE.match(text, found.end()) else None
+    match = NUMBER.match(text, place)
+    return in_scale(match, scale) if match and _ALONE.match(text, match.end()) else None
 
 
 class _LeadIns(NamedTuple):
@@ -127,8 +127,8 @@ def _lead_ins(scale: Scale) -> _LeadIns:
     label = r"(?<![a-z])(?:rating|grade|score|code|rated?|relevance|overall|verdict)(?![a-z])"
     words = rf"(?:{some}(?:[:=]|\b(?:is|be|was)\b)|\s+of\b)?"
     on_scale = rf"\bscale\s*(?:of|from|:)?\W*(?:{ends})\b{_AT_MOST}{{0,60}}?(?=[0-9])"
-    said = rf"(?<![a-z])(?:answer|rated)(?![a-z]){stated}{words}{gap}"
+    answer = rf"(?<![a-z])(?:answer|rated)(?![a-z]){stated}{words}{gap}"
     return _LeadIns(
         re.compile(rf"{label}{stated}{some}[:=]{gap}", re.IGNORECASE),
-        re.compile(rf"{rating}{stated}{words}{gap}|{said}|{_I_RATE}|{on_scale}", re.IGNORECASE),
+        re.compile(rf"{rating}{stated}{words}{gap}|{answer}|{_I_RATE}|{on_scale}", re.IGNORECASE),
     )

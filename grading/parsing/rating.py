@@ -74,14 +74,14 @@ _remembered = lru_cache(maxsize=4096)(_parse)
 
 def _in_the_open(text: str, scale: Scale) -> int | None:
     """A number that is the whole text, or opens it and is set off from what follows."""
-    found = NUMBER.search(text)
-    if found is None:
+    match = NUMBER.search(text)
+    if match is None:
         return None
-    before, after = text[: found.start()], text[found.end() :]
+    before, after = text[: match.start()], text[match.end() :]
     is_first = not bare(before)
     is_set_off = _SEPARATOR.match(after) or _EXPLAINED.match(after) or (before and _CLOSED.match(after))
     if is_first and (not bare(after) or is_set_off):
-        return in_scale(found, scale)
+        return in_scale(match, scale)
     return None
 
 

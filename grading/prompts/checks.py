@@ -57,11 +57,11 @@ def _check_placeholders(prompt: Prompt) -> None:
     named = dict.fromkeys(_IN_BRACES.findall(prompt.system + "\n" + prompt.template))
     items = sorted(_ITEM[kind] for kind in prompt.kinds)
     usable = [name for name in PLACEHOLDERS if name in items or name not in ("question", "nugget")]
-    found, absent = prompt.placeholders, _absent(prompt, items)
+    placeholders, absent = prompt.placeholders, _absent(prompt, items)
     unknown = [name for name in named if name not in usable]
-    spaced = [name for name in named if name in usable and name not in found]
+    spaced = [name for name in named if name in usable and name not in placeholders]
     problems = []
-    if "answer" in found and (ItemKind.DIRECT in prompt.kinds or len(items) > 1):
+    if "answer" in placeholders and (ItemKind.DIRECT in prompt.kinds or len(items) > 1):
         problems.append(
             "{answer} is one to questions or one to nuggets, not to both and not in direct grading"
         )
@@ -79,10 +79,10 @@ def _check_placeholders(prompt: Prompt) -> None:
 
 def _absent(prompt: Prompt, items: list[str]) -> list[str]:
     """What the text has to have and has not, in words."""
-    found, absent = prompt.placeholders, []
-    if not found & set(items):
+    placeholders, absent = prompt.placeholders, []
+    if not placeholders & set(items):
         absent.append(f"{_listed(items, 'or')}, what is asked about")
-    if not found & {"context", "answer"}:
+    if not placeholders & {"context", "answer"}:
         absent.append("{context}, the text of the passage")
     return absent
 

@@ -67,8 +67,8 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 def _truth(answer: str) -> bool | None:
     """What a word for true or false says that is the whole answer or set off from it ("Yes, it does")."""
-    found = _FIRST_WORD.match(answer)
-    return _TRUTH.get(found[1].lower()) if found else None
+    match = _FIRST_WORD.match(answer)
+    return _TRUTH.get(match[1].lower()) if match else None
 
 
 def _is_close(answer: str, key: str) -> bool:

@@ -56,12 +56,12 @@ def start_grading(
         if any(ItemKind.DIRECT in kinds_of(config) for config in chosen):
             _make_direct_wordings(collection)
         lock_extractions(collection, chosen)
-        found = find()
-        started = [_start(collection, one, by) for one in found.at_once if one.gaps]
+        missing = find()
+        started = [_start(collection, part, by) for part in missing.at_once if part.gaps]
         return started + [
             _start(collection, part, by, after=job)
-            for one in found.later
-            for job, part in by_job(collection, one)
+            for later in missing.later
+            for job, part in by_job(collection, later)
         ]
 
 
@@ -82,8 +82,8 @@ def retry_failed(
     within = None if topics is None else list(topics)
     with transaction.atomic():
         _lock(collection)
-        found = failed_cells(collection, chosen, topics=within, items=items)
-        return _retry_what_is_left(collection, found, by)
+        failed = failed_cells(collection, chosen, topics=within, items=items)
+        return _retry_what_is_left(collection, failed, by)
 
 
 def grade_cells(
@@ -92,7 +92,7 @@ def grade_cells(
     """Jobs for exactly these cells, which lack a grade or have a failed one, and which no live job holds."""
     with transaction.atomic():
         _lock(collection)
-        started = [_start(collection, one, by) for one in left_to_start(collection, missing) if one.gaps]
+        started = [_start(collection, part, by) for part in left_to_start(collection, missing) if part.gaps]
         return started + _retry_what_is_left(collection, failed, by)
 
 
@@ -175,9 +175,9 @@ def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> li
     return _retry_what_is_left(collection, cells_of(grades), by)
 
 
-def _retry_what_is_left(collection: Collection, found: list[Missing], by: User | None) -> list[GradingJob]:
-    left = left_to_start(collection, found)
-    started = [_start(collection, one, by, is_retry=True) for one in left if one.gaps]
+def _retry_what_is_left(collection: Collection, failed: list[Missing], by: User | None) -> list[GradingJob]:
+    left = left_to_start(collection, failed)
+    started = [_start(collection, part, by, is_retry=True) for part in left if part.gaps]
     followed = following(collection, active_configs(collection), started) if started else ()
     return started + [_start(collection, part, by, after=job) for job, part in followed]
 

@@ -114,8 +114,8 @@ def imported_config(
 
     The names of a prompt and of a source of answers are ours: a file's options of these names are left out.
     """
-    told = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
-    spec = GraderSpec(IMPORTED, llm, prompt_class, told)
+    kept = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
+    spec = GraderSpec(IMPORTED, llm, prompt_class, kept)
     parts = [IMPORTED, llm, prompt_class, purpose]
     if spec.frozen:
         parts.append(json.dumps(spec.frozen, sort_keys=True))

@@ -60,7 +60,9 @@ def graders_of(bank: Bank) -> list[GraderConfig]:
     number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose=Purpose.RATE)
     begun = configs.annotate(number=number).filter(number__gt=0)
-    ordered = sorted(((not _is_stored(bank.collection, one), -one.number, one.pk), one) for one in begun)
+    ordered = sorted(
+        ((not _is_stored(bank.collection, config), -config.number, config.pk), config) for config in begun
+    )
     return [config for _, config in ordered]
 
 
@@ -98,10 +100,10 @@ def _store(collection: Collection, config: GraderConfig) -> None:
 
 def banks(collection: Collection) -> list[Bank]:
     """By name; the first is that of the default grader, or without grades the one named `main`."""
-    found = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
-    if len(found) > 1 and (grader := default_grader(collection)):
+    ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    if len(ordered) > 1 and (grader := default_grader(collection)):
         default = default_bank(collection, grader)
-        found.sort(key=lambda bank: bank != default)
-    for bank in found:
+        ordered.sort(key=lambda bank: bank != default)
+    for bank in ordered:
         bank.collection = collection
-    return found
+    return ordered

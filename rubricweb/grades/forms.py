@@ -31,8 +31,8 @@ class AddressForm(forms.Form):
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
         """The field's value, or `default` where the address says none or a wrong one."""
         self.is_valid()
-        found = self.cleaned_data.get(name)
-        return default if found in (None, "") else found
+        value = self.cleaned_data.get(name)
+        return default if value in (None, "") else value
 
 
 AT_ONCE = {"data-submits": ""}
@@ -71,10 +71,10 @@ def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
     ]
 
 
-def chosen_rater(raters: tuple[Rater, ...], said: str) -> Rater:
-    """The rater with config `said`, else the first."""
+def chosen_rater(raters: tuple[Rater, ...], pk: str) -> Rater:
+    """The rater with config `pk`, else the first."""
     for rater in raters:
-        if said in {str(config.pk) for config in rater.configs}:
+        if pk in {str(config.pk) for config in rater.configs}:
             return rater
     return raters[0]
 
@@ -88,10 +88,10 @@ class GraderForm(AddressForm):
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
         """Offer these, and give the one that the address names."""
         choices = rater_choices(raters)
-        said = self.data.get("grader", "")
-        chosen = chosen_rater(raters, said)
+        pk = self.data.get("grader", "")
+        chosen = chosen_rater(raters, pk)
         offer_choices(self, "grader", choices)
-        if not said or said in {str(config.pk) for config in chosen.configs}:
+        if not pk or pk in {str(config.pk) for config in chosen.configs}:
             self.data["grader"] = str(chosen.pk)
         self._fit_scale(chosen)
         return chosen

@@ -41,17 +41,17 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     What is hidden from whoever reads now is MISSING.
     """
-    found, hidden = _all_matrices(config, pool), visibility.hidden_cells(pool.collection_id)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in found.items()}
+    by_topic, hidden = _all_matrices(config, pool), visibility.hidden_cells(pool.collection_id)
+    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
 def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     keys = _keys(config, pool)
-    found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
-    absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in found]
+    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
     for topic, matrix in _load(config, absent):
-        found[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
-    return found
+        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
+    return by_topic
 
 
 def _shown(grades: TopicGrades, hidden: Hidden) -> TopicGrades:

@@ -51,8 +51,8 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) 
 
 def possible_texts(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> list[str]:
     """By run: its possible ranks as people read them; a dash where nothing is tested."""
-    found = rank_intervals(scores, test)
-    return [span(*found.possible(run)) if found else "\N{EN DASH}" for run in range(len(scores))]
+    intervals = rank_intervals(scores, test)
+    return [span(*intervals.possible(run)) if intervals else "\N{EN DASH}" for run in range(len(scores))]
 
 
 def span(first: int, last: int) -> str:

@@ -98,7 +98,7 @@ def active_raters(collection: Collection) -> tuple[Rater, ...]:
 def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
     """The model of the first that rates, with its configs for both kinds of items; empty if none rates."""
     rating = [row.config for row in rows if row.config.purpose == Purpose.RATE]
-    team = [one for one in rating if one.team == rating[0].team]
+    team = [config for config in rating if config.team == rating[0].team]
     return _teams(team, is_active=False)[:1]
 
 
@@ -108,10 +108,10 @@ def raters(bank: Bank) -> tuple[Rater, ...]:
     running = {config.pk for rater in active for config in rater.configs}
     graded = graders_of(bank)
     started = {config.pk for config in graded}
-    found = [rater for rater in active if any(config.pk in started for config in rater.configs)]
-    found += _teams((config for config in graded if config.pk not in running), is_active=False)
+    with_grades = [rater for rater in active if any(config.pk in started for config in rater.configs)]
+    with_grades += _teams((config for config in graded if config.pk not in running), is_active=False)
     place = {config.pk: number for number, config in enumerate(graded)}
-    return tuple(sorted(found, key=lambda rater: _first_place(rater, place))) or active
+    return tuple(sorted(with_grades, key=lambda rater: _first_place(rater, place))) or active
 
 
 def _first_place(rater: Rater, place: dict[int, int]) -> int:
@@ -126,9 +126,9 @@ def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, 
         for kind in KINDS:
             if kind in kinds_of(config):
                 team.setdefault(kind, []).append(config)
-    found = []
+    raters = []
     for team in teams.values():
         for number in range(max(map(len, team.values()), default=0)):
             chosen = {kind: team[kind][min(number, len(team[kind]) - 1)] for kind in KINDS if kind in team}
-            found.append(Rater(chosen, is_active))
-    return tuple(found)
+            raters.append(Rater(chosen, is_active))
+    return tuple(raters)

@@ -34,9 +34,9 @@ def graders(collection: Collection) -> list[GraderRow]:
 
 def answer_sources(collection: Collection) -> list[GraderRow]:
     """The graders whose extracted answers a prompt that verifies such could read here."""
-    verifying = [one for one in (*prompts.known(), *own_prompts(collection)) if one.needs_answer]
+    verifying = [prompt for prompt in (*prompts.known(), *own_prompts(collection)) if prompt.needs_answer]
     extracting = [row for row in graders(collection) if row.config.purpose == Purpose.EXTRACT]
-    return [row for row in extracting if any(one.kinds <= kinds_of(row.config) for one in verifying)]
+    return [row for row in extracting if any(prompt.kinds <= kinds_of(row.config) for prompt in verifying)]
 
 
 def items_by_topic(
@@ -50,12 +50,12 @@ def weights_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, dict[str, float]]:
     """The same items, each with its weight; of two that ask the same words the first counts."""
-    wanted = [str(kind) for kind in kinds]
+    kind_names = [str(kind) for kind in kinds]
     if version is None:
-        rows = bank.items.active().filter(kind__in=wanted).order_by("topic_id", "position", "pk")
+        rows = bank.items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
         fields = rows.values_list("topic_id", "revision__uid", "weight")
     else:
-        entries = version.entries.filter(item__kind__in=wanted)
+        entries = version.entries.filter(item__kind__in=kind_names)
         fields = entries.order_by("item__topic_id", "position", "pk").values_list(
             "item__topic_id", "revision__uid", "weight"
         )

@@ -22,7 +22,7 @@ class HasSettings:
     @property
     def settings_words(self) -> str:
         """The end of its name, where it has such options: ", attempt 2, max_new_tokens 100"."""
-        ordered = sorted(self.settings.items(), key=lambda one: (one[0] != ATTEMPT, one[0]))
+        ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
 
     @property

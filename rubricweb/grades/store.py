@@ -100,7 +100,7 @@ def recount(config: GraderConfig, topic_id: int) -> None:
 def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeRow | Grade]]]:
     """In the order of the topics, so that of two writers the second waits for the first."""
     rows = sorted(grades, key=_topic)
-    return [(topic_id, list(found)) for topic_id, found in groupby(rows, key=_topic)]
+    return [(topic_id, list(of_topic)) for topic_id, of_topic in groupby(rows, key=_topic)]
 
 
 def _move_stamp(config: GraderConfig, topic_id: int, *, expected: int) -> None:
@@ -156,8 +156,8 @@ def _statement(rows: str, on_conflict: str) -> str:
 def _from_json() -> str:
     types = {field.attname: field.db_type(connection) for field in Grade._meta.concrete_fields}
     same = ", ".join(f"%s::{types[name]}" for name in COLUMNS[: -len(GradeRow._fields)])
-    each = ", ".join(f"{name} {types[name]}" for name in GradeRow._fields)
-    return f"SELECT {same}, row.* FROM json_to_recordset(%s::json) AS row({each})"  # noqa: S608
+    columns = ", ".join(f"{name} {types[name]}" for name in GradeRow._fields)
+    return f"SELECT {same}, row.* FROM json_to_recordset(%s::json) AS row({columns})"  # noqa: S608
 
 
 def _is_failed() -> str:

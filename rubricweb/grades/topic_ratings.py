@@ -141,13 +141,13 @@ def judged(pool: TopicPool) -> NDArray[np.int16]:
     return np.array([pool.judgments.get(doc_id, UNJUDGED) for doc_id in pool.doc_ids], dtype=np.int16)
 
 
-def ratings_of(grades: Mapping[ItemKind, TopicGrades], asked: Sequence[ItemColumn], passages: int) -> Ratings:
+def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int) -> Ratings:
     """Shape (passages, asked), each kind from its own config."""
-    ratings = np.full((passages, len(asked)), MISSING, dtype=np.int8)
-    for kind, found in grades.items():
-        columns = [number for number, one in enumerate(asked) if one.kind == kind]
+    ratings = np.full((passages, len(items)), MISSING, dtype=np.int8)
+    for kind, of_kind in grades.items():
+        columns = [number for number, item in enumerate(items) if item.kind == kind]
         if columns:
-            ratings[:, columns] = found.matrix.columns([asked[number].uid for number in columns]).ratings
+            ratings[:, columns] = of_kind.matrix.columns([items[number].uid for number in columns]).ratings
     return ratings
 
 
@@ -157,27 +157,27 @@ MinGrades = tuple[tuple[ItemKind, int], ...]
 
 def topic_facts(
     grades: Mapping[ItemKind, TopicGrades],
-    asked: tuple[ItemColumn, ...],
+    items: tuple[ItemColumn, ...],
     min_relevant: int,
     min_grades: Mapping[ItemKind, int],
 ) -> TopicFacts:
-    return _facts(tuple(grades.items()), asked, min_relevant, tuple(min_grades.items()))
+    return _facts(tuple(grades.items()), items, min_relevant, tuple(min_grades.items()))
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _facts(
     grades: tuple[tuple[ItemKind, TopicGrades], ...],
-    asked: tuple[ItemColumn, ...],
+    items: tuple[ItemColumn, ...],
     min_relevant: int,
     min_grades: MinGrades,
 ) -> TopicFacts:
     """Cached by what it stands on: new grades bring a new TopicGrades, a changed bank other items."""
     pool, least = grades[0][1].pool, dict(min_grades)
-    ratings = ratings_of(dict(grades), asked, len(pool.doc_ids))
+    ratings = ratings_of(dict(grades), items, len(pool.doc_ids))
     default = min_grades[0][1]
-    by_item = np.array([least.get(one.kind, default) for one in asked], dtype=np.int8)
+    by_item = np.array([least.get(item.kind, default) for item in items], dtype=np.int8)
     sheet = Sheet(ratings, judged(pool), min_relevant, by_item)
-    cells, missing = count_cells(ratings, [one.has_text and one.kind in least for one in asked])
+    cells, missing = count_cells(ratings, [item.has_text and item.kind in least for item in items])
     return TopicFacts(
         cells=cells,
         missing=missing,
@@ -185,7 +185,7 @@ def _facts(
         uncovered=int(sheet.uncovered.sum()),
         nobody=int(sheet.covering_nobody.sum()),
         spurious=int(sheet.spurious.sum()),
-        unknown=sum(not one.has_text for one in asked),
+        unknown=sum(not item.has_text for item in items),
     )
 
 
@@ -202,8 +202,8 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
 def asked_by_topic(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """By topic id: the bank's active items, each wording of a kind once, without their texts."""
     rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
-    found: dict[int, list[ItemColumn]] = {}
+    by_topic: dict[int, list[ItemColumn]] = {}
     fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
     for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
-        found.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
-    return {topic_id: tuple(asked) for topic_id, asked in found.items()}
+        by_topic.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
+    return {topic_id: tuple(items) for topic_id, items in by_topic.items()}

@@ -63,9 +63,9 @@ def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
     revisions = ItemRevision.objects.select_related("topic__collection").in_bulk({pk for _, pk in pairs})
     checked = [_verify(configs[config], revisions[revision]) for config, revision in pairs]
     return VerificationCounts(
-        sum(one.answers for one in checked),
-        sum(one.changed for one in checked),
-        sum(one.removed for one in checked),
+        sum(counts.answers for counts in checked),
+        sum(counts.changed for counts in checked),
+        sum(counts.removed for counts in checked),
     )
 
 
@@ -120,14 +120,14 @@ def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, st
     if not verifiers:
         return
     _locked_keys({revision for revision, _ in answers})
-    said = Grade.objects.for_topics([topic_id]).filter(
+    verdicts = Grade.objects.for_topics([topic_id]).filter(
         revision__in={revision for revision, _ in answers}, passage__in={passage for _, passage in answers}
     )
-    rows = said.by(source).values_list("revision_id", "passage_id", "answer")
+    rows = verdicts.by(source).values_list("revision_id", "passage_id", "answer")
     before = {(revision, passage): answer for revision, passage, answer in rows}
     changed = {cell for cell, answer in answers.items() if before.get(cell) != answer}
     for verifier in verifiers:
-        rows = said.by(verifier).values_list("pk", "revision_id", "passage_id")
+        rows = verdicts.by(verifier).values_list("pk", "revision_id", "passage_id")
         stale = [pk for pk, revision, passage in rows if (revision, passage) in changed]
         if stale:
             store.remove_grades(verifier, topic_id, Grade.objects.filter(pk__in=stale))

@@ -113,11 +113,11 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
             uids[topic][revision] = uid
             if hides_graders:
                 graders[topic].add((revision, passage))
-    found = {
+    by_topic = {
         topic: Hidden(frozenset(places), frozenset(graders[topic]), uids[topic])
         for topic, places in people.items()
     }
-    return defaultdict(Hidden, found)
+    return defaultdict(Hidden, by_topic)
 
 
 def hidden_in_topic(user: User, topic: Topic) -> Hidden:
@@ -133,7 +133,7 @@ def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
     """Grades of the collection, without those that are hidden from whoever reads now."""
-    is_any = any(found.graders for found in hidden_cells(collection_id).values())
+    is_any = any(hidden.graders for hidden in hidden_cells(collection_id).values())
     return _outside(rows, collection_id, hides_graders=True) if is_any else rows
 
 
@@ -159,7 +159,7 @@ def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool
 
 def hidden_count(collection_id: int) -> int:
     """How many cells are hidden, at least in part, from whoever reads now."""
-    return sum(len(found.people) for found in hidden_cells(collection_id).values())
+    return sum(len(hidden.people) for hidden in hidden_cells(collection_id).values())
 
 
 def refuse_sums(collection: Collection) -> None:
@@ -179,11 +179,11 @@ def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: 
     columns_of: dict[int, list[int]] = defaultdict(list)
     for column, revision in enumerate(revisions):
         columns_of[revision].append(column)
-    found = np.zeros((len(row_of), sum(map(len, columns_of.values()))), dtype=np.bool_)
+    mask = np.zeros((len(row_of), sum(map(len, columns_of.values()))), dtype=np.bool_)
     for revision, passage in hidden:
         if passage in row_of and revision in columns_of:
-            found[row_of[passage], columns_of[revision]] = True
-    return found
+            mask[row_of[passage], columns_of[revision]] = True
+    return mask
 
 
 @lru_cache(maxsize=CACHED_MASKS)
@@ -191,8 +191,8 @@ def mask_of(pool: TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
     """The same for a matrix of the whole pool, by the ids of its items."""
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     column_of = {uid: column for column, uid in enumerate(uids)}
-    found = np.zeros((len(row_of), len(uids)), dtype=np.bool_)
+    mask = np.zeros((len(row_of), len(uids)), dtype=np.bool_)
     for uid, passage in hidden:
         if passage in row_of and uid in column_of:
-            found[row_of[passage], column_of[uid]] = True
-    return found
+            mask[row_of[passage], column_of[uid]] = True
+    return mask

@@ -267,7 +267,7 @@ def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
 
 
 def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
-    """By cell key: the grader's rating, and the answer that it, or its model with another prompt, extracted."""
+    """By cell key: the grader's rating, and the answer that it, or its model by another prompt, extracted."""
     graders = {cell: cell.config for cell in cells if cell.config is not None}
     places = Q(pk__in=())
     for cell, config in graders.items():

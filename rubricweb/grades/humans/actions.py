@@ -78,8 +78,8 @@ def said_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
 
 def said_before(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
     """The event that this `uid` has made already; raises SaidMeanwhile unless `by` said `seen` last."""
-    here = Q(revision=cell.revision_id, passage=cell.passage_id)
-    known = HumanGrade.objects.filter(here | Q(uid=uid) if uid else here, by=by).order_by("number")
+    of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
+    known = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
     by_uid = {event.uid: event for event in known}
     if uid in by_uid:
         return by_uid[uid]
@@ -102,8 +102,8 @@ def add_rating(
 ) -> HumanGrade:
     """As `rate_cell`, inside `said_once` and after `said_before`."""
     _within_scale(rating)
-    said = {"rating": rating, "how": how}
-    return _add(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
+    fields = {"rating": rating, "how": how}
+    return _add(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
 
 
 def judge_grader(
@@ -124,8 +124,8 @@ def judge_grader(
         _within_scale(rating)
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
-    said = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
-    return _append(cell, by, seen, uid, _shown(shown) | said | {"draw_id": draw})
+    fields = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
+    return _append(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
 
 
 @transaction.atomic
@@ -137,8 +137,8 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
     shown = dict(cells)
     topics = {cell.topic_id for cell in shown}
     mine = HumanGrade.objects.filter(by=by, topic__in=topics)
-    said = set(mine.values_list("revision_id", "passage_id").distinct())
-    new = [cell for cell in shown if (cell.revision_id, cell.passage_id) not in said]
+    rated = set(mine.values_list("revision_id", "passage_id").distinct())
+    new = [cell for cell in shown if (cell.revision_id, cell.passage_id) not in rated]
     rows = [
         HumanGrade(
             topic_id=cell.topic_id,
@@ -192,12 +192,12 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
     return _append(cell, by, seen, uid, {name: getattr(before, name) for name in SAME})
 
 
-def _append(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
+def _append(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:
     with said_once(cell, by=by, seen=seen):
-        return said_before(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, said)
+        return said_before(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, fields)
 
 
-def _add(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, object]) -> HumanGrade:
+def _add(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:
     event = HumanGrade.objects.create(
         topic_id=cell.topic_id,
         revision_id=cell.revision_id,
@@ -205,7 +205,7 @@ def _add(cell: Cell, by: User, seen: int, uid: UUID | None, said: dict[str, obje
         by=by,
         number=seen + 1,
         uid=uid or uuid4(),
-        **said,
+        **fields,
     )
     _move_stamp(cell.topic_id, cell.channel)
     return event

@@ -16,15 +16,15 @@ from rubricweb.grades.models import Draw
 def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:
     """By primary key: the draws that took all cells of these wordings alike, and the collection's others."""
     draws = Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
-    wanted = set(revisions)
-    uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wanted <= set(drawn)}
+    wordings = set(revisions)
+    uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wordings <= set(drawn)}
     return frozenset(uniform), frozenset(pk for pk, *_ in draws) - uniform
 
 
 def drawn_mask(human: HumanGrades, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
     """Shape (passages, items): cells that one of the draws brought up and somebody rated."""
-    found = np.zeros((len(human.pool.doc_ids), len(uids)), dtype=np.bool_)
+    mask = np.zeros((len(human.pool.doc_ids), len(uids)), dtype=np.bool_)
     for draw in draws:
         if draw in human.drawn:
-            found |= human.drawn[draw].columns(uids).ratings == 1
-    return found
+            mask |= human.drawn[draw].columns(uids).ratings == 1
+    return mask

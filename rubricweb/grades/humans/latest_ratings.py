@@ -44,14 +44,14 @@ def said_by(person: User, cell: Cell) -> HumanGrade | None:
 
 def last_said(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
     """`said_by` of each cell of which the person said anything, in one query."""
-    wanted = {(cell.revision_id, cell.passage_id): cell for cell in cells}
-    if not wanted:
+    by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    if not by_place:
         return {}
     places = Q()
-    for revision, passage in wanted:
+    for revision, passage in by_place:
         places |= Q(revision=revision, passage=passage)
     rows = HumanGrade.objects.filter(places, by=person).order_by("number")
-    return {wanted[row.revision_id, row.passage_id]: row for row in rows}
+    return {by_place[row.revision_id, row.passage_id]: row for row in rows}
 
 
 def latest(cell: Cell) -> list[HumanGrade]:

@@ -87,8 +87,8 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """By topic id, for every topic of the pool; what is hidden from whoever reads now is MISSING."""
-    found, hidden = _all_human_matrices(pool), visibility.hidden_cells(pool.collection_id)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in found.items()}
+    by_topic, hidden = _all_human_matrices(pool), visibility.hidden_cells(pool.collection_id)
+    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
 def _shown(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
@@ -103,7 +103,7 @@ def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
     return HumanGrades(
         pool,
         replace(matrix, ratings=np.where(hidden, MISSING, matrix.ratings).astype(np.int8)),
-        tuple(found for found in grades.wrong if (found[2], pool.passage_pks[found[1]]) not in cells),
+        tuple(wrong for wrong in grades.wrong if (wrong[2], pool.passage_pks[wrong[1]]) not in cells),
         {
             name: replace(drawn, ratings=np.where(hidden, 0, drawn.ratings).astype(np.int8))
             for name, drawn in grades.drawn.items()
@@ -115,35 +115,35 @@ def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     ids = [topic.topic_id for topic in pool.topics]
     number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
     keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
-    found = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
-    absent = [topic for topic in pool.topics if topic.topic_id not in found]
+    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
     rated = {topic.topic_id for topic in absent if topic.topic_id in number}
     rows, drawn = _current(rated), _drawn(rated)
     for topic in absent:
         grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
-        found[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
-    return found
+        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
+    return by_topic
 
 
 def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
     """By topic: what each person says now of each cell."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids).select_related("revision").order_by("number")
     now = {(row.revision_id, row.passage_id, row.by_id): row for row in rows}
-    found: dict[int, list[HumanGrade]] = {}
+    by_topic: dict[int, list[HumanGrade]] = {}
     for row in sorted(now.values(), key=lambda row: row.pk):
         if not row.is_withdrawn:
-            found.setdefault(row.topic_id, []).append(row)
-    return found
+            by_topic.setdefault(row.topic_id, []).append(row)
+    return by_topic
 
 
 def _drawn(topic_ids: set[int]) -> dict[int, set[Drawn]]:
     """By topic: the cells of draws that somebody rated, also where they have changed their mind since."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids, draw__isnull=False)
-    found: dict[int, set[Drawn]] = {}
+    by_topic: dict[int, set[Drawn]] = {}
     fields = rows.values_list("topic_id", "draw_id", "passage_id", "revision__uid")
     for topic_id, draw, passage, uid in fields.distinct():
-        found.setdefault(topic_id, set()).add((draw, passage, uid))
-    return found
+        by_topic.setdefault(topic_id, set()).add((draw, passage, uid))
+    return by_topic
 
 
 def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[Drawn]) -> HumanGrades:
@@ -156,10 +156,10 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
     ratings = np.full((len(topic.doc_ids), len(uids)), MISSING, dtype=np.int8)
     drawn: dict[int, NDArray[np.int8]] = {}
     wrong: list[tuple[int, int, str, int | None]] = []
-    for (passage, uid), said in cells.items():
-        rating = decided(said)
+    for (passage, uid), events in cells.items():
+        rating = decided(events)
         if rating is None:
-            wrong += [(row.config_id, passage, uid, row.seen_rating) for row in said if row.config_id]
+            wrong += [(row.config_id, passage, uid, row.seen_rating) for row in events if row.config_id]
         else:
             ratings[passage, uids.index(uid)] = rating
     for draw, pk, uid in from_draws:
@@ -171,9 +171,9 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
     return HumanGrades(topic, grades, tuple(wrong), dict(zip(drawn, random, strict=True)))
 
 
-def decided(said: Iterable[HumanGrade]) -> int | None:
+def decided(events: Iterable[HumanGrade]) -> int | None:
     """One rating of what people say of a cell now, in the order in which they said it; None without any."""
-    rated = [(row.how, row.rating) for row in said if row.rating is not None]
+    rated = [(row.how, row.rating) for row in events if row.rating is not None]
     decisions = [rating for how, rating in rated if how == HumanGrade.How.ADJUDICATED]
     if decisions:
         return decisions[-1]

@@ -108,19 +108,19 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
 def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None) -> Collection:
     """The collection, locked so that two imports into it take turns."""
     collection: Collection
-    wanted: dict[str, object] = {"name": files.name} if files.name else {}
+    fields: dict[str, object] = {"name": files.name} if files.name else {}
     if files.min_relevant is not None:
-        wanted["min_relevant"] = files.min_relevant
-    collection, is_new = Collection.objects.get_or_create(slug=slug, defaults={"name": slug, **wanted})
+        fields["min_relevant"] = files.min_relevant
+    collection, is_new = Collection.objects.get_or_create(slug=slug, defaults={"name": slug, **fields})
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    changed = [field for field, value in wanted.items() if getattr(collection, field) != value]
+    changed = [field for field, value in fields.items() if getattr(collection, field) != value]
     if is_new:
         tally.of("collections").new += 1
         if by is not None:
             set_role(by, collection, role=Role.ORGANIZER, by=by)
     elif changed:
         for field in changed:
-            setattr(collection, field, wanted[field])
+            setattr(collection, field, fields[field])
         collection.save(update_fields=changed)
         tally.of("collections").changed += 1
     else:
@@ -186,5 +186,5 @@ class _Import:
 
 def _news(tally: Tally) -> str:
     """ "25 topics, 290,000 grades": what was added or changed."""
-    found = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
-    return ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in found.items() if number)
+    counted = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
+    return ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in counted.items() if number)

@@ -56,16 +56,16 @@ class GradeImporter:
             self._write(config, cells, line)
 
     def _by_config(self, line: GradedCells) -> dict[GraderConfig, Cells]:
-        found: dict[Key, Cells] = {}
+        by_key: dict[Key, Cells] = {}
         for passage in line.passages:
             passage_id = line.passage_of[passage.doc_id]
             for grade in passage.grades:
                 key = grade.llm, grade.prompt_class, grade.purpose, grade.options
-                cells = found.setdefault(key, {})
+                cells = by_key.setdefault(key, {})
                 cell, value = (line.revision_of[grade.item_id], passage_id), value_of(grade)
                 if cells.setdefault(cell, value) != value:
                     raise _contradiction(line, cell, value, cells[cell])
-        return {self._config(key, line.at): cells for key, cells in found.items()}
+        return {self._config(key, line.at): cells for key, cells in by_key.items()}
 
     def _config(self, key: Key, at: FilePosition) -> GraderConfig:
         if key not in self._configs:
@@ -134,9 +134,9 @@ def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:
     Grade.objects.bulk_update(rows, ["rating", "outcome", "answer", "reply"], batch_size=REPLACED_ROWS)
 
 
-def _contradiction(line: GradedCells, cell: Cell, here: Value, before: Value) -> BadFormat:
+def _contradiction(line: GradedCells, cell: Cell, value: Value, before: Value) -> BadFormat:
     return line.at.error(
-        f"{line.name(cell)} is {_in_words(here)} here and {_in_words(before)} before, "
+        f"{line.name(cell)} is {_in_words(value)} here and {_in_words(before)} before, "
         "expected the same grade (--replace takes that of the newer import)"
     )
 
@@ -145,8 +145,8 @@ def _in_words(value: Value) -> str:
     rating, outcome, answer, reply = value
     if outcome == Outcome.FAILED:
         return f"failed ({reply})"
-    said = answer or reply
-    words = repr(said if len(said) <= 60 else said[:60] + "…")
+    text = answer or reply
+    words = repr(text if len(text) <= 60 else text[:60] + "…")
     if rating is None:
         return f"answered {words}"
-    return f"rated {rating}" + (f" (reply {words})" if said else "")
+    return f"rated {rating}" + (f" (reply {words})" if text else "")

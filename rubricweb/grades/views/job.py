@@ -120,8 +120,8 @@ def _after(request: HtmxRequest, job: GradingJob) -> HttpResponse:
 
 
 def _context(request: HtmxRequest, job: GradingJob) -> Context:
-    asked = request.GET or request.POST
-    show = "latest" if asked.get("show") == "latest" else "failed"
+    sent = request.GET or request.POST
+    show = "latest" if sent.get("show") == "latest" else "failed"
     find = calls.latest_calls if show == "latest" else calls.failed_calls
     return {
         "collection": job.collection,
@@ -129,7 +129,7 @@ def _context(request: HtmxRequest, job: GradingJob) -> Context:
         "row": progress.job_progress(job),
         "retry": monitor.retry_of(job) if may_grade(request, job.collection) else None,
         "show": show,
-        "page": find(job, asked.get("page")),
+        "page": find(job, sent.get("page")),
         "may_grade": may_grade(request, job.collection),
         "can_ask": can_ask(job.config),
     }

@@ -89,9 +89,9 @@ def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
 def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
     if started:
         now, later = _now_and_later(started)
-        said = f"Grading {now:,} failed {'cell' if now == 1 else 'cells'} again"
+        message = f"Grading {now:,} failed {'cell' if now == 1 else 'cells'} again"
         follows = f"; at most {later:,} more {'is' if later == 1 else 'are'} verified then" if later else ""
-        messages.success(request, f"{said}{follows}.")
+        messages.success(request, f"{message}{follows}.")
     else:
         messages.info(request, "Nothing to retry: no grade is failed that is not being retried already.")
 
