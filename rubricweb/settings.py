@@ -1,4 +1,4 @@
-"""The one settings file. Every setting of ours is prefixed RUBRIC_ and named in `.env.example`."""
+"""The only settings file. Our settings have the prefix RUBRIC_ and are listed in `.env.example`."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from rubricweb.core.embedded import default_redis_url
 
 
 class Environment(Env):
-    """A name with nothing behind it (`RUBRIC_DATA_DIR=`) counts as not set, as composed files write it."""
+    """An empty value (`RUBRIC_DATA_DIR=`) counts as not set, as compose files write it."""
 
     def _get_value(self, env_key: str, default: Any) -> Any:  # Any: as Env has it, `...` for no default
         return os.environ.get(env_key) or self._environ.get(env_key) or default
@@ -68,7 +68,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "rubricweb.core.request_slots.ReleaseSlot",
     "rubricweb.core.middleware.RequestReference",
-    "rubricweb.core.middleware.AskedAt",
+    "rubricweb.core.middleware.RequestTime",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "rubricweb.core.middleware.Compression",

@@ -66,7 +66,7 @@ class LexicalGrader:
 
     def _grade(self, pair: CellToGrade) -> Grade | GradeFailure:
         item_id, passage_id, text = pair.item.item_id, pair.passage.passage_id, pair.passage.text
-        question = _wanted(pair.item.text)
+        question = _question_words(pair.item.text)
         if not question.weights:
             return GradeFailure(item_id, passage_id, "the item has no word that could be matched")
         words = _words(text)
@@ -83,7 +83,7 @@ class LexicalGrader:
         )
 
 
-class _Wanted(NamedTuple):
+class _QuestionWords(NamedTuple):
     """The distinct weighing words of an item."""
 
     weights: tuple[tuple[str, float], ...]
@@ -141,10 +141,10 @@ def _ranks() -> dict[str, int]:
 
 
 @lru_cache(maxsize=4096)
-def _wanted(item_text: str) -> _Wanted:
+def _question_words(item_text: str) -> _QuestionWords:
     words = [stem(word) for word in _WORD.findall(item_text)]
     weights = tuple((word, value) for word in dict.fromkeys(words) if (value := weight(word)) > 0)
-    return _Wanted(weights, sum(value for _, value in weights), max(WINDOW, len(words)))
+    return _QuestionWords(weights, sum(value for _, value in weights), max(WINDOW, len(words)))
 
 
 @lru_cache(maxsize=1024)
@@ -158,7 +158,7 @@ def _words(passage_text: str) -> _Words:
     return _Words(positions, starts, ends)
 
 
-def _best_window(question: _Wanted, words: _Words) -> _Match:
+def _best_window(question: _QuestionWords, words: _Words) -> _Match:
     """The window with most weight of distinct wanted words; of equals the tightest, of those the first."""
     hits = sorted(
         (position, word, value)

@@ -19,7 +19,7 @@ from grading.graders.chat import Message
 from grading.graders.connection import Connection
 from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, TokensUsed
 from grading.graders.openai_errors import too_long_by
-from grading.graders.results import RatedReply, Result, failed, parsed, weighed, with_said
+from grading.graders.results import RatedReply, Result, failed, parsed, weighed, with_confidence
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
@@ -117,7 +117,7 @@ class ServerGrader:
             return failed(pair, reason, ErrorClass.PARSE, trace)
         result = parsed(self._prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
         if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
-            return with_said(result, self._said(result.rating, completion))
+            return with_confidence(result, self._said(result.rating, completion))
         return result
 
     def _said(self, rating: int, completion: Completion) -> RatedReply | None:

@@ -86,8 +86,8 @@ class Backend:
     @property
     def choices(self) -> tuple[Prompt, ...]:
         """The published prompts that it can ask: default ones first, those about extracted answers last."""
-        asked_prompts = [prompt for prompt in prompts.known() if self.asks(prompt)]
-        return tuple(sorted(asked_prompts, key=self._place))
+        askable = [prompt for prompt in prompts.known() if self.asks(prompt)]
+        return tuple(sorted(askable, key=self._place))
 
     def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:
         """The named ones that it can ask, in the order of `choices`; its default ones where none is.

@@ -58,7 +58,7 @@ def parsed(prompt: Prompt, pair: CellToGrade, trace: Trace, on_unparsable: OnUnp
     return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
 
 
-def with_said(result: Result, reply: RatedReply | None) -> Result:
+def with_confidence(result: Result, reply: RatedReply | None) -> Result:
     """The grade with the confidence and the expectation of `reply`, where that is about the same rating."""
     if not isinstance(result, Grade) or reply is None or reply.rating != result.rating:
         return result

@@ -1,4 +1,4 @@
-"""Changes to memberships, and to what people set for themselves."""
+"""Changes to memberships, and to a person's own settings."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def set_role(user: User, collection: Collection, *, role: Role, by: User | None)
 
 @transaction.atomic
 def set_keys(user: User, *, chosen: Mapping[str, str]) -> User:
-    """Let these keys, one for each action, be the person's own."""
+    """Set the person's own keys, one for each action."""
     return _keep_keys(user, keys.changed(chosen))
 
 
 @transaction.atomic
 def reset_keys(user: User) -> User:
-    """Back to the keys that everybody has."""
+    """Restore the default keys."""
     return _keep_keys(user, {})
 
 

@@ -1,4 +1,4 @@
-"""What people set for themselves."""
+"""Forms of a person's own settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
 
 
 class KeyField(forms.CharField):
-    """One key, typed as its sign or pressed where JavaScript is on."""
+    """A key, typed as its sign, or pressed if JavaScript is on."""
 
     widget = forms.TextInput(attrs={"data-captures-key": "", "autocomplete": "off", "spellcheck": "false"})
 
@@ -26,7 +26,7 @@ class KeyField(forms.CharField):
 
 
 class KeysForm(forms.Form):
-    """A key for each action; empty turns its key off."""
+    """A key for each action; empty turns it off."""
 
     def __init__(self, rows: tuple[KeyRow, ...], sent: QueryDict | None = None) -> None:
         super().__init__(sent, initial={row.action.name: row.shown for row in rows}, auto_id="key-%s")
@@ -34,7 +34,7 @@ class KeysForm(forms.Form):
             self.fields[row.action.name] = KeyField(label=row.action.label, required=False, max_length=30)
 
     def clean(self) -> dict[str, str]:
-        """Each key once."""
+        """Refuse a key that is used twice."""
         chosen = self.cleaned_data
         labels: dict[str, str] = {}
         for action in ACTIONS:

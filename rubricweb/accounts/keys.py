@@ -34,11 +34,11 @@ SIGNS = {
 }
 CODE = re.compile(r"(Shift\+)?(Key[A-Z]|Digit[0-9]|Arrow(Left|Right|Up|Down)|Enter|Home|End|PageUp|PageDown)")
 ALWAYS = {"Mod+Enter": "complete"}
-"""Ctrl+Enter, or Cmd+Enter: whatever a person chooses."""
+"""Ctrl+Enter, or Cmd+Enter: not configurable."""
 
 
 class NoSuchKey(ValueError):
-    """Words that name no key, or one that browsers need for themselves."""
+    """A text that names no key, or one that browsers need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class KeyAction:
     name: str
     label: str
     key: str
-    """Where a person chose none."""
+    """The default."""
 
 
 ACTIONS = (
@@ -83,17 +83,17 @@ class KeyRow:
 
 
 def keys_of(user: User) -> tuple[KeyRow, ...]:
-    """Every action with this person's key; an empty key means none."""
+    """Return every action with this person's key; an empty key means none."""
     return tuple(KeyRow(action, user.key_map.get(action.name, action.key)) for action in ACTIONS)
 
 
 def bindings(rows: tuple[KeyRow, ...]) -> dict[str, str]:
-    """By key: the name of its action, as static/js/keys.js wants it."""
+    """By key: the name of its action, as static/js/keys.js expects it."""
     return {row.key: row.action.name for row in rows if row.key} | ALWAYS
 
 
 def changed(chosen: Mapping[str, str]) -> dict[str, str]:
-    """What of `chosen` differs from the keys that everybody has."""
+    """Return the entries of `chosen` that differ from the defaults."""
     return {action.name: chosen[action.name] for action in ACTIONS if chosen[action.name] != action.key}
 
 
@@ -107,7 +107,7 @@ def shown(key: str) -> str:
 
 
 def parsed(text: str) -> str:
-    """The key that `text` names, by its sign or by its code; empty for none."""
+    """The key that `text` names, by its sign or its code; empty for none."""
     words = text.replace(" ", "")
     for key, sign in SIGNS.items():
         words = key if words == sign else words

@@ -1,4 +1,4 @@
-"""Who is locked out after wrong passwords: an account from one address, and an address that tries many."""
+"""Lockout after wrong passwords: an account from one address, and an address that tries many accounts."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REWRITTEN_PORT = "0"
-"""The port that uvicorn gives a client whose address it took from a header."""
+"""The port that uvicorn gives a client whose address comes from a header."""
 SOCKET = "unix"
 IPV6_HOST_BITS = 64
-"""One subscriber has all of these."""
+"""One subscriber owns all of these."""
 
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
-    """django-axes' own, and beside it a limit for all accounts that one address tries."""
+    """django-axes' handler, with an additional limit for all accounts that one address tries."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Of the account from this address; as many as lock it where the address has too many of its own."""
+        """Failures of the account from this address; the locking number if the address has too many itself."""
         failures = int(super().get_failures(request, credentials))
         if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))
         return failures
 
     def user_logged_in(self, sender: object, request: HttpRequest, user: User, **kwargs: object) -> None:
-        """Forget the failures before it; while an import holds the database they are left to expire."""
+        """Forget earlier failures; while an import holds the database, they expire by themselves."""
         try:
             with short_wait():
                 super().user_logged_in(sender, request, user, **kwargs)
@@ -59,7 +59,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 
 
 def note_last_login(sender: type[User], user: User, **kwargs: object) -> None:
-    """Keep when `user` signed in, unless the database is locked: signing in does not wait for an import."""
+    """Record the sign-in, unless the database is locked: signing in does not wait for an import."""
     try:
         with short_wait():
             update_last_login(sender, user, **kwargs)
@@ -74,7 +74,7 @@ def _pass_if_locked(error: OperationalError) -> None:
 
 
 def address_failures(request: HttpRequest) -> int:
-    """Wrong passwords from the address of `request` within the cool-off time, whichever the account."""
+    """Wrong passwords from the address of `request` within the cool-off time, for any account."""
     recent = AccessAttempt.objects.filter(
         ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
     )
@@ -82,9 +82,9 @@ def address_failures(request: HttpRequest) -> int:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Where a request comes from: the nearest address that is none of RUBRIC_TRUSTED_PROXIES.
+    """The address of a request: the nearest that is none of RUBRIC_TRUSTED_PROXIES.
 
-    X-Forwarded-For is read from its end, where trusted proxies write; what a client writes stands before.
+    X-Forwarded-For is read from its end, where trusted proxies write; a client can only write before that.
     """
     address = _peer(request)
     for hop in reversed(request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")):

@@ -1,4 +1,4 @@
-"""People, and what each may do in a collection."""
+"""People, and their roles in collections."""
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -10,7 +10,7 @@ class User(AbstractUser):
     """A person who signs in."""
 
     key_map = models.JSONField(default=dict, blank=True)
-    """By action: the key that this person chose for it, where it is not everybody's (`accounts.keys`)."""
+    """By action: this person's key, if it is not the default (`accounts.keys`)."""
 
     def __str__(self) -> str:
         return self.get_full_name() or self.username

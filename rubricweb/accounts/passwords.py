@@ -1,4 +1,4 @@
-"""Passwords that people change, and links with which they set a forgotten one."""
+"""Password changes, and links for forgotten passwords."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ BETWEEN_MAILS = dt.timedelta(minutes=5)
 
 
 def link_path(user: User) -> str:
-    """The address at which `user` sets a password: once, within settings.PASSWORD_RESET_TIMEOUT seconds."""
+    """The path at which `user` sets a password: once, within settings.PASSWORD_RESET_TIMEOUT seconds."""
     uid = urlsafe_base64_encode(force_bytes(user.pk))
     return reverse("accounts:password-set", args=[uid, default_token_generator.make_token(user)])
 
 
 def may_make_link(by: User, person: User) -> bool:
-    """Whoever has the link has the account, so an organizer must organize every collection that it opens."""
+    """The link gives access to the account, so an organizer must organize every collection that the account
+    opens.
+    """
     if by.is_superuser:
         return True
     if person.is_staff or person.is_superuser or not person.is_active:
@@ -49,20 +51,20 @@ def may_make_link(by: User, person: User) -> bool:
 
 @transaction.atomic
 def make_link(person: User, collection: Collection, *, by: User) -> str:
-    """The path of a new link, for an organizer to hand over."""
+    """Return the path of a new link, for an organizer to pass on."""
     audit.record("password link made", person, by=by, detail=person.username, collection=collection)
     return link_path(person)
 
 
 @transaction.atomic
 def note_change(user: User) -> None:
-    """After a new password: it is in the trail, and failures with the old one lock nobody out."""
+    """Record a new password, and clear failures with the old one."""
     audit.record("password changed", user, by=user)
     forget_failures(username=user.get_username())
 
 
 def mail_links(email: str, *, site: str) -> None:
-    """Mail a link to whoever has this address, at most one in five minutes."""
+    """Mail a link to the account with this address, at most once in five minutes."""
     for user in User.objects.filter(email__iexact=email, is_active=True):
         recent = AuditEntry.objects.filter(verb=ASKED, object_id=user.pk, kind=User._meta.model_name)
         if recent.filter(at__gt=timezone.now() - BETWEEN_MAILS).exists():

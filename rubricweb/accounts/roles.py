@@ -1,4 +1,4 @@
-"""Four roles, each including the ones before it. Ask here what a role may do; nowhere else."""
+"""Four roles, each including the ones before it. Everything that depends on a role asks here."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def role_of(user: User, collection: Collection) -> Role | None:
 
 
 def role_in(user: User, collection_id: int) -> Role | None:
-    """The same by the collection's key. Asked once for a `user` object, which lives as long as a request."""
+    """As `role_of`, by the collection's key; cached on the `user` object, so for one request."""
     if user.is_superuser:
         return Role.ORGANIZER
     known = _known(user)
@@ -68,7 +68,7 @@ def role_in(user: User, collection_id: int) -> Role | None:
 
 
 def remember(user: User, collection_id: int, held: str | None) -> None:
-    """Keep a role that another query has found, so that `role_in` need not ask."""
+    """Cache a role that another query has read, for `role_in`."""
     _known(user)[collection_id] = Role(held) if held else None
 
 

@@ -1,4 +1,4 @@
-"""What people set for themselves."""
+"""A person's own settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HtmxRequest) -> HttpResponse:
-    """The keys of the review screens, each to be changed."""
+    """The keys of the review screens."""
     form = KeysForm(keys_of(request.user), request.POST or None)
     if form.is_valid():
         actions.set_keys(request.user, chosen=form.cleaned_data)
@@ -39,7 +39,7 @@ def keys_reset(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HtmxRequest) -> HttpResponse:
-    """One's own password. Whoever else is signed in with the old one must sign in again."""
+    """Change one's password. Other sessions of the account must sign in again."""
     form = PasswordChangeForm(request.user, request.POST or None)
     if form.is_valid():
         passwords.note_change(form.save())
@@ -52,7 +52,7 @@ def password(request: HtmxRequest) -> HttpResponse:
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_forgotten(request: HtmxRequest) -> HttpResponse:
-    """Where mail is set up, ask for a link; elsewhere the page says who makes one."""
+    """If mail is set up, request a link; otherwise the page says who can make one."""
     has_mail = bool(settings.EMAIL_HOST)
     form = ForgottenForm(request.POST or None)
     if has_mail and form.is_valid():
@@ -64,7 +64,7 @@ def password_forgotten(request: HtmxRequest) -> HttpResponse:
 
 
 class PasswordSet(PasswordResetConfirmView):
-    """Where the link leads: once, and within its time."""
+    """The page of the link: once, and within its time."""
 
     template_name = "accounts/password_set.html"
     success_url = reverse_lazy("accounts:login")

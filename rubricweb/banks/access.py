@@ -46,7 +46,7 @@ def bank_topic_for_editor(user: User, bank_id: int, topic_id: int) -> tuple[Bank
 
 
 def item_for_editor(user: User, bank_id: int, item_id: int) -> Item:
-    """PermissionDenied says why, where a guard knows a reason."""
+    """PermissionDenied carries the reason that a guard gives."""
     item = item_for(user, bank_id, item_id)
     roles.require(user, item.bank.collection, roles.role_to_edit(item.bank.collection))
     if reason := next(filter(None, (guard(user, item) for guard in _guards)), ""):
@@ -55,11 +55,11 @@ def item_for_editor(user: User, bank_id: int, item_id: int) -> Item:
 
 
 Guard = Callable[[User, Item], str]
-"""Why the user must not edit the item now; empty where nothing is against it."""
+"""Why the user must not edit the item now; empty if they may."""
 _guards: list[Guard] = []
 
 
 def register_guard(guard: Guard) -> None:
-    """Have rooms above say which items somebody must not edit; once a process."""
+    """Let a room above forbid editing certain items; call it once per process."""
     if guard not in _guards:
         _guards.append(guard)

@@ -13,8 +13,8 @@ from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.errors import (
-    AlreadyAsked,
     Conflict,
+    DuplicateItem,
     EmptyWording,
     NoAnswerKey,
     UnfitAnswerKey,
@@ -40,12 +40,12 @@ Verb = ItemChange.Verb
 
 MOST_KEYS = 20
 KEY_CHARS = 300
-"""Accepted answers of one wording, and characters of each."""
+"""The most accepted answers of a wording, and characters of each."""
 DETAIL_CHARS = 200
 
 
 def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
-    """The revision with these words; an old one and its grades if they were ever asked before."""
+    """Return the revision with this text; an earlier one, with its grades, if the topic had it before."""
     text = text.strip()
     if not text:
         raise EmptyWording("Write the question or nugget first.")
@@ -68,7 +68,7 @@ def add_item(
     facet_id: str = "",
     origin: Origin | None = None,
 ) -> Item:
-    """Ask something new of every passage of the topic's pool; `origin` is where the words come from."""
+    """Add an item to the topic; `origin` is the passage that its text comes from."""
     revision = wording(topic, text, facet_id=facet_id)
     last = bank.items.for_topic(topic).aggregate(last=Max("position"))["last"]
     with _refusing_twin(bank, revision, kind):
@@ -85,7 +85,7 @@ def add_item(
 
 @transaction.atomic
 def revise_item(item: Item, *, text: str, seen: int, by: User | None, origin: Origin | None = None) -> Item:
-    """Give `item` new words, where `seen` is its version; old grades stay with the old wording."""
+    """Reword `item`, where `seen` is its version; old grades stay with the old wording."""
     return reuse_wording(
         item, wording(item.topic, text, facet_id=item.facet_id), seen=seen, by=by, origin=origin
     )
@@ -95,7 +95,7 @@ def revise_item(item: Item, *, text: str, seen: int, by: User | None, origin: Or
 def reuse_wording(
     item: Item, revision: ItemRevision, *, seen: int, by: User | None, origin: Origin | None = None
 ) -> Item:
-    """Give `item` a wording of its topic that exists, maybe without a text."""
+    """Give `item` an existing wording of its topic, possibly one without text."""
     if revision.pk != item.revision_id:
         with _refusing_twin(item.bank, revision, item.kind):
             _from_passage(_write(item, seen, Verb.REWORDED, by, revision=revision), origin)
@@ -104,7 +104,7 @@ def reuse_wording(
 
 @transaction.atomic
 def retire_item(item: Item, *, seen: int, by: User | None) -> Item:
-    """Take `item` out of the bank; its history and grades stay."""
+    """Retire `item`; its history and grades stay."""
     if not item.is_retired:
         _write(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
     return item
@@ -112,7 +112,7 @@ def retire_item(item: Item, *, seen: int, by: User | None) -> Item:
 
 @transaction.atomic
 def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
-    """Bring a retired item back with its words and grades."""
+    """Restore a retired item with its wording and grades."""
     if item.is_retired:
         with _refusing_twin(item.bank, item.revision, item.kind):
             _write(item, seen, Verb.RESTORED, by, retired_at=None, merged_into=None)
@@ -121,9 +121,9 @@ def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
 
 @transaction.atomic
 def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> Item:
-    """Retire `duplicate`, where `seen` is its version, with a note that `keep` stands for it.
+    """Retire `duplicate`, where `seen` is its version, noting that `keep` stands for it.
 
-    Restoring it takes the merge back.
+    Restoring it undoes the merge.
     """
     keep = Item.objects.select_for_update(of=("self",)).select_related("revision").get(pk=keep.pk)
     if keep.pk == duplicate.pk:
@@ -141,7 +141,7 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
 def weigh_item(
     item: Item, *, importance: Importance, seen: int, by: User | None, weight: float | None = None
 ) -> Item:
-    """Say what the item means to a good answer; without a `weight` it has its importance's own."""
+    """Set the item's importance and weight; the default weight is that of the importance."""
     weight = importance.weight if weight is None else weight
     if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
         raise UnfitWeight(f"A weight lies between {LEAST_WEIGHT} and {MOST_WEIGHT}; this is {weight:g}.")
@@ -153,7 +153,7 @@ def weigh_item(
 
 @transaction.atomic
 def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
-    """Give the words to an id that came without them; only the words that the id was made from will do."""
+    """Supply the text of an item that was imported by its id; the id is a digest that the text must match."""
     text, revision = text.strip(), item.revision
     if not text:
         raise EmptyWording("Write the words behind this id first.")
@@ -168,10 +168,10 @@ def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
 
 @transaction.atomic
 def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> Item:
-    """Let exactly these answers be right for the words of `item`, where `seen` is its version.
+    """Make these answers the accepted ones for the wording of `item`, where `seen` is its version.
 
-    They belong to the words: every item that asks the same moves with it. Stored answers are checked again by
-    `grades.verification.change_answer_key`, which people should call.
+    Keys belong to the wording: every item with the same wording changes. People's changes go through
+    `grades.verification.change_answer_key`, which verifies stored answers again.
     """
     accepted = accepted_answers(texts)
     if item.kind != ItemKind.QUESTION or not item.revision.text:
@@ -193,7 +193,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
 
 
 def accepted_answers(texts: Iterable[str]) -> list[str]:
-    """Without empty ones, each once. Raises UnfitAnswerKey for too many, or one that is too long."""
+    """Drop empty and repeated answers. Raises UnfitAnswerKey for too many, or one that is too long."""
     answers = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
     if len(answers) > MOST_KEYS:
         raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(answers)}.")
@@ -205,7 +205,7 @@ def accepted_answers(texts: Iterable[str]) -> list[str]:
 
 @transaction.atomic
 def move_item(item: Item, *, place: int, by: User | None) -> None:
-    """Put `item` at `place` (the first is 0) among its fellows: the active items of its kind and subtopic."""
+    """Move `item` to `place` (from 0) among the active items of its kind and subtopic."""
     fellows = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     if item.pk not in fellows:
         return
@@ -220,7 +220,7 @@ def move_item(item: Item, *, place: int, by: User | None) -> None:
 
 @transaction.atomic
 def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None) -> None:
-    """Put the items of the topic into this order of ids; items not named keep their order after them."""
+    """Put the topic's items into this order of ids; items not named keep their order after them."""
     items = {item.pk: item for item in bank.items.for_topic(topic).select_for_update()}
     named = [items[pk] for pk in dict.fromkeys(order) if pk in items]
     rest = [item for item in items.values() if item not in named]
@@ -233,7 +233,7 @@ def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None
 
 @contextmanager
 def _refusing_twin(bank: Bank, revision: ItemRevision, kind: str) -> Iterator[None]:
-    """AlreadyAsked instead of a second active item with these words, also when two people add it at once."""
+    """Raise DuplicateItem for a second active item with this wording, also when two people add it at once."""
     _refuse_twin(bank, revision, kind)
     try:
         with transaction.atomic():
@@ -246,13 +246,13 @@ def _refusing_twin(bank: Bank, revision: ItemRevision, kind: str) -> Iterator[No
 def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
     twin = bank.items.active().filter(revision=revision, kind=kind).first()
     if twin is not None:
-        raise AlreadyAsked(twin)
+        raise DuplicateItem(twin)
 
 
 def _write(
     item: Item, seen: int, verb: Verb, by: User | None, *, detail: str = "", **fields: object
 ) -> ItemChange:
-    """Change `item` only if it is still the version that the writer saw; else Conflict: nothing is lost."""
+    """Change `item` only if it is still at the version that the writer saw; otherwise raise Conflict."""
     changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:

@@ -13,11 +13,11 @@ class BankError(Exception):
 
 
 class EmptyWording(BankError):
-    """An item without words."""
+    """An item without text."""
 
 
 class NoAnswerKey(BankError):
-    """An item that answers cannot be compared with: a nugget, or a question whose words are unknown."""
+    """An item that cannot have an answer key: a nugget, or a question without text."""
 
 
 class UnfitAnswerKey(BankError):
@@ -25,19 +25,19 @@ class UnfitAnswerKey(BankError):
 
 
 class UnfitWeight(BankError):
-    """A weight out of its range."""
+    """A weight out of range."""
 
 
 class UnfitVersion(BankError):
-    """A version that cannot be named so, or that holds nothing."""
+    """A version with an unusable name, or without items."""
 
 
 class UnfitSpan(BankError):
-    """Words that are said to stand in a passage, and do not."""
+    """A span that is not in the passage."""
 
 
 class UnfitMerge(BankError):
-    """Two items that cannot stand for each other."""
+    """Two items that cannot be merged."""
 
 
 class BankMoved(BankError):
@@ -47,8 +47,8 @@ class BankMoved(BankError):
         super().__init__("Somebody changed this bank meanwhile, so nothing was changed. Look again.")
 
 
-class AlreadyAsked(BankError):
-    """The bank already holds an active item with these words."""
+class DuplicateItem(BankError):
+    """The bank already has an active item with this wording."""
 
     def __init__(self, twin: Item) -> None:
         self.twin = twin
@@ -56,7 +56,7 @@ class AlreadyAsked(BankError):
 
 
 class Conflict(BankError):
-    """Somebody else changed the item since the writer saw it; `item` is as it is now."""
+    """Somebody else changed the item since the writer saw it; `item` is its present state."""
 
     def __init__(self, item: Item, seen: int) -> None:
         self.item, self.seen = item, seen
@@ -64,7 +64,7 @@ class Conflict(BankError):
 
 
 class WrongText(BankError):
-    """These are not the words that the id was made from."""
+    """A text that does not match the id."""
 
     def __init__(self, uid: str) -> None:
         self.uid = uid

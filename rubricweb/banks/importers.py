@@ -1,4 +1,4 @@
-"""Bank files into banks, and the items that only a graded file knows into the bank `imported`."""
+"""Import bank files; items that only a graded file names go to the bank `imported`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rubricweb.corpus.importers import FilePosition, Tally, TopicImporter, fitti
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"
-"""Holds the items that a graded file knows by id only, until a bank file brings their texts."""
+"""Holds items that a graded file knows by id only, until a bank file brings their texts."""
 UID_LIMIT = 400
 NAME_LIMIT = 80
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedItem:
-    """One item of a file."""
+    """An item of a file."""
 
     topic: Topic
     uid: str
@@ -32,11 +32,11 @@ class ImportedItem:
     text: str
     at: FilePosition
     answers: tuple[str, ...] = ()
-    """Accepted answers, where the file has an answer key."""
+    """Accepted answers, if the file has an answer key."""
 
 
 class BankImporter:
-    """The collection's wordings and items, read once and kept up to date through the import."""
+    """The collection's wordings and items, read once and kept current during the import."""
 
     def __init__(
         self, collection: Collection, topics: TopicImporter, tally: Tally, *, by: User | None
@@ -50,7 +50,7 @@ class BankImporter:
         self._end: dict[tuple[int, int], int] = {}  # (bank, topic) -> the next position
         self._seen: set[int] = set()
         self.keyed: set[int] = set()
-        """Wordings whose answer key this import has changed."""
+        """Wordings whose answer key this import changed."""
         for item in Item.objects.filter(bank__collection=collection):
             self._hold(item)
         changes = ItemChange.objects.filter(item__bank__collection=collection)
@@ -58,7 +58,7 @@ class BankImporter:
             self._by_wording[revision_id].add(item_id)
 
     def read_bank(self, path: Path, *, bank_name: str) -> None:
-        """Bring the items of the file to the bank of that name, except what it has or ever had."""
+        """Add the file's items to the bank of that name, except those that it has or ever had."""
         items = [item for line in read_bank(path) for item in self._asked_of(line, path)]
         revisions = self._wordings(items)
         self._add_keys(items, revisions)
@@ -78,7 +78,7 @@ class BankImporter:
     def graded_wordings(
         self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition
     ) -> dict[str, int]:
-        """Keys of the wordings that a graded file names by id; ids that no bank ever had go to `imported`."""
+        """Return the keys of the wordings that a graded file names by id; unknown ids go to `imported`."""
         items = [self._graded(topic, uid, kind, at) for uid, kind in kinds.items()]
         revisions = self._wordings(items)
         fresh = []
@@ -93,7 +93,7 @@ class BankImporter:
         return {revision.uid: revision.pk for revision in revisions}
 
     def finish(self) -> None:
-        """The direct items ask the query as it reads now; an emptied bank `imported` goes."""
+        """Update the direct items to the topics' queries; delete the bank `imported` if it is empty."""
         for topic in self._topics.by_query_id.values():
             direct = self._revisions.get((topic.pk, DIRECT_UID))
             if direct is not None and direct.text != topic.text:
@@ -121,7 +121,7 @@ class BankImporter:
         return ImportedItem(topic, uid, kind, facet_id, topic.text if kind is ItemKind.DIRECT else "", at)
 
     def _wordings(self, items: list[ImportedItem]) -> list[ItemRevision]:
-        """One revision for each, made where it is new; a text that was unknown is supplied."""
+        """Return a revision for each item, creating new ones and supplying texts that were unknown."""
         fresh: dict[tuple[int, str], ItemRevision] = {}
         for item in items:
             key = item.topic.pk, item.uid
@@ -142,7 +142,7 @@ class BankImporter:
         return [self._revisions[item.topic.pk, item.uid] for item in items]
 
     def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
-        """Accepted answers that are new; a key that people have changed stays as they left it."""
+        """Add new accepted answers; a key that people have changed stays as it is."""
         named = {
             (revision.pk, fitting(words, what="an accepted answer", at=item.at, limit=KEY_CHARS)): None
             for item, revision in zip(items, revisions, strict=True)
@@ -173,7 +173,7 @@ class BankImporter:
         return any(item.bank_id == bank.pk and item.kind == kind for item in items)
 
     def _named_elsewhere(self, bank: Bank, revision: ItemRevision) -> Item | None:
-        """The item of `imported` that waits for this text."""
+        """Return the item of `imported` that waits for this text."""
         imported = self._banks.get(IMPORTED_BANK)
         if imported is None or imported.pk == bank.pk:
             return None
@@ -181,7 +181,7 @@ class BankImporter:
         return next((i for i in items if i.bank_id == imported.pk and i.revision_id == revision.pk), None)
 
     def _move(self, item: Item, bank: Bank, imported: ImportedItem) -> None:
-        """The bank file knows more than the graded file did: kind and subtopic too."""
+        """Move the item to the file's bank, with the kind and subtopic that the graded file did not have."""
         item.bank, item.kind, item.facet_id = bank, imported.kind.value, imported.facet_id
         item.position, item.version = self._next_position(bank, imported.topic), item.version + 1
         item.save(update_fields=["bank", "kind", "facet_id", "position", "version"])
@@ -237,7 +237,7 @@ class BankImporter:
 
 
 def facet_of(query_id: str, uid: str) -> str:
-    """The subtopic in an item id `<query_id>/<facet_id>/<md5>`; empty where there is none."""
+    """Return the subtopic in an item id `<query_id>/<facet_id>/<md5>`; empty without one."""
     if not uid.startswith(f"{query_id}/") or md5_of_id(uid) is None:
         return ""
     return uid.removeprefix(f"{query_id}/").rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""The rubric: banks of questions and nuggets, and every wording that they ever had."""
+"""The rubric: banks of questions and nuggets, with every wording they ever had."""
 
 from django.conf import settings
 from django.db import models
@@ -12,11 +12,11 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 
 LEAST_WEIGHT, MOST_WEIGHT = -10, 10
 DIRECT_UID = "direct"
-"""The synthetic item of a topic that direct graders grade; its text is the query."""
+"""The id of the synthetic item that direct graders grade; its text is the query."""
 
 
 class Bank(models.Model):
-    """A named test bank over the topics of a collection."""
+    """A named set of items over the topics of a collection."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="banks")
     name = models.CharField(max_length=80)
@@ -37,8 +37,8 @@ class Bank(models.Model):
 class ItemRevision(models.Model):
     """An immutable wording, known by the id that the field uses; grades belong to it.
 
-    It belongs to the topic and not to one item: whoever asks the same words again, in whichever bank,
-    finds their grades. Its text is empty while only a graded file knows the id.
+    It belongs to the topic and not to one item: the same wording in another bank finds the same grades. Its
+    text is empty while only a graded file knows the id.
     """
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="revisions")
@@ -54,7 +54,7 @@ class ItemRevision(models.Model):
 
 
 class AnswerKey(models.Model):
-    """An accepted answer to a question's wording: whoever asks the same words expects the same answers."""
+    """An accepted answer to a question; it belongs to the wording."""
 
     revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="answer_keys")
     text = models.CharField(max_length=300)
@@ -91,16 +91,16 @@ class Item(models.Model):
     facet_id = models.CharField(max_length=200, blank=True)
     revision = models.ForeignKey(ItemRevision, on_delete=models.PROTECT, related_name="items")
     version = models.PositiveIntegerField(default=1)
-    """Moves with every change; a writer says which one it saw."""
+    """Incremented by every change; a writer states which one they saw."""
     position = models.PositiveIntegerField()
     importance = models.CharField(max_length=10, choices=Weight, default=Weight.VITAL)
     weight = models.FloatField(default=Importance.VITAL.weight)
-    """What covering the item adds in weighted measures; its importance's own unless people chose another."""
+    """What covering the item adds in weighted measures; by default that of its importance."""
     retired_at = models.DateTimeField(null=True, blank=True)
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
     )
-    """The item that stayed where this one was retired as its duplicate."""
+    """The item that was kept when this one was retired as its duplicate."""
 
     objects = ItemQuerySet.as_manager()
 
@@ -159,7 +159,7 @@ class ItemChange(models.Model):
 
 
 class ItemSource(models.Model):
-    """The passage, and the spans that a person marked in it, from which a change took its words."""
+    """The passage, and the spans in it, that a wording was taken from."""
 
     change = models.OneToOneField(ItemChange, on_delete=models.CASCADE, related_name="source")
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
@@ -170,9 +170,9 @@ class ItemSource(models.Model):
 
 
 class BankVersion(models.Model):
-    """A named, dated set of wordings: boards and qrels can be made as of it, and two can be compared.
+    """A named, dated set of wordings: boards and qrels can be made from it, and two can be compared.
 
-    It never changes. The bank goes on; `rubricweb.banks.versions` makes and restores versions.
+    It never changes; `rubricweb.banks.versions` names and restores versions.
     """
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="versions")
@@ -194,7 +194,7 @@ class BankVersion(models.Model):
 
 
 class VersionItem(models.Model):
-    """An item as it was, active, when the version was named."""
+    """An active item at the time when the version was named."""
 
     version = models.ForeignKey(BankVersion, on_delete=models.CASCADE, related_name="entries")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")

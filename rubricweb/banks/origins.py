@@ -1,4 +1,4 @@
-"""Where the words of an item come from: spans that a person marked in a passage."""
+"""The origin of an item's text: spans that a person marked in a passage."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SPAN_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A passage and spans of it, each as it stands there but for white space."""
+    """A passage and spans of it, as they stand there up to white space."""
 
     passage: Passage
     spans: tuple[str, ...]
 
 
 def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
-    """The spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
+    """Return the spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
     spans = tuple(dict.fromkeys(words for line in lines if (words := " ".join(line.split()))))
     if len(spans) > MOST_SPANS:
         raise UnfitSpan(f"Keep it to {MOST_SPANS} spans; these are {len(spans)}.")

@@ -1,4 +1,4 @@
-"""Filters in the words of the field."""
+"""Filters of items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(retired_at__isnull=False)
 
     def fellows_of(self, item: Item) -> ItemQuerySet:
-        """The active items that are listed together with `item`: same topic, kind and subtopic."""
+        """The active items listed together with `item`: same topic, kind and subtopic."""
         return self.active().filter(topic=item.topic_id, kind=item.kind, facet_id=item.facet_id)
 
     def with_answer_key(self) -> ItemQuerySet:

@@ -1,4 +1,4 @@
-"""One function per question that the bank editor asks."""
+"""What the bank editor lists."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KIND_ORDER = [str(kind) for kind in Item.Kind.values]
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """An item as it is listed."""
+    """An item in the list."""
 
     item: Item
     place: int = 0
-    """Among its fellows; the first is 0."""
+    """Among the items of its kind and subtopic, from 0."""
     is_last: bool = True
     is_open: bool = False
-    """Somebody is at work in the row: a refreshed list keeps it as it is in their browser."""
+    """Somebody edits it: a refreshed list leaves the row alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ItemGroup:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The topics before and after one, and where it stands."""
+    """The topics before and after one, and its position."""
 
     number: int
     count: int
@@ -49,7 +49,7 @@ class Neighbours:
 
 
 def topic_items(bank: Bank, topic: Topic) -> list[Item]:
-    """Active and retired items in the bank's order, with their words and answer keys."""
+    """Return active and retired items in the bank's order, with their texts and answer keys."""
     return list(
         bank.items.for_topic(topic)
         .select_related("revision", "merged_into__revision")
@@ -58,7 +58,7 @@ def topic_items(bank: Bank, topic: Topic) -> list[Item]:
 
 
 def item_groups(items: list[Item], topic: Topic, *, opened: Container[int] = ()) -> list[ItemGroup]:
-    """The active items (and open retired ones), by subtopic and kind; those of the whole topic first."""
+    """Group the active items (and open retired ones) by subtopic and kind; those of the whole topic first."""
     names = {"": "", **{facet.facet_id: str(facet) for facet in topic.subtopics.all()}}
     shown = [item for item in items if not item.is_retired or item.pk in opened]
     facets = [*names, *dict.fromkeys(item.facet_id for item in shown if item.facet_id not in names)]
@@ -77,14 +77,14 @@ def item_rows(fellows: list[Item], *, opened: Container[int] = ()) -> tuple[Item
 
 
 def item_row(item: Item) -> ItemRow:
-    """One item with its place among its fellows."""
+    """Return one item with its place in its group."""
     fellows = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     place = fellows.index(item.pk) if item.pk in fellows else 0
     return ItemRow(item, place, place >= len(fellows) - 1)
 
 
 def history(item: Item) -> QuerySet[ItemChange]:
-    """What happened to the item, newest first, with who, to which words, and from which passage."""
+    """Return the item's changes, newest first, with person, wording and source passage."""
     return item.changes.select_related("revision", "by", "source__passage")
 
 
@@ -93,13 +93,13 @@ def last_change(item: Item) -> ItemChange | None:
 
 
 def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
-    """The banks of the collection with how many active items each has for the topic (`asked`)."""
+    """Return the collection's banks, each with its number of active items for the topic (`asked`)."""
     active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))
     return collection.banks.annotate(asked=active).order_by("name")
 
 
 def neighbours(topic: Topic) -> Neighbours:
-    """By the collection's order of topics."""
+    """In the collection's order of topics."""
     order = list(Topic.objects.filter(collection=topic.collection_id).values_list("pk", flat=True))
     at = order.index(topic.pk)
     before = order[at - 1] if at else None

@@ -1,4 +1,4 @@
-"""What differs between two versions of a bank, or between a version and the bank as it is now: in words."""
+"""Compare the texts of two versions of a bank, or of a version and the bank as it is now."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Piece(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """An item as a version holds it, or as it stands."""
+class VersionedItem:
+    """An item as a version has it, or as it is now."""
 
     revision_id: int
     text: str
@@ -42,12 +42,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ItemDiff:
-    """An item that differs; None where one side does not ask it."""
+    """An item that differs; None on the side that lacks it."""
 
     item_id: int
     kind: str
-    before: Held | None
-    after: Held | None
+    before: VersionedItem | None
+    after: VersionedItem | None
 
     @property
     def change(self) -> Change:
@@ -63,7 +63,7 @@ class ItemDiff:
 
     @property
     def pieces(self) -> list[tuple[Piece, str]]:
-        """The words of both sides, as one text."""
+        """Both texts merged into one, word by word."""
         return word_diff(self.before.text if self.before else "", self.after.text if self.after else "")
 
 
@@ -86,15 +86,15 @@ def difference(bank: Bank, before: BankVersion | None, after: BankVersion | None
     return [TopicDiff(topics[topic_id], tuple(items)) for topic_id, items in by_topic.items()]
 
 
-def held(bank: Bank, version: BankVersion | None) -> dict[int, Held]:
-    """By item id: what a version holds, or the bank now."""
+def held(bank: Bank, version: BankVersion | None) -> dict[int, VersionedItem]:
+    """By item id: the items of a version, or of the bank now."""
     if version is None:
         return {item.pk: _held(item) for item in bank.items.active().select_related("revision")}
     return {entry.item_id: _held(entry) for entry in version.entries.select_related("revision")}
 
 
-def _held(row: Item | VersionItem) -> Held:
-    return Held(row.revision_id, str(row.revision), row.importance, row.weight)
+def _held(row: Item | VersionItem) -> VersionedItem:
+    return VersionedItem(row.revision_id, str(row.revision), row.importance, row.weight)
 
 
 def word_diff(before: str, after: str) -> list[tuple[Piece, str]]:

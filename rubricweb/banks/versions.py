@@ -1,4 +1,4 @@
-"""The bank as a ledger: name what it holds now, so that boards can be made as of then, and bring it back."""
+"""Name the bank's present state as a version, and restore one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME_CHARS = 120
 
 @transaction.atomic
 def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> BankVersion:
-    """Keep the active items, their wordings, order and weights as the bank's next version."""
+    """Save the active items, their wordings, order and weights as the bank's next version."""
     name = " ".join(name.split())
     if not name or len(name) > NAME_CHARS:
         raise UnfitVersion(f"Give the version a name of at most {NAME_CHARS} characters.")
@@ -45,22 +45,23 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
 
 
 def versions(bank: Bank) -> QuerySet[BankVersion]:
-    """Newest first, with who, and how many items each holds (`held`)."""
+    """Newest first, with their author and number of items (`held`)."""
     return bank.versions.select_related("by").annotate(held=Count("entries")).order_by("-number")
 
 
 def bank_stamp(bank: Bank) -> str:
-    """Another one after any change to any item of the bank."""
+    """A value that changes with every change to any item of the bank."""
     rows = bank.items.order_by("pk").values_list("pk", "version", "position")
     return hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:24]
 
 
 @transaction.atomic
 def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
-    """Make the bank hold what `version` holds, where `seen` is the stamp of the bank that the writer saw.
+    """Restore `version`, where `seen` is the stamp of the bank that the writer saw; return how many items
+    changed.
 
-    Each item changes by an action of its own, which its history keeps; how many did is returned. Raises
-    BankMoved where somebody changed the bank meanwhile: then nothing is changed.
+    Each item is changed by an action of its own, for its history. Raises BankMoved, changing nothing, if
+    somebody changed the bank meanwhile.
     """
     bank = Bank.objects.select_for_update(of=("self",)).select_related("collection").get(pk=version.bank_id)
     if bank_stamp(bank) != seen:
@@ -81,7 +82,7 @@ def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
 
 
 def _clear_way(items: dict[int, Item], entries: dict[int, VersionItem], by: User | None) -> None:
-    """Retire what the version does not hold, and for a moment what has words that another gets back."""
+    """Retire items that the version lacks, and temporarily those whose wording another item gets back."""
     needed = {(entry.revision_id, items[pk].kind): pk for pk, entry in entries.items()}
     for pk, item in items.items():
         stands_in_the_way = needed.get((item.revision_id, item.kind), pk) != pk

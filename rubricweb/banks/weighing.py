@@ -1,4 +1,4 @@
-"""Saving what was tried on the items of a topic: which are asked, and with which weights."""
+"""Save a weight trial: which items of a topic are asked, and their weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Topic
 
 @dataclass(frozen=True, slots=True)
 class ItemWeight:
-    """How an item shall stand, where `seen` is its version; not `is_on` retires it."""
+    """The state that an item shall have, where `seen` is its version; without `is_on` it is retired."""
 
     seen: int
     is_on: bool
@@ -24,12 +24,12 @@ class ItemWeight:
 
 
 @transaction.atomic
-def settle_items(bank: Bank, topic: Topic, *, wanted: Mapping[int, ItemWeight], by: User | None) -> int:
-    """Retire and weigh active items as wanted, by pk: all, or on a Conflict none. Says how many changed."""
+def settle_items(bank: Bank, topic: Topic, *, weights: Mapping[int, ItemWeight], by: User | None) -> int:
+    """Retire and weigh active items, by pk: all, or none on a Conflict. Return how many changed."""
     changed = 0
     items = bank.items.active().for_topic(topic).select_related("revision", "topic", "bank__collection")
-    for item in items.filter(pk__in=wanted):
-        want, before = wanted[item.pk], item.version
+    for item in items.filter(pk__in=weights):
+        want, before = weights[item.pk], item.version
         if want.is_on:
             importance = Importance(item.importance)
             actions.weigh_item(item, importance=importance, weight=want.weight, seen=want.seen, by=by)

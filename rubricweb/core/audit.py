@@ -1,4 +1,4 @@
-"""The one way to write the audit trail."""
+"""Write the audit trail."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
 PARENTS = ("bank", "topic", "request")
-"""How a thing that names no collection of its own leads to one."""
+"""Attributes that lead from a thing to its collection."""
 
 
 def record(
     verb: str, thing: Model, *, by: User | None, detail: object = "", collection: Collection | None = None
 ) -> AuditEntry:
-    """Write one entry; `by` is None for a command or the demo, and `detail` holds no passage text.
+    """Write one entry; `by` is None for commands and the demo, and `detail` holds no passage text.
 
     Organizers see the entries of their collection: the one that `thing` belongs to, or `collection`.
     """

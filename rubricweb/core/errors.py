@@ -1,4 +1,4 @@
-"""The pages for what went wrong. They need neither a session nor the database."""
+"""Error pages. They need neither a session nor the database."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """503 with the time after which to try again."""
+    """503 with a Retry-After."""
     page = render_to_string("503.html")
     return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_SECONDS)})

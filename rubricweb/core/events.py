@@ -1,4 +1,4 @@
-"""Live events: a name and no data, over Redis. The browser fetches what changed through an ordinary view."""
+"""Live events: a name without data, over Redis. The browser fetches what changed through an ordinary view."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
 KEPT_SECONDS = 3_600
-"""How long Redis knows when the last event of a channel was."""
+"""How long Redis remembers when a channel had its last event."""
 CLOCK_SKEW = 0.5
 """Seconds by which the clocks of web servers may differ."""
 MISSED = "missed"
-"""Sent first to a page that may have missed an event: its live parts fetch themselves."""
+"""Sent first to a page that may have missed an event: its live parts refresh."""
 
 
 def publish(channel: str, name: str) -> None:
-    """Send event `name` to all who listen on `channel`.
+    """Send event `name` to all listeners of `channel`.
 
-    A missing Redis costs liveness, never the change, and /healthz says that it is missing.
+    Without Redis the change is still made, only pages do not refresh; /healthz reports it.
     """
     try:
         with redis.Redis.from_url(settings.REDIS_URL) as connection:
@@ -48,7 +48,7 @@ def _last(channel: str) -> str:
 
 
 async def _is_missed(connection: redis.asyncio.Redis, channel: str, since: float | None) -> bool:
-    """Whether anything was published on `channel` since then, as far as is known."""
+    """Whether anything was published on `channel` since then, as far as Redis remembers."""
     age = None if since is None else time.time() - since + CLOCK_SKEW
     if age is None or not 0 <= age < KEPT_SECONDS:
         return True
@@ -80,9 +80,9 @@ def _event(name: str) -> str:
 
 
 def stream(channel: str, *, since: float | None = None) -> StreamingHttpResponse:
-    """The streaming answer of an event view, for a page that was asked for at `since` (seconds, Unix time).
+    """The streaming response of an event view, for a page requested at `since` (Unix time).
 
-    Without a `since` the first event is MISSED. Check access before; nothing here touches the database.
+    Without `since`, the first event is MISSED. Check access before; nothing here touches the database.
     """
     response = StreamingHttpResponse(_messages(channel, since), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"

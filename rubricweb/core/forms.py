@@ -1,4 +1,4 @@
-"""One look for all forms, and fields that offer what is known only when a form is made."""
+"""The form renderer, and fields whose choices are known only when a form is made."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
 
 Choices = Iterable[tuple[object, str | Iterable[tuple[object, str]]]]
-"""Values with labels, or labels of groups with what is in them."""
+"""Values with labels, or group labels with their choices."""
 
 
 class ProjectRenderer(TemplatesSetting):
-    """Fields render through the project's one field template."""
+    """Renders fields with the project's field template."""
 
     field_template_name = "core/field.html"
 
 
 class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of any model
-    """Several rows by their ids; a number beyond every id is refused before the database is asked for it."""
+    """Several rows by their ids; a number beyond every id is refused before it reaches the database."""
 
     def clean(self, value: Any) -> Any:  # Any: as Django has it
         for pk in value or ():
@@ -33,7 +33,7 @@ class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
-    """The form's field of this name, which must be one of choices."""
+    """Return the form's choice field of this name."""
     field = form.fields[name]
     if not isinstance(field, forms.ChoiceField):
         raise TypeError(f"{type(form).__name__}.{name} offers no choices")
@@ -41,12 +41,12 @@ def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
 
 
 def offer_choices(form: forms.BaseForm, name: str, choices: Choices) -> None:
-    """Let the field `name` of this one form choose among `choices`."""
+    """Set the `choices` of the field `name` of this form."""
     choice_field(form, name).choices = choices
 
 
 def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]:
-    """The form's field of this name, which must be one of rows."""
+    """Return the form's model choice field of this name."""
     field = form.fields[name]
     if not isinstance(field, forms.ModelChoiceField):
         raise TypeError(f"{type(form).__name__}.{name} offers no rows")
@@ -54,5 +54,5 @@ def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]
 
 
 def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) -> None:
-    """Let the field `name` of this one form choose among `rows`."""
+    """Set the `rows` that the field `name` of this form offers."""
     rows_field(form, name).queryset = rows

@@ -1,4 +1,4 @@
-"""Is everything that the service stands on alive?"""
+"""Health of the database, Redis and the workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Health:
 
     @property
     def is_serving(self) -> bool:
-        """Pages need the database and Redis; without a worker they still work, and only grading waits."""
+        """Pages need the database and Redis; without a worker only grading waits."""
         return self.database and self.redis
 
 

@@ -1,4 +1,6 @@
-"""`HtmxRequest` and the three ways in which a view answers; only here it is asked whether htmx is there."""
+"""`HtmxRequest`, and the three ways to answer a request with or without htmx. No other module looks at
+`request.htmx`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class HtmxRequest(HttpRequest):
 
 
 def shows_a_secret(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
-    """Of a view whose page shows a secret other than the CSRF token: it is sent uncompressed (BREACH)."""
+    """Mark a view whose page shows a secret other than the CSRF token: it is sent uncompressed (BREACH)."""
 
     @wraps(view)
     def uncompressed(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -45,7 +47,7 @@ def _vary(response: HttpResponse) -> HttpResponse:
 
 
 def page_or_part(request: HtmxRequest, template: str, context: Context, *, part: str) -> HttpResponse:
-    """GET: the whole page, or its fragment `part` when htmx asks; going back in history needs the page."""
+    """Render the page, or its fragment `part` for htmx; htmx restoring history gets the page."""
     asks_part = request.htmx and not request.htmx.boosted and not request.htmx.history_restore_request
     name = f"{template}#{part}" if asks_part else template
     return _vary(render(request, name, dict(context)))
@@ -54,7 +56,7 @@ def page_or_part(request: HtmxRequest, template: str, context: Context, *, part:
 def form_response(
     request: HtmxRequest, template: str, context: Context, *, part: str = "form", status: int = 0
 ) -> HttpResponse:
-    """A form to fill in, or with status 422 (409 on a conflict) one that did not pass."""
+    """Render a form, or with status 422 (409 on a conflict) an invalid one."""
     bound = getattr(context["form"], "is_bound", False)
     response = page_or_part(request, template, context, part=part)
     response.status_code = status or (422 if bound else 200)
@@ -62,7 +64,7 @@ def form_response(
 
 
 def after_post(request: HtmxRequest, template: str, context: Context, *, to: str) -> HttpResponse:
-    """After a change: the fragment for htmx (`template` names it), a redirect to `to` for a plain browser."""
+    """After a change: render the fragment `template` for htmx, else redirect to `to`."""
     if not request.htmx:
         return redirect(to)
     return _vary(render(request, template, dict(context)))

@@ -1,4 +1,4 @@
-"""What reaches the log: lines with the reference of their request, tracebacks without texts or secrets."""
+"""Log lines with the reference of their request; tracebacks without texts or secrets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 NO_REQUEST = "-"
 SAFE_CHARACTERS = 60
-"""A longer message of an exception may quote a passage."""
+"""A longer exception message may quote a passage."""
 LINE_CHARACTERS = 300
 MASK = "[secret]"
 TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+")
-"""Links that open something for whoever has them: published boards and forgotten passwords."""
+"""Paths that give access to whoever has them: published boards and password links."""
 
 reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
 
@@ -24,7 +24,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 
 
 class WithReference(logging.Filter):
-    """Give each record `reference`, the one that an error page shows, and hide what opens links."""
+    """Add `reference`, the one on the error page, and redact tokens."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
@@ -35,7 +35,7 @@ class WithReference(logging.Filter):
 
 
 class PrivateFormatter(logging.Formatter):
-    """Tracebacks with files, lines and types; a message that may quote a passage or a secret is left out."""
+    """Tracebacks with files, lines and types; messages that may quote a passage or a secret are left out."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name that logging calls; Any: as its stub
         error = ei[1]
@@ -49,7 +49,7 @@ class PrivateFormatter(logging.Formatter):
 
 
 def _told(error: BaseException) -> Iterator[str]:
-    """The lines of `error`, after those of the errors that it followed."""
+    """The lines of `error`, after those of its causes."""
     import traceback
 
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -62,7 +62,7 @@ def _told(error: BaseException) -> Iterator[str]:
 
 
 def safe_message(error: BaseException) -> str:
-    """The first line of what `error` says, unless it is so long that it may quote a text."""
+    """The first line of the message, unless it is so long that it may quote a text."""
     text = str(error)
     first = text.partition("\n")[0]
     if isinstance(error, _speaking()):

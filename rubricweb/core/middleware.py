@@ -1,4 +1,4 @@
-"""Small middlewares: who reads, reference and time of a request, compression, login loss and toasts."""
+"""Middlewares: the reader, reference and time of a request, compression, expired sessions and toasts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rubricweb.core.reading import Reader, reading_as
 from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}
-"""Beside text/*."""
+"""In addition to text/*."""
 Answer = Callable[[HttpRequest], HttpResponse]
 REFERENCE_BYTES = 5
 
 
 class RequestReference:
-    """Name each request by a random reference: its log lines have it, so has the page when it fails."""
+    """Give each request a random reference, for its log lines and its error page."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -44,12 +44,12 @@ class RequestReference:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Whoever waited in vain for an import on SQLite is told so; that is no fault."""
+        """A request that timed out waiting for SQLite's lock gets a page that says so; that is no error."""
         return errors.busy(request) if is_locked(exception) else None
 
 
-class AskedAt:
-    """Note when a page was asked for: its stream of events then knows whether the page missed any."""
+class RequestTime:
+    """Record when a page was requested, so that its stream of events knows what the page missed."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -60,10 +60,10 @@ class AskedAt:
 
 
 class Compression(GZipMiddleware):
-    """gzip for answers that are text: no stream, whose events would wait, and no page that shows a secret.
+    """Compress text responses: no stream, whose events would wait, and no page that shows a secret.
 
-    Django adds up to 100 random bytes to each answer and masks its CSRF token anew, so that lengths tell
-    nothing of it (BREACH). A view that shows another secret says so by `core.http.shows_a_secret`.
+    Django adds up to 100 random bytes to each response and masks its CSRF token, so that lengths reveal
+    nothing of it (BREACH). A view that shows another secret is marked with `core.http.shows_a_secret`.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -75,7 +75,7 @@ class Compression(GZipMiddleware):
 
 
 class HtmxLoginRedirect:
-    """A fragment must not become the sign-in page: tell htmx to leave the page instead."""
+    """Redirect the whole page to sign-in; otherwise htmx would swap it into a fragment."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -90,7 +90,7 @@ class HtmxLoginRedirect:
 
 
 class Toasts:
-    """Append waiting messages, out of band, to htmx answers that are HTML."""
+    """Append pending messages, out of band, to htmx responses that are HTML."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -115,7 +115,7 @@ class Toasts:
 
 
 class ReaderMiddleware:
-    """Everything that a request reads is read for its user, also while a file is still being written."""
+    """Set the request's user as the reader, also while a file is being streamed."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""The model server that the environment names; its key is nowhere else."""
+"""The model server that the environment names, the only place of its key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grading.graders.connection import Connection
 
 
 def connection() -> Connection | None:
-    """Where to ask an OpenAI-compatible server; None where RUBRIC_OPENAI_BASE_URL is not set."""
+    """Return the OpenAI-compatible server; None if RUBRIC_OPENAI_BASE_URL is not set."""
     if not settings.OPENAI_BASE_URL:
         return None
     return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)

@@ -1,4 +1,4 @@
-"""The audit trail, a row for each change in its transaction, and what models of every room need."""
+"""The audit trail, and helpers for the models of every room."""
 
 import secrets
 from typing import Any
@@ -10,7 +10,7 @@ STAMP_BITS = 62
 
 
 def new_stamp() -> int:
-    """A number that no other state of any database has, so that what is cached by it is of this state."""
+    """A number that no other state of any database has, as a key for caches."""
     return secrets.randbits(STAMP_BITS)
 
 
@@ -23,7 +23,7 @@ def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
 
 
 class JsonList(models.Aggregate):
-    """The values of a group as a list of JSON values; None of no rows."""
+    """The values of a group as a JSON list; None without rows."""
 
     function = "JSONB_AGG"
     output_field = models.JSONField()
@@ -44,7 +44,7 @@ class AuditEntry(models.Model):
     collection = models.ForeignKey(
         "corpus.Collection", null=True, on_delete=models.SET_NULL, related_name="audit_entries"
     )
-    """Whose organizers may read it; none for what people change of their own account."""
+    """The collection whose organizers may read it; none for changes to a person's own account."""
 
     class Meta:
         ordering = ("-pk",)

@@ -1,7 +1,7 @@
-"""Queries that Django writes once in a process: for what is asked with every key that somebody presses.
+"""Queries that Django compiles once per process, for views that run on every key press.
 
-To build and compile a query with several subqueries costs Django ten times what the database takes to answer
-it (`bench/queue_save.py`).
+Django takes ten times as long to build and compile a query with several subqueries as the database takes to
+answer it (`bench/queue_save.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 SLOT = -(2**52)
-"""No key of a row: stands for an argument in the compiled query."""
+"""Stands for an argument in the compiled query; no row has it as a key."""
 
 
 class Compiled(NamedTuple):
@@ -25,9 +25,9 @@ class Compiled(NamedTuple):
 
 
 class Prepared:
-    """A query made by a function of integers; call it with their values for its rows, as a list.
+    """A query built by a function of integers; call it with their values to get its rows.
 
-    The function must not look at the integers: it is called once for each kind of database, with others.
+    The function must not inspect the integers: it is called once per kind of database, with placeholders.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:

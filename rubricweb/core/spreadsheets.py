@@ -1,4 +1,4 @@
-"""Files for spreadsheets, where a cell that begins with = + - @ would be taken for a formula."""
+"""CSV and TSV for spreadsheets, which take a cell that begins with = + - @ for a formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def without_formula(text: str) -> str:
 
 
 def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:
-    """The rows as `csv` or `tsv`, each with its line end."""
+    """The rows as `csv` or `tsv`, each with its line break."""
     for row in rows:
         cells = [safe_cell(value) for value in row]
         if form == "tsv":

@@ -1,4 +1,4 @@
-"""What to do while somebody else holds SQLite's one write lock, as an import does until it ends."""
+"""Handle SQLite's single write lock, which an import holds until it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_locked(error: BaseException | None) -> bool:
 
 @contextmanager
 def short_wait(seconds: float = WAIT_SECONDS) -> Iterator[None]:
-    """Wait for the lock so long only, in place of the minute of the settings. PostgreSQL has no such lock."""
+    """Wait for the lock this long only, instead of the settings' minute. PostgreSQL has no such lock."""
     if connection.vendor != "sqlite":
         yield
         return

@@ -16,16 +16,16 @@ from rubricweb.corpus.models import Collection
 
 @dataclass(frozen=True, slots=True)
 class CollectionSettings:
-    """What an organizer may set."""
+    """The settings that an organizer may change."""
 
     name: str
     min_relevant: int
     grader_backend: str
     grader_llm: str
     grader_prompts: tuple[str, ...] = ()
-    """Prompt classes; empty for those of the back-end."""
+    """Prompt classes; empty for the back-end's defaults."""
     grader_options: Mapping[str, Value] = field(default_factory=dict)
-    """Options of the back-end that are not as by default."""
+    """Options of the back-end that differ from its defaults."""
     blind_sums: str = Collection.BlindSums.LEFT_OUT
     public_counts_blind: bool = False
     shows_run_tags: bool = False
@@ -36,7 +36,7 @@ class CollectionSettings:
 
 @transaction.atomic
 def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
-    """Set everything that an organizer may set. Grades of the earlier grader stay."""
+    """Change a collection's settings. Grades of an earlier grader stay."""
     names = [field.name for field in fields(settings)]
     for name in names:
         setattr(collection, name, getattr(settings, name))
@@ -49,7 +49,7 @@ def change_settings(collection: Collection, settings: CollectionSettings, *, by:
 
 @transaction.atomic
 def choose_default_grader(collection: Collection, fingerprint: str, *, by: User | None) -> Collection:
-    """Show the grades of the grader with this fingerprint where an address names no grader."""
+    """Make the grader with this fingerprint the one that pages show by default."""
     if collection.default_grader == fingerprint:
         return collection
     collection.default_grader = fingerprint
@@ -61,7 +61,7 @@ def choose_default_grader(collection: Collection, fingerprint: str, *, by: User 
 
 @transaction.atomic
 def choose_answers(collection: Collection, fingerprint: str, *, by: User | None) -> Collection:
-    """Verify what the grader with this fingerprint extracted; with none, what the grader itself extracts."""
+    """Verify the answers that the grader with this fingerprint extracted; without one, the grader's own."""
     collection.answers_by = fingerprint
     collection.save(update_fields=["answers_by"])
     audit.record("answers to verify chosen", collection, by=by, detail=fingerprint or "the grader's own")

@@ -18,7 +18,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
-from rubricweb.corpus.prompts import asked_prompts, named, own_prompts, unextracted
+from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
 
 _EXTRACT_FIRST = "{} asks about extracted answers: tick a prompt that extracts them, or choose others below."
 
@@ -37,7 +37,7 @@ PURPOSES = {
 
 
 def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What the back-ends can be told to ask, by purpose; one with a single prompt leaves no choice."""
+    """The prompts that back-ends with several can be set to ask, by purpose."""
     several = [backend.choices for backend in registry.known_backends() if len(backend.choices) > 1]
     offered = dict.fromkeys([*(prompt for choices in several for prompt in choices), *own])
     by_purpose = {
@@ -51,7 +51,7 @@ def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]
 
 
 def _prompt_name(prompt: Prompt) -> str:
-    """The name with what it is asked about, its scale, and whether it asks about extracted answers."""
+    """The name, with the kinds of items, the scale, and whether it asks about extracted answers."""
     kinds = sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT)
     scale = [f"{prompt.scale[0]} to {prompt.scale[1]}"] if prompt.scale else []
     asked_last = ["by asking about each extracted answer"] if prompt.needs_answer else []
@@ -117,7 +117,7 @@ class SettingsForm(forms.Form):
     own: tuple[Prompt, ...] = ()
     """The collection's own prompts."""
     reads_others = False
-    """Another grader has extracted the answers that are verified."""
+    """The answers that are verified come from another grader."""
 
     def chosen(self) -> tuple[Prompt, ...]:
         return self._backend.chosen(self.cleaned_data["grader_prompts"], self.own)
@@ -132,7 +132,7 @@ class SettingsForm(forms.Form):
 
     @property
     def shows_options(self) -> bool:
-        """Something was chosen, or is wrong."""
+        """Whether an option was set, or is wrong."""
         return any(field.errors or is_chosen(field) for field in self.option_fields)
 
     @property
@@ -140,7 +140,7 @@ class SettingsForm(forms.Form):
         return registry.BACKENDS[self.cleaned_data["grader_backend"]]
 
     def settings(self) -> CollectionSettings:
-        """The valid form's settings; a baseline without a model always goes by its own name."""
+        """The settings of the valid form; a baseline without a model goes by its own name."""
         fields = self.cleaned_data
         backend = self._backend
         llm = fields["grader_llm"].strip() if backend.needs_model else ""
@@ -159,9 +159,9 @@ class SettingsForm(forms.Form):
 
 
 def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None) -> SettingsForm:
-    """As sent or as it is; the prompts that are asked by default are ticked like chosen ones."""
+    """As sent, or with the present settings; prompts asked by default are ticked."""
     initial: dict[str, Any] = {name: getattr(collection, name) for name in SettingsForm.base_fields}
-    initial["grader_prompts"] = [named(prompt) for prompt in asked_prompts(collection)]
+    initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
     form = SettingsForm(sent, initial=initial)
     form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
     offer_choices(form, "grader_prompts", _prompts(form.own))

@@ -1,4 +1,4 @@
-"""What an evaluation stands on: topics, the pooled passages, the runs, and human judgments."""
+"""The corpus of an evaluation: topics, pooled passages, runs and human judgments."""
 
 import secrets
 
@@ -11,11 +11,11 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
 
 OFFICIAL = "official"
-"""The name of an official leaderboard that nobody named."""
+"""The name of an official leaderboard without one."""
 
 
 def new_salt() -> str:
-    """What made-up names of a collection are derived from; nobody is shown it."""
+    """The secret from which a collection's pseudonyms are derived."""
     return secrets.token_urlsafe(24)
 
 
@@ -30,28 +30,29 @@ class Collection(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     min_relevant = models.PositiveSmallIntegerField(default=1)
-    """The first judgment that counts as relevant (DL and LLMJudge: 2)."""
+    """The lowest judgment that counts as relevant (DL and LLMJudge: 2)."""
     grader_backend = models.CharField(max_length=40, default="lexical")
     grader_llm = models.CharField(max_length=200, default="lexical")
-    """The grader that re-grades here: `grades.configs.active_configs` has one config a prompt class."""
+    """The model of the grader that re-grades; `grades.configs.active_configs` has a config per prompt."""
     grader_prompts = models.JSONField(default=list, blank=True)
-    """What it asks: classes of published prompts, ids of own ones; empty for the back-end's default ones."""
+    """Classes of published prompts and ids of own ones; empty for the back-end's defaults."""
     grader_options = models.JSONField(default=dict, blank=True)
-    """What the back-end is told: values of `registry.Backend.options` by name, without defaults."""
+    """Values of `registry.Backend.options` by name, without defaults."""
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
     default_grader = models.CharField(max_length=64, blank=True, default="")
-    """The fingerprint of the grader whose grades are shown where an address names none; empty until grades
-    are imported, a grader starts beside another, or an organizer chooses."""
+    """The fingerprint of the grader that pages show by default; empty until grades are imported, a second
+    grader starts, or an organizer chooses.
+    """
     stamp = models.PositiveBigIntegerField(default=new_stamp)
-    """Drawn anew by every import that changes pools, runs or judgments; caches of those are keyed by it."""
+    """Changed by every import of pools, runs or judgments; caches of those are keyed by it."""
     name_salt = models.CharField(max_length=40, default=new_salt, editable=False)
     blind_sums = models.CharField(max_length=20, choices=BlindSums, default=BlindSums.LEFT_OUT)
-    """What boards and files show to whoever has cells to rate blind."""
+    """What boards and files show to people who have cells to rate blind."""
     public_counts_blind = models.BooleanField(default=False)
-    """Public boards count also what assessors are to rate blind, who may read them as everybody does."""
+    """Public boards also count cells that assessors have to rate blind, and assessors can read them."""
     shows_run_tags = models.BooleanField(default=False)
-    """Assessors and viewers see the names of runs, not pseudonyms."""
+    """Assessors and viewers see the names of runs instead of pseudonyms."""
     assessors_edit = models.BooleanField(default=True)
     """Assessors may edit the banks."""
     assessors_grade = models.BooleanField(default=True)
@@ -77,14 +78,14 @@ class Collection(models.Model):
 
 
 class OwnPrompt(models.Model):
-    """A prompt in a collection's own words. It never changes: other words are another row."""
+    """A collection's own prompt. It never changes: another text is another row."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="prompts")
     prompt_class = models.CharField(max_length=64)
     version = models.CharField(max_length=20)
-    """A digest of everything that it says."""
+    """A digest of its definition."""
     definition = models.JSONField()
-    """As `grading.prompts.as_options` writes it; grader configs keep a copy."""
+    """As written by `grading.prompts.as_options`; grader configs keep a copy."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     put_away_at = models.DateTimeField(null=True, blank=True)
@@ -189,7 +190,7 @@ class Run(models.Model):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="runs")
     run_tag = models.CharField(max_length=200)
     is_from_file = models.BooleanField(default=False)
-    """True for a run file, which outranks the `rankings` of a graded file with the same tag."""
+    """Whether it comes from a run file, which takes precedence over `rankings` of a graded file."""
 
     class Meta:
         ordering = ("run_tag",)
@@ -202,7 +203,7 @@ class Run(models.Model):
 
 
 class Ranking(models.Model):
-    """One run's passages for one topic, best first; ids that are not in the pool keep their place."""
+    """One run's passages for one topic, best first, including those outside the pool."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="rankings")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="rankings")
@@ -242,7 +243,7 @@ class OfficialScore(models.Model):
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="official_scores")
     board = models.CharField(max_length=80, default=OFFICIAL)
-    """A track may have several, one a measure or year; each is known by its name."""
+    """The name of the leaderboard; a track may have several, one a measure or year."""
     run_tag = models.CharField(max_length=200)
     value = models.FloatField()
     is_rank = models.BooleanField()

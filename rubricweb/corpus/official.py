@@ -1,4 +1,4 @@
-"""The official leaderboards of a collection: read, put in whole, taken away."""
+"""A collection's official leaderboards: read, replace, remove."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NAME_LIMIT = 80
 
 @dataclass(frozen=True, slots=True)
 class Official:
-    """One official leaderboard: run tag -> rank or score, as the file has them."""
+    """An official leaderboard: run tag -> rank or score, as in the file."""
 
     name: str
     is_rank: bool
     values: dict[str, float]
     measure: str = ""
-    """Which measure of a trec_eval summary was taken; known only while the file is read."""
+    """The measure taken from a trec_eval summary; known only while the file is read."""
 
     @property
     def kind(self) -> str:
@@ -36,12 +36,12 @@ class Official:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Run tag -> a number that is higher where the run is better."""
+        """Run tag -> a number, higher for better runs."""
         return from_ranks(self.values) if self.is_rank else self.values
 
 
 def official_boards(collection: Collection) -> list[Official]:
-    """By name. A board is of ranks if its first run has a rank."""
+    """By name. A board has ranks if its first run has one."""
     boards: dict[str, Official] = {}
     rows = collection.official_scores.order_by("board", "pk")
     for name, run_tag, value, is_rank in rows.values_list("board", "run_tag", "value", "is_rank"):
@@ -59,9 +59,9 @@ def official_boards(collection: Collection) -> list[Official]:
 def put_official_board(
     collection: Collection, path: Path, *, name: str, by: User | None, measure: str = ""
 ) -> Official:
-    """Take the board of a file under this name, in place of one that had it. BadFormat names the line.
+    """Store the board of a file under this name, replacing an earlier one. BadFormat names the line.
 
-    `measure` chooses one of a trec_eval summary.
+    `measure` selects one of a trec_eval summary.
     """
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
@@ -82,7 +82,7 @@ def put_official_board(
 
 @transaction.atomic
 def remove_official_board(collection: Collection, *, name: str, by: User | None) -> bool:
-    """Forget the board; False where there is none of this name."""
+    """Remove the board; return False if there is none of this name."""
     removed, _ = collection.official_scores.filter(board=name).delete()
     if removed:
         audit.record("official board removed", collection, by=by, detail=name)

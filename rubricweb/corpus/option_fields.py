@@ -15,7 +15,7 @@ PREFIX = "option_"
 
 
 class OptionField(forms.CharField):
-    """Reads what was typed as the option's value; nothing typed is the default."""
+    """Parses the option's value; empty means the default."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(
@@ -37,13 +37,13 @@ class OptionField(forms.CharField):
 
 
 def is_chosen(bound: forms.BoundField) -> bool:
-    """Is something else than the default in the control?"""
+    """Whether the control holds something other than the default."""
     field = bound.field
     return isinstance(field, OptionField) and bound.value() not in (None, "", field.option.default_words)
 
 
 def _allowed(option: Option) -> str:
-    """What can be typed or chosen, and what counts if nothing is: "From 1 to 4,096. If left empty: 64."."""
+    """The allowed values and the default: "From 1 to 4,096. If left empty: 64."."""
     if _values(option):
         return f"Unless you choose otherwise: {option.default_words}."
     ranged = f"From {option.range_words}. " if option.range_words else ""
@@ -62,7 +62,7 @@ def _widget(option: Option) -> forms.Widget:
 
 
 def add_options(form: forms.Form, backend_name: str, chosen: Mapping[str, Value]) -> None:
-    """A field for each option of the back-end; an unknown back-end has none."""
+    """Add a field for each option of the back-end; an unknown back-end has none."""
     backend = registry.BACKENDS.get(backend_name)
     for name, option in backend.options.items() if backend else ():
         field = OptionField(option)
@@ -72,7 +72,7 @@ def add_options(form: forms.Form, backend_name: str, chosen: Mapping[str, Value]
 
 
 def chosen_options(form: forms.Form) -> dict[str, Value]:
-    """Of the valid form: the options that are not as by default."""
+    """Return the options of the valid form that differ from their defaults."""
     return {
         field.option.name: form.cleaned_data[name]
         for name, field in form.fields.items()

@@ -64,12 +64,12 @@ class CollectionPool:
         return {topic.topic_id: topic for topic in self.topics}
 
     def only(self, topic_id: int) -> CollectionPool:
-        """The same collection with one topic."""
+        """Return the same collection with one topic."""
         return replace(self, topics=(self.by_topic[topic_id],))
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
-    """Runs go by the names that whoever reads now may see."""
+    """Runs have the names that the reader may see."""
     pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
     names = shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)

@@ -1,4 +1,4 @@
-"""What Re-grade asks in a collection: published prompts, and the collection's own."""
+"""The prompts that Re-grade asks in a collection: published ones, and its own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, OwnPrompt
 
 AT = "@"
-"""Only the id of a collection's own prompt has it; a published one is known by its class."""
+"""Part of the ids of own prompts only; a published one is known by its class."""
 
 
 def named(prompt: Prompt) -> str:
-    """As `Collection.grader_prompts` names it: a published one by its class, an own one by its id."""
+    """The name of a prompt in `Collection.grader_prompts`: a published one's class, an own one's id."""
     return prompt.prompt_id if prompts.is_own(prompt) else prompt.prompt_class
 
 
@@ -30,7 +30,7 @@ def extracts_for(verifying: Prompt, prompt: Prompt) -> bool:
 
 
 def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
-    """Those that ask about answers which no other of these prompts extracts."""
+    """Return the prompts about extracted answers for which no other of these extracts the answers."""
     listed = list(among)
     return [
         prompt
@@ -39,23 +39,23 @@ def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
     ]
 
 
-def asked_prompts(collection: Collection) -> tuple[Prompt, ...]:
-    """Those that an organizer chose and the grader can ask, else the grader's default ones."""
+def active_prompts(collection: Collection) -> tuple[Prompt, ...]:
+    """Return the prompts that an organizer chose and the grader can ask, else the grader's defaults."""
     backend = registry.BACKENDS[collection.grader_backend]
     names_own = any(AT in name for name in collection.grader_prompts)
     return backend.chosen(collection.grader_prompts, own_prompts(collection) if names_own else ())
 
 
 def own_prompts(collection: Collection) -> list[Prompt]:
-    """The collection's own prompts that are not put away."""
+    """Return the collection's own prompts that are not archived."""
     return [row.prompt for row in collection.prompts.all() if not row.is_put_away]
 
 
 @transaction.atomic
 def save_prompt(collection: Collection, prompt: Prompt, *, by: User | None) -> tuple[OwnPrompt, bool]:
-    """Keep `prompt` for good, and say whether it is new: the same words are the same prompt for ever.
+    """Save `prompt` for good, and return whether it is new: the same text is the same prompt.
 
-    One that was put away comes back.
+    An archived one is restored.
     """
     row, is_new = OwnPrompt.objects.get_or_create(
         collection=collection,
@@ -72,7 +72,7 @@ def save_prompt(collection: Collection, prompt: Prompt, *, by: User | None) -> t
 
 @transaction.atomic
 def put_away(row: OwnPrompt, *, by: User | None) -> OwnPrompt:
-    """Offer the prompt no more, and ask it no more; its grades stay, and it can come back."""
+    """Archive the prompt: it is neither offered nor asked; its grades stay, and it can be restored."""
     collection = Collection.objects.select_for_update(no_key=True).get(pk=row.collection_id)
     row.put_away_at = timezone.now()
     row.save(update_fields=["put_away_at"])

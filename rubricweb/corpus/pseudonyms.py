@@ -1,4 +1,4 @@
-"""What assessors and viewers read in place of the names of runs, which could tell whose passage is rated."""
+"""Pseudonyms of runs and assessors, for readers who must not know whose passage or rating they see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME_DIGITS = 6
 
 
 def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """The runs' names for whoever reads now: pseudonyms for viewers and assessors, unless tags are shown."""
+    """Return the runs' names for the reader: pseudonyms for viewers and assessors, unless tags are shown."""
     now = reader()
     if now is None or now.user is None:
         return run_tags
@@ -24,12 +24,12 @@ def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...
 
 
 def run_pseudonym(collection: Collection, run_tag: str) -> str:
-    """The same for a run on every page and in every file, and not to be found out from its tag."""
+    """The run's pseudonym on every page and in every file; its tag cannot be derived from it."""
     return _pseudonym(collection.name_salt, run_tag)
 
 
 def _salt(user: User, collection_id: int) -> str:
-    """Empty for whoever reads names."""
+    """Empty for readers who see names."""
     role = roles.role_in(user, collection_id)
     if role is None or role.includes(roles.TO_SEE_RUNS):
         return ""
@@ -43,9 +43,9 @@ def _pseudonym(salt: str, run_tag: str) -> str:
 
 
 def assessor_pseudonym(collection: Collection, person_id: int) -> str:
-    """The same person has the same one in all of a collection's pages and files, and another elsewhere.
+    """The person's pseudonym on all pages and in all files of this collection only.
 
-    It cannot be turned back without the collection's salt, which only the database has.
+    It cannot be reversed without the collection's salt, which only the database has.
     """
     digest = salted_hmac("rubricweb.pseudonym", str(person_id), secret=collection.name_salt).hexdigest()
     return f"assessor-{digest[:6]}"

@@ -1,4 +1,4 @@
-"""Filters in the words of the field."""
+"""Filters of collections and topics."""
 
 from __future__ import annotations
 

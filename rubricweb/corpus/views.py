@@ -1,4 +1,4 @@
-"""A collection's settings and members, and the stream of its live events."""
+"""A collection's settings and members, and its stream of live events."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rubricweb.corpus.models import Collection
 
 @require_safe
 async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpResponse:
-    """Names of what changed in the collection, as server-sent events, for its members.
+    """Stream the names of the collection's events to its members.
 
-    `since` is when the page was asked for: if nothing happened since, it need not fetch its parts again.
+    `since` is when the page was requested: if nothing happened since, the page need not refresh.
     """
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
@@ -62,7 +62,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def password_link(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
-    """Show a link, once, with which a member who forgot the password sets a new one."""
+    """Show, once, a link with which a member sets a new password."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     person = get_object_or_404(collection.memberships.select_related("user"), user=user_id).user
     if not passwords.may_make_link(request.user, person):

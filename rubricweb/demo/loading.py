@@ -41,9 +41,10 @@ def demo_files() -> ImportFiles:
 
 @transaction.atomic
 def load_demo() -> Collection:
-    """Import the collection, make the accounts, and grade every cell with the lexical baseline, here and now.
+    """Import the collection, make the accounts, and grade every cell with the lexical baseline, in this
+    process.
 
-    All or nothing: a start that was interrupted is made again by the next.
+    All or nothing: an interrupted start is repeated by the next.
     """
     import_collection(SLUG, files=demo_files(), by=None)
     collection = Collection.objects.get(slug=SLUG)

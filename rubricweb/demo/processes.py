@@ -39,7 +39,7 @@ def is_redis_up() -> bool:
 
 @contextmanager
 def running_redis() -> Iterator[None]:
-    """A Redis for as long as the block lasts: the one at REDIS_URL if it answers, else the embedded one."""
+    """A Redis for the duration of the block: the one at REDIS_URL if it answers, else the embedded one."""
     if is_redis_up():
         yield
         return
@@ -76,10 +76,10 @@ def check_port(port: int) -> None:
 
 
 def serve(port: int) -> int:
-    """Run web and worker in the foreground until Ctrl-C, or until web ends. Returns the exit status.
+    """Run web and worker in the foreground until Ctrl-C, or until web ends. Return the exit status.
 
-    A worker that ends is started again. Both have sessions of their own, so that Ctrl-C reaches us alone and
-    everything stops in order, once.
+    A worker that ends is restarted. Both have sessions of their own, so that Ctrl-C reaches only this
+    process, which stops them in order.
     """
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
@@ -93,7 +93,7 @@ def serve(port: int) -> int:
 
 
 def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
-    """Until web ends, or the worker does so for the fifth time within a minute."""
+    """Wait until web ends, or the worker ends for the fifth time within a minute."""
     ends: deque[float] = deque(maxlen=RESTARTS)
     while (status := processes["web"].poll()) is None:
         ended = processes["worker"].poll()
@@ -123,7 +123,7 @@ def _say(sentence: str) -> None:
 
 
 def _start(name: str, port: int) -> subprocess.Popen[bytes]:
-    """A process of the Procfile, in the place of the shell that reads its line."""
+    """Start a process of the Procfile."""
     line = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes[name]
     binaries = str(Path(sys.executable).parent)
     env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}

@@ -1,4 +1,4 @@
-"""What people of the demo have begun: a named version, weights, a campaign to rate, a flag to answer."""
+"""Review work for the demo: a named version, weights, a campaign, a flag."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEED = 1816
 
 @transaction.atomic
 def begin_review(collection: Collection) -> None:
-    """Through the same actions as people in the browser."""
+    """Through the same actions as in the browser."""
     bank = collection.banks.get()
     people = {user.username: user for user in User.objects.filter(memberships__collection=collection)}
     name_version(bank, name="As imported", note="Before anybody changed a word.", by=people["organizer"])
@@ -41,7 +41,7 @@ def begin_review(collection: Collection) -> None:
 
 
 def _open_campaign(bank: Bank, by: User) -> None:
-    """Blind, two assessors a cell, the cells drawn at random: what estimates and agreement need."""
+    """Blind, two assessors per cell, cells drawn at random: what estimates and agreement need."""
     choice = Choice(
         bank=bank,
         topics=tuple(bank.collection.topics.all()),

@@ -1,4 +1,4 @@
-"""The demo graded by a language model: the very small one that a pip package brings along."""
+"""Grade the demo with a language model: the very small one of a pip package."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rubricweb.grades.actions import start_grading
 from rubricweb.grades.models import GradingJob
 
 MODELS = {"smollm2": SMOLLM2}
-"""What `make demo MODEL=...` takes."""
+"""The values of `make demo MODEL=...`."""
 PROMPTS = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 
 
 def check_model(name: str) -> None:
-    """Raises GraderUnavailable where the model is not installed."""
+    """Raises GraderUnavailable if the model is not installed."""
     gguf_file(MODELS[name])
 
 

@@ -1,1 +1,1 @@
-"""Where people edit a bank and see what each edit does: a screen of `views` beside what it asks and shows."""
+"""Every screen of a bank; each view stands beside the forms and selectors that it uses."""

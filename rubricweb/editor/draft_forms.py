@@ -1,4 +1,4 @@
-"""What people send to ask for drafts and to decide about them."""
+"""Forms that request drafts and decide about them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class DraftingForm(forms.Form):
         help_text="A model that the worker can reach; empty takes the default one.",
     )
 
-    def wanted(self) -> DraftOptions:
+    def options(self) -> DraftOptions:
         fields = self.cleaned_data
         kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
         return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
 
 
 class AcceptForm(forms.Form):
-    """A draft with other words; without any it is taken as it is."""
+    """A draft with an edited text; without one it is accepted as it is."""
 
     text = forms.CharField(
         required=False,
@@ -55,7 +55,7 @@ class AcceptForm(forms.Form):
 def drafting_form(
     topic: Topic, *, sent: QueryDict | None = None, after: DraftingForm | None = None
 ) -> DraftingForm:
-    """Empty, as sent, or `after` a request that was made; by default the collection's grader writes."""
+    """Return the form empty, as sent, or `after` a request; the default model is the collection's grader."""
     collection = topic.collection
     able = [backend.name for backend in drafting_backends()]
     subtopics = list(topic.subtopics.values_list("facet_id", "text"))

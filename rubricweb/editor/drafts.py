@@ -1,4 +1,4 @@
-"""What the inbox of a topic shows."""
+"""A topic's inbox of drafts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rubricweb.corpus.models import Collection, Topic
 
 @dataclass(frozen=True, slots=True)
 class RefusedDraft:
-    """What somebody wanted to accept, and why that was not possible."""
+    """The text that could not be accepted, and why."""
 
     text: str
     reason: str
@@ -36,20 +36,20 @@ class DraftRow:
     near: NearDuplicate | None
     """The item of the bank, or the earlier draft, that says much the same."""
     is_open: bool = False
-    """Somebody writes in it: a refreshed list keeps it as it is in their browser."""
+    """Somebody edits it: a refreshed list leaves the row alone."""
     refused: RefusedDraft | None = None
     importance: str = ""
-    """What a model suggested; the item gets it when the draft is accepted as it is."""
+    """The importance that a model suggested; the item gets it if the draft is accepted unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """A request that has not brought its drafts."""
+    """A request without drafts yet."""
 
     request: DraftRequest
     subtopic: str
     is_stale: bool
-    """Nobody ended it for so long that one may ask again."""
+    """It has run for so long that it may be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class DraftInbox:
     rows: tuple[DraftRow, ...]
     requests: tuple[RequestRow, ...]
     suggestions: tuple[ImportanceSuggestion, ...] = ()
-    """What a model said of items of the bank that differs from what they have."""
+    """Importances that a model suggested and that differ from the items'."""
 
     @property
     def near(self) -> list[DraftRow]:
@@ -77,7 +77,7 @@ def inbox(
     opened: Container[int] = (),
     refused: Mapping[int, RefusedDraft] | None = None,
 ) -> DraftInbox:
-    """Near-duplicates are found anew each time: what was accepted or rejected meanwhile counts."""
+    """Near-duplicates are computed on each call, because decisions change what they are compared with."""
     drafts = list(waiting(bank, topic))
     near = _near(bank, topic, drafts)
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
@@ -98,7 +98,7 @@ def inbox(
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
-    """Drafts about which nobody has decided, in the order in which they were written."""
+    """Return the undecided drafts, oldest first."""
     drafts = Draft.objects.filter(
         request__bank=bank, request__topic=topic, state=Draft.State.WAITING
     ).select_related("request__by")
@@ -138,22 +138,22 @@ def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[Reques
 
 
 def draft_of(item: Item) -> Draft | None:
-    """The model's own words, with model, prompt and date; None where a person wrote the item."""
+    """Return the draft that the item came from, with model, prompt and date; None if a person wrote it."""
     return Draft.objects.filter(item=item).select_related("request", "decided_by").first()
 
 
 @dataclass(frozen=True, slots=True)
-class Writers:
-    """Who could write drafts in a collection."""
+class DraftingModels:
+    """The models that can write drafts in a collection."""
 
     grader: str
     """The collection's grader, by its label."""
     can_write: bool
     others: tuple[str, ...]
-    """Every grader that can."""
+    """Every other back-end that can."""
 
 
-def writers(collection: Collection) -> Writers:
+def writers(collection: Collection) -> DraftingModels:
     able = drafting_backends()
     grader = registry.BACKENDS[collection.grader_backend]
-    return Writers(grader.label, grader in able, tuple(backend.label for backend in able))
+    return DraftingModels(grader.label, grader in able, tuple(backend.label for backend in able))

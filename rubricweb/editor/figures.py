@@ -1,4 +1,4 @@
-"""What the bank editor shows of grades: for each item its share of the pool and how its grades spread."""
+"""The grades beside each item of the editor: its share of the pool, and a histogram."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = {MISSING: "not graded", FAILED: "failed"}
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A column of the histogram, placed for SVG."""
+    """A bar of the histogram, positioned for SVG."""
 
     name: str
     words: str
@@ -63,7 +63,7 @@ class ItemFigures:
 
     @property
     def is_graded(self) -> bool:
-        """At least one passage was tried; a share of nothing would read as 0."""
+        """Whether any passage was graded; without, a share would read as 0."""
         return self.missing < self.passages
 
     @property
@@ -76,7 +76,7 @@ class ItemFigures:
 
     @property
     def bars(self) -> list[Bar]:
-        """Of the ratings that the grader's scale has."""
+        """Bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
         shown = [
@@ -88,7 +88,7 @@ class ItemFigures:
 
     @property
     def min_grade_words(self) -> str:
-        """With its name, where the scale has names."""
+        """With its name, if the scale has names."""
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 
@@ -101,7 +101,7 @@ class ItemFigures:
 
 @dataclass(frozen=True, slots=True)
 class FiguredRow(banks.ItemRow):
-    """A listed item with its figures; without where no grader grades its kind."""
+    """A listed item with its figures; None if no grader grades its kind."""
 
     figures: ItemFigures | None = None
 
@@ -145,15 +145,16 @@ GraderByKind = dict[ItemKind, GraderConfig]
 
 
 def rating_graders(bank: Bank) -> list[GraderConfig]:
-    """What figures may show: graders that rate and have grades of the bank, the default one first; then what
-    Re-grade runs, and others with grades in the collection."""
+    """Return the graders that figures may show: those with grades of the bank, the default one first, then
+    those that Re-grade runs, then others with grades in the collection.
+    """
     others = (row.config for row in scored_graders(bank.collection))
     candidates = [*graders_of(bank), *active_configs(bank.collection), *others]
     return [config for config in dict.fromkeys(candidates) if config.purpose == Purpose.RATE]
 
 
 def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> GraderByKind:
-    """The chosen grader; for other kinds than its own a config of the same model, else the active one."""
+    """Return the chosen grader, and for other kinds a config of the same model, else the active one."""
     if chosen is not None:
         rating = sorted(rating, key=lambda config: (config != chosen, config.team != chosen.team))
     first: GraderByKind = {}
@@ -196,7 +197,7 @@ def item_figures(
     *,
     min_grade: int | None,
 ) -> dict[int, ItemFigures]:
-    """By item pk, without items that no grader grades; `min_grade` is by default each grader's own."""
+    """By item pk, for items that a grader grades; `min_grade` defaults to each grader's own."""
     pool = collection_pool(collection)
     by_grader: dict[GraderConfig, list[Item]] = {}
     for item in items:

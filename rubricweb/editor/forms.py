@@ -1,4 +1,4 @@
-"""What the bank editor sends to the pages that show grades."""
+"""The parameters of editor pages that show grades, and an item being written."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from rubricweb.grades.selectors import graders
 
 
 class FiguresForm(forms.Form):
-    """The grader and the threshold of the figures; what cannot be read counts as not chosen, with a word."""
+    """The grader and the threshold; a value that cannot be read is named on the page and ignored."""
 
     grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
     min_grade = forms.IntegerField(label="Covered from grade", min_value=1, required=False)
 
     threshold: int | None
-    """At most the highest rating of the graders' scales; None: each grader's own threshold."""
+    """At most the highest rating of the graders' scales; None for each grader's own threshold."""
 
     def __init__(self, chosen: Mapping[str, str], rating: list[GraderConfig]) -> None:
         super().__init__({name: chosen.get(name, "") for name in self.base_fields}, auto_id="figures-%s")
@@ -47,7 +47,7 @@ class FiguresForm(forms.Form):
         self._fit_scale(chosen.get("min_grade", ""))
 
     def _fit_scale(self, chosen: str) -> None:
-        """The field goes as far as the scales do, and shows the first grader's own threshold by default."""
+        """Limit the field to the graders' scales; its default is the first grader's threshold."""
         shown = list(self.graders.values())
         highest = max((scale_of(config)[1] for config in shown), default=MAX_RATING)
         field = self.fields["min_grade"]
@@ -72,7 +72,7 @@ class FiguresForm(forms.Form):
         )
 
     def measure_by(self, config: GraderConfig) -> MeasureSpec:
-        """The default board's, at the chosen threshold as far as the grader's scale reaches."""
+        """Return the default measure at the chosen threshold, limited to the grader's scale."""
         return MeasureSpec(min_grade=within_scale(config, self.threshold))
 
     def _readable(self, name: str) -> int | None:
@@ -82,7 +82,7 @@ class FiguresForm(forms.Form):
 
 
 class DraftForm(forms.Form):
-    """Words being typed; no words are fine, they have no impact."""
+    """An item being written; an empty text has no impact."""
 
     kind = forms.ChoiceField(choices=Item.Kind.choices)
     facet_id = forms.CharField(required=False)
@@ -90,7 +90,7 @@ class DraftForm(forms.Form):
     item = forms.IntegerField(required=False)
 
     def draft(self, bank: Bank, topic: Topic) -> UnsavedItem | None:
-        """None where there is nothing to say. Raises ValidationError for words that cannot be saved."""
+        """Return None without a text. Raises ValidationError for a text that cannot be saved."""
         words = self.cleaned_data
         item = bank.items.for_topic(topic).select_related("revision").filter(pk=words["item"]).first()
         if not words["text"] or (item and item.revision.text == words["text"]):
@@ -104,7 +104,9 @@ class DraftForm(forms.Form):
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:
-    """The chosen grader with its fellow for the other kind; else by kind the first that has grades here."""
+    """Return the chosen grader and its model's config for the other kind; else, by kind, the first with
+    grades.
+    """
     chosen = figures.graders
     if not figures.data.get("grader"):
         graded = {row.config.pk for row in graders(collection)}

@@ -1,4 +1,4 @@
-"""What the words being typed would cost, and a bound of what they could change."""
+"""What saving an item would cost, and a bound on what it could change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class UnsavedItem:
-    """Words that somebody is typing, for a new item or (with `item`) for the rewording of one."""
+    """The text of a new item, or (with `item`) of the rewording of one, not saved yet."""
 
     bank: Bank
     topic: Topic
@@ -42,18 +42,18 @@ class UnsavedItem:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The price of a draft, and how far its grades could reach."""
+    """The price of grading it, and how far its grades could reach."""
 
     passages: int
     known: int
-    """Passages whose grade for these words exists."""
+    """Passages that are graded for this wording already."""
     seconds: float | None
-    """Of grading, all prompts of the grader together; None where no rate was measured."""
+    """Of grading with all of the grader's prompts; None without a measured rate."""
     runs: int
     could_move: tuple[str, ...]
     """Runs whose rank on the default board some outcome of the grading changes."""
     is_twin: bool
-    """The bank asks exactly this already."""
+    """The bank has this item already."""
 
     @property
     def to_grade(self) -> int:
@@ -61,7 +61,9 @@ class Impact:
 
 
 def impact(draft: UnsavedItem) -> Impact:
-    """Passages to grade, time and runs that could move, by the graders that Re-grade runs here."""
+    """Return the passages to grade, the time, and the runs that could move, for the graders that Re-grade
+    runs.
+    """
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose == Purpose.RATE]
@@ -81,7 +83,7 @@ def impact(draft: UnsavedItem) -> Impact:
 
 
 def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
-    """Of the draft's kind, and where it compares with accepted answers, these words have some."""
+    """Whether the config grades this kind; one that compares with accepted answers needs some."""
     if draft.kind not in kinds_of(config):
         return False
     keys = AnswerKey.objects.filter(revision__topic=draft.topic, revision__uid=draft.uid)
@@ -89,7 +91,7 @@ def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
 
 
 def _known(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> int:
-    """Cells that have a grade, also a failed one; extracted answers are not in the matrix."""
+    """Count the cells with a grade, failed ones included; extracted answers are not in the matrix."""
     if config.purpose == Purpose.RATE:
         column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings
         return int((column != MISSING).sum())
@@ -100,7 +102,7 @@ def _known(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> in
 
 
 def _seconds(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """None as soon as one config with work to do has no measured rate."""
+    """None if any config with work to do has no measured rate."""
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     total = 0.0
     for config in configs:
@@ -134,7 +136,7 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
 
 
 def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
-    """What the config grades of this topic besides the item that is being reworded."""
+    """The wordings of this topic that the config grades, without the item that is being reworded."""
     items = draft.bank.items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
     if draft.item:
         items = items.exclude(pk=draft.item.pk)
@@ -142,7 +144,7 @@ def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
 
 
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
-    """By run: whether it covers the item for sure; and (runs, passages) the missing cells in its first k."""
+    """By run: whether it covers the item already; and (runs, passages) the missing cells in its first k."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
     top = grades.pool.ranked_rows[:, : measure.cutoff]
     in_reach = np.zeros((top.shape[0], column.size + 1), dtype=np.bool_)
@@ -155,8 +157,8 @@ def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tupl
 def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells: Mask) -> Mask:
     """Shape (runs,): whether for some other run "it is ahead of me" can differ from today.
 
-    `floor` is each run's mean if no missing cell covers; covering the draft adds `step`. A run that is sure
-    to cover it has that in its floor.
+    `floor` is each run's mean if no missing cell covers; covering the item adds `step`. A run that covers it
+    already has that in its floor.
     """
     cells = open_cells.astype(np.int32)
     can = ~sure & open_cells.any(axis=1)

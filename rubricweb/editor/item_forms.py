@@ -1,4 +1,4 @@
-"""What people send to change a bank."""
+"""Forms that change items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_WORDING = 2_000
 
 
 class Wording(forms.CharField):
-    """The words of an item."""
+    """The text of an item."""
 
     widget = forms.Textarea(attrs={"rows": 2})
 
@@ -35,14 +35,14 @@ class Wording(forms.CharField):
 
 
 class WordingForm(forms.Form):
-    """New words for an item; `seen` is the version that the writer started from."""
+    """A new text for an item; `seen` is the version that the writer started from."""
 
     text = Wording("Wording")
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
 
 class AnswerKeyForm(forms.Form):
-    """Accepted answers of a question, one a line; empty takes the key away."""
+    """Accepted answers of a question, one a line; empty removes the key."""
 
     texts = forms.CharField(
         label="Accepted answers, one a line",
@@ -61,7 +61,7 @@ class AnswerKeyForm(forms.Form):
 
 
 class SupplyForm(forms.Form):
-    """The words behind an id that was imported without them."""
+    """The text of an item that was imported by its id."""
 
     text = Wording("The exact words behind this id")
 
@@ -73,7 +73,7 @@ class SeenForm(forms.Form):
 
 
 class WeighForm(forms.Form):
-    """What the item means to a good answer."""
+    """Importance and weight."""
 
     importance = forms.ChoiceField(label="Importance", choices=Item.Weight.choices)
     weight = forms.FloatField(
@@ -124,7 +124,7 @@ def weigh_form(item: Item, *, sent: QueryDict | None = None) -> WeighForm:
 def answer_key_form(
     item: Item, *, sent: QueryDict | None = None, mine: list[str] | None = None
 ) -> AnswerKeyForm:
-    """As it is, as sent, or with `mine` over the version that somebody else made."""
+    """Return the form as it is, as sent, or with `mine` over a version that somebody else made."""
     texts = [key.text for key in item.revision.answer_keys.all()] if mine is None else mine
     initial = {"texts": "\n".join(texts), "seen": item.version}
     return focused(AnswerKeyForm(sent, initial=initial, auto_id=f"item-{item.pk}-key-%s"), "texts")
@@ -137,7 +137,9 @@ def supply_form(item: Item, *, sent: QueryDict | None = None) -> SupplyForm:
 def new_item_form(
     topic: Topic, *, sent: QueryDict | None = None, after: NewItemForm | None = None
 ) -> NewItemForm:
-    """Empty, or as sent; `after` an addition of the same kind. No subtopics, no field for them."""
+    """Return the form empty, as sent, or `after` an addition of the same kind; without subtopics, no field
+    for them.
+    """
     same = (
         {name: after.cleaned_data[name] for name in ("kind", "facet_id")} if after else {"kind": "question"}
     )
@@ -150,6 +152,6 @@ def new_item_form(
 
 
 def focused(form: AnyForm, name: str = "text") -> AnyForm:
-    """The cursor starts in the words."""
+    """Put the cursor into the text."""
     form.fields[name].widget.attrs["autofocus"] = True
     return form

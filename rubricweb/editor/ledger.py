@@ -1,4 +1,4 @@
-"""Every change to every item of a bank, newest first, a page at a time by the last row seen."""
+"""Every change to every item of a bank, newest first, paged by the last row seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE_ROWS = 50
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What of the ledger to show; None shows all."""
+    """Filters of the ledger; None shows all."""
 
     by: int | None = None
     verb: str | None = None
@@ -25,11 +25,11 @@ class Filters:
 class LedgerPage:
     changes: list[ItemChange]
     before: int | None
-    """The address of the next, older page; None on the last."""
+    """The parameter of the next, older page; None on the last."""
 
 
 def ledger(bank: Bank, filters: Filters, *, before: int | None = None) -> LedgerPage:
-    """The changes older than the row `before`."""
+    """Return the changes older than the row `before`."""
     conditions = {"by": filters.by, "verb": filters.verb, "item__topic": filters.topic}
     rows = ItemChange.objects.filter(
         item__bank=bank, **{name: value for name, value in conditions.items() if value}

@@ -1,4 +1,4 @@
-"""What the ledger's address may say, and what names a version."""
+"""The filters of the ledger, and the name of a version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT_ONCE = {"data-submits": ""}
 
 
 class LedgerForm(forms.Form):
-    """What cannot be read counts as not chosen."""
+    """A value that cannot be read is ignored."""
 
     by = forms.TypedChoiceField(
         label="Person", coerce=int, empty_value=None, required=False, widget=forms.Select(attrs=AT_ONCE)
@@ -44,7 +44,7 @@ class LedgerForm(forms.Form):
 
 
 class VersionForm(forms.Form):
-    """A name for what the bank holds now."""
+    """A name for the bank's present state."""
 
     name = forms.CharField(
         label="Name", max_length=NAME_CHARS, error_messages={"required": "Give it a name."}

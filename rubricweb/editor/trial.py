@@ -1,4 +1,6 @@
-"""Items of a topic enabled, disabled, alone or weighed otherwise, and the board anew: nothing is saved."""
+"""A weight trial: items switched on or off, alone or reweighted, and the board that results. Nothing is
+saved.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weig
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How an item is tried."""
+    """The setting of an item in a trial."""
 
     is_on: bool
     weight: float
@@ -37,9 +39,9 @@ class TrialRow:
     score_before: float
     score: float
     possible: str
-    """The ranks that the topics leave open now: "2-5"."""
+    """The rank interval before: "2-5"."""
     is_beyond: bool
-    """The rank as tried is none of these."""
+    """The new rank lies outside of it."""
 
     @property
     def rose(self) -> int:
@@ -52,7 +54,7 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The whole board, best first as tried."""
+    """The whole board, best run first."""
 
     rows: tuple[TrialRow, ...]
     swapped_pairs: int
@@ -67,7 +69,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _BoardItem:
     pk: int
     uid: str
     importance: Importance
@@ -77,13 +79,13 @@ class _Asked:
 def trial(
     bank: Bank, topic: Topic, config: GraderConfig, measure: MeasureSpec, settings: Mapping[int, Setting]
 ) -> Trial:
-    """The board with these settings of the topic's items, by pk; an item without one stands as it is.
+    """Return the board with these settings of the topic's items, by pk; the others stay as they are.
 
-    All other topics come from the cache, so only one topic is scored anew.
+    All other topics come from the cache, so only one topic is scored again.
     """
     pool = collection_pool(bank.collection)
     grades = matrices(config, pool)
-    by_topic = _asked(bank, config)
+    by_topic = _board_items(bank, config)
     items: dict[int, Uids] = {pk: tuple(item.uid for item in listed) for pk, listed in by_topic.items()}
     weights = {
         pk: tuple((item.importance, item.weight) for item in listed) for pk, listed in by_topic.items()
@@ -104,22 +106,22 @@ def trial(
     return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores), known)
 
 
-def _setting(item: _Asked, settings: Mapping[int, Setting]) -> Setting:
+def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
     return settings.get(item.pk) or Setting(is_on=True, weight=item.weight)
 
 
-def _asked(bank: Bank, config: GraderConfig) -> dict[int, list[_Asked]]:
-    """By topic: the items that the grader grades; of two that ask the same words the first counts."""
+def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]]:
+    """By topic: the items that the grader grades; of two with the same wording the first counts."""
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
-    by_topic: dict[int, dict[str, _Asked]] = {}
+    by_topic: dict[int, dict[str, _BoardItem]] = {}
     fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
     for topic_id, pk, uid, importance, weight in rows.values_list(*fields):
-        by_topic.setdefault(topic_id, {}).setdefault(uid, _Asked(pk, uid, Importance(importance), weight))
+        by_topic.setdefault(topic_id, {}).setdefault(uid, _BoardItem(pk, uid, Importance(importance), weight))
     return {topic_id: list(listed.values()) for topic_id, listed in by_topic.items()}
 
 
 def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
-    """Not cached: nobody asks twice for one place of a slider."""
+    """Not cached: the same slider position is rarely tried twice."""
     if not weights:
         return np.full(len(pool.ranked), np.nan)
     return item_scores(pool, ratings, measure, weights)

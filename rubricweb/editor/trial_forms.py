@@ -1,4 +1,4 @@
-"""The settings of a trial, in the address or sent to be saved."""
+"""The settings of a weight trial, in the address or sent to be saved."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _measures() -> list[tuple[str, str]]:
 
 
 class WeightTrialForm(forms.Form):
-    """`on` names the items that are asked, `solo` the only one; a weight and the seen version for each item.
+    """`on` names the items that are asked, `solo` the only one; each item has a weight and the version seen.
 
-    An address without `tried` says nothing yet: everything stands as it is.
+    Without `tried`, the address has no settings: everything stays as it is.
     """
 
     measure = forms.ChoiceField(choices=_measures, required=False)
@@ -57,8 +57,8 @@ class WeightTrialForm(forms.Form):
             for item in self.items
         }
 
-    def wanted(self) -> dict[int, ItemWeight]:
-        """What to save; solo is for looking only."""
+    def weights(self) -> dict[int, ItemWeight]:
+        """The changes to save. Solo is a preview only."""
         on = set(self.cleaned_data["on"])
         return {
             item.pk: ItemWeight(
@@ -68,7 +68,7 @@ class WeightTrialForm(forms.Form):
         }
 
     def _weight(self, item: Item) -> float:
-        """As sent; as it stands where that cannot be read."""
+        """As sent; the item's own if that cannot be read."""
         weight: float | None = self.cleaned_data.get(f"weight-{item.pk}")
         return item.weight if weight is None else weight
 

@@ -1,4 +1,4 @@
-"""What differs between two versions of a bank in labels and ranks, by each grader."""
+"""How labels and ranks differ between two versions of a bank, by grader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LabelCount:
     passages: int
     changed: int
     crossing: int
-    """Of these, how many are covered on one side only."""
+    """Of these, the passages that are covered on one side only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def board_diff(
     config: GraderConfig,
     measure: MeasureSpec,
 ) -> BoardDiff:
-    """Before and after; None stands for the bank as it is now."""
+    """None stands for the bank as it is now."""
     now = board_inputs(bank, config, measure)
     none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
     old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)

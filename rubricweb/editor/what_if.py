@@ -1,4 +1,4 @@
-"""What retiring or restoring an item changes of labels and ranks, computed and not estimated."""
+"""The effect of retiring or restoring an item on labels and ranks, computed exactly."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rubricweb.grades.selectors import graded_items
 
 @dataclass(frozen=True, slots=True)
 class LabelChange:
-    """A passage whose label, its highest rating, changes; None where no item has a rating."""
+    """A passage whose label, its highest rating, changes; None if no item has a rating."""
 
     doc_id: str
     before: int | None
     after: int | None
     was_covered: bool
-    """It had a rating of the measure's lowest grade or more; `is_covered`: it has one after."""
+    """Whether it had a rating at the threshold or above; `is_covered`: whether it has one afterwards."""
     is_covered: bool
 
     @property
@@ -36,7 +36,7 @@ class LabelChange:
 
 @dataclass(frozen=True, slots=True)
 class RunMove:
-    """A run that changes its place."""
+    """A run whose rank changes."""
 
     run_tag: str
     score_before: float
@@ -44,14 +44,14 @@ class RunMove:
     before: int
     after: int
     possible: str
-    """The ranks that the topics leave open before: "2-5"."""
+    """The rank interval before: "2-5"."""
     is_beyond: bool
-    """The rank after is none of these."""
+    """The new rank lies outside of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A board with an item and without it, the way that the question was asked."""
+    """The board before and after."""
 
     config: GraderConfig
     measure: MeasureSpec
@@ -59,7 +59,7 @@ class WhatIf:
     runs: tuple[RunMove, ...]
     swapped_pairs: int
     rescored: int
-    """Runs whose score changes, in place or not."""
+    """Runs whose score changes, whether or not they move."""
 
     @property
     def n_beyond(self) -> int:
@@ -68,7 +68,7 @@ class WhatIf:
 
 @dataclass(frozen=True, eq=False)
 class BoardInputs:
-    """Everything that the boards of one bank, grader and measure stand on."""
+    """Everything that the boards of one bank, grader and measure are computed from."""
 
     config: GraderConfig
     measure: MeasureSpec
@@ -77,7 +77,7 @@ class BoardInputs:
     items: Mapping[int, Uids]
 
     def table(self, items: Mapping[int, Uids]) -> ScoreTable:
-        """Scores of each run, with other items in these topics."""
+        """Return the scores of each run, with other items in these topics."""
         return score_table(self.pool, self.grades, {**self.items, **items}, self.measure)
 
 
@@ -89,23 +89,21 @@ def board_inputs(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> Boar
 
 
 def what_if(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """What retiring an active item, or restoring a retired one, would change."""
+    """The effect of retiring an active item, or restoring a retired one."""
     outside, inside = _without_and_with(item, config)
     change = (outside, inside) if item.is_retired else (inside, outside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
 def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """What retiring a retired item has changed, or what an active one changes of the board without it."""
+    """The effect that retiring a retired item had, or that an active one has on the board without it."""
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
-def retirements(
-    bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
-) -> dict[int, WhatIf]:
-    """By item pk: what retiring each of these active items alone would change."""
+def retirements(bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec) -> dict[int, WhatIf]:
+    """By item pk: the effect of retiring each of these active items alone."""
     now = board_inputs(bank, config, measure)
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
     by_topic: dict[int, list[tuple[int, str]]] = {}
@@ -128,7 +126,7 @@ def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
 
 
 def _uids(rows: list[tuple[int, int, str]]) -> Uids:
-    """In the bank's order, so that a board of the same items has its topic scores cached already."""
+    """In the bank's order, so that a board of the same items finds its topic scores cached."""
     return tuple(dict.fromkeys(uid for _, _, uid in rows))
 
 
@@ -147,7 +145,7 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
 
 
 def rescored(before: Scores, after: Scores) -> int:
-    """How many runs' scores differ."""
+    """Count the runs whose scores differ."""
     return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
 
 
@@ -163,7 +161,7 @@ def label_changes(
 
 
 def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
-    """The runs that change their rank, best new rank first."""
+    """Return the runs whose rank changes, best new rank first."""
     row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
     old, new, known = before.means(), after.means(), rank_intervals(before.scores)
     moves = []

@@ -1,4 +1,4 @@
-"""Flags and comments as files: JSON Lines with a thread a line, or TSV with an event a line."""
+"""Flags and comments as files: JSON Lines with a thread per line, or TSV with an event per line."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ COLUMNS = (
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 Naming = Callable[[User | None], str]
-"""What to call a person; empty for nobody."""
+"""The name of a person; empty for nobody."""
 
 
 def naming(collection: Collection, *, with_names: bool) -> Naming:
-    """By username, or by the pseudonym that they have throughout the collection."""
+    """By username, or by the person's pseudonym in the collection."""
 
     def name(person: User | None) -> str:
         if person is None:

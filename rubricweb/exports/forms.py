@@ -1,4 +1,4 @@
-"""What of an export people choose."""
+"""The options of an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said of cells as a file: every event with stable ids, who or a pseudonym, when, and where."""
+"""Human ratings as a file: every event with stable ids, person, time and campaign."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMATS = {"jsonl": "application/x-ndjson; charset=utf-8", "tsv": "text/tab-sepa
 
 @dataclass(frozen=True, slots=True)
 class HumanGradeLine:
-    """One event. `event` never changes, `number` counts what this assessor said of this cell."""
+    """One event. `event` never changes; `number` counts this assessor's events for this cell."""
 
     event: str
     query_id: str
@@ -52,7 +52,7 @@ class HumanGradeLine:
 
 @dataclass(frozen=True, slots=True)
 class RandomCellLine:
-    """A cell that was drawn at random, with its chance: estimates may stand on these."""
+    """A cell that was drawn at random, with its probability, for estimates."""
 
     campaign: str
     query_id: str
@@ -76,7 +76,7 @@ class FileForm(AddressForm):
 
 @require_safe
 def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """Every event. Only for who sees all ratings anyway, since others may still have to rate the cells."""
+    """Every event. Only for people who see all ratings, since others may still have to rate the cells."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = FileForm(request.GET)
     lines = human_grade_lines(collection, shows_names=bool(form.value("names", "")))
@@ -92,9 +92,9 @@ def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 
 def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[HumanGradeLine]:
-    """In the order in which it was said. A turn's comment stands beside that person's events of the cell.
+    """In chronological order; a turn's comment stands beside that person's events of the cell.
 
-    Without what is hidden from whoever reads now.
+    Events that are hidden from the reader are left out.
     """
     turns = _turns(collection)
     full = ("topic", "revision", "passage", "by", "config", "decision")
@@ -123,7 +123,7 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
 
 
 def random_cell_lines(collection: Collection) -> Iterator[RandomCellLine]:
-    """By campaign, in its order; `ratings` counts those that were handed in there."""
+    """By campaign, in its order; `ratings` counts those handed in there."""
     cells = CampaignCell.objects.filter(campaign__collection=collection, is_random=True)
     full = ("campaign", "topic", "revision", "passage")
     done: dict[int, int] = {}
@@ -169,7 +169,7 @@ def _jsonl(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
-    """With a head; tabs and line ends inside a field become spaces."""
+    """With a header; tabs and line breaks inside a field become spaces."""
     names = [field.name for field in fields(kind)]
     yield "\t".join(names) + "\n"
     for line in lines:

@@ -1,4 +1,4 @@
-"""File names that say what is in the file."""
+"""Names of exported files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 
 
 def qrels_name(spec: BoardSpec) -> str:
-    """`<collection>_<grader>_<bank>_<mode>.qrels`, and whatever else of `spec` is not as it usually is."""
+    """`<collection>_<grader>_<bank>_<mode>.qrels`, with every option of `spec` that is not the default."""
     measure = spec.measure
     mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""

@@ -1,4 +1,4 @@
-"""What an export holds."""
+"""The contents of exports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FIRST_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class QrelsSummary:
-    """What a qrels file will hold."""
+    """A preview of a qrels file."""
 
     lines: int
     topics: int
     topics_without: int
-    """Topics of the collection that get no line."""
+    """Topics without lines."""
     unlabelled: int
-    """Pooled passages without a grade: they get no line."""
+    """Pooled passages without a grade, and so without a line."""
     by_label: tuple[tuple[int, int], ...]
-    """Pairs of label and number of lines, highest label first."""
+    """(label, number of lines), highest label first."""
     first: tuple[str, ...]
     """The first lines, as the file has them."""
 
@@ -55,7 +55,7 @@ def qrels_summary(spec: BoardSpec) -> QrelsSummary:
 
 
 def _by_topic(spec: BoardSpec) -> Iterator[tuple[TopicPool, list[Qrel]]]:
-    """By subtopic the query id is `topic/subtopic`; items of no subtopic are under the topic's own id."""
+    """By subtopic, the query id is `topic/subtopic`; items without a subtopic are under the topic's id."""
     base = basis(spec)
     for topic in base.pool.topics:
         topic_items = base.asked.get(topic.topic_id, NOTHING)

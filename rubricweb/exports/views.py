@@ -34,7 +34,7 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
 
 @require_safe
 def exports(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Forms for each export, with a preview of the qrels. Both show what the address says."""
+    """Show a form per export, with a preview of the qrels, filled in from the address."""
     collection = access.collection_for(request.user, slug)
     form, board_form = (
         kind(request.GET, collection=collection, auto_id=prefix)
@@ -53,7 +53,7 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The qrels file; without comment lines, because trec_eval would stumble over them."""
+    """The qrels file, without comments, which trec_eval does not accept."""
     collection = access.collection_for(request.user, slug)
     form = LabelForm(request.GET, collection=collection)
     if not form.is_valid():
@@ -68,7 +68,7 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The board as TSV, or as JSON or LaTeX if the address says so."""
+    """The board as TSV, or as JSON or LaTeX."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
     if not form.is_valid():
@@ -83,7 +83,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """Flags and comments, their people by pseudonym unless the address asks for usernames."""
+    """Flags and comments, with pseudonyms unless the address asks for usernames."""
     collection = access.collection_for(request.user, slug)
     form = FlagsExportForm(request.GET)
     if not form.is_valid():
@@ -104,5 +104,5 @@ def _download(lines: Iterable[str], *, name: str, content_type: str) -> Streamin
 
 
 def _back(request: HtmxRequest, slug: str) -> HttpResponse:
-    """To the page whose form says what is wrong with this address."""
+    """Redirect to the page whose form explains what is wrong with this address."""
     return redirect(f"{reverse('exports:exports', args=[slug])}?{request.GET.urlencode()}")

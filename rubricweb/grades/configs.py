@@ -17,7 +17,7 @@ from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import asked_prompts, extracts_for
+from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
 
 Chosen = Mapping[str, Value]
@@ -87,7 +87,7 @@ def config_asking(
 def reading_of(collection: Collection) -> AnswerSource:
     """As Settings have it."""
     chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
-    return AnswerSource(asked_prompts(collection), chosen.first() if chosen else None)
+    return AnswerSource(active_prompts(collection), chosen.first() if chosen else None)
 
 
 def options_of(collection: Collection, backend: str) -> Chosen:

@@ -25,8 +25,8 @@ class AddressForm(forms.Form):
         initial = {
             name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
         }
-        self.said = {name: str(value) for name, value in address.items()}
-        self.data, self.is_bound = {**initial, **self.said}, True
+        self.sent = {name: str(value) for name, value in address.items()}
+        self.data, self.is_bound = {**initial, **self.sent}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
         """The field's value, or `default` where the address says none or a wrong one."""
@@ -104,4 +104,4 @@ class GraderForm(AddressForm):
             field.validators.append(MaxValueValidator(highest))
             field.widget.attrs["max"] = highest
             field.help_text = threshold_note(rater.configs[0]) or field.help_text
-            self.data["min_grade"] = self.said.get("min_grade") or str(self.default_min_grade)
+            self.data["min_grade"] = self.sent.get("min_grade") or str(self.default_min_grade)

@@ -199,7 +199,7 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
     return int((ratings != MISSING).sum()) + missing, missing
 
 
-def asked_by_topic(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
+def item_columns(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """By topic id: the bank's active items, each wording of a kind once, without their texts."""
     rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
     by_topic: dict[int, list[ItemColumn]] = {}

@@ -1,4 +1,4 @@
-"""The collections of a person with their progress: counted by the database, whatever their number."""
+"""A person's collections with their progress, counted by the database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BankSize:
 
 @dataclass(frozen=True, slots=True)
 class CollectionCard:
-    """A collection as its member meets it on the home page."""
+    """A collection on its member's home page."""
 
     collection: Collection
     role: Role
@@ -38,11 +38,11 @@ class CollectionCard:
     grader: str
     cells: int
     graded: int
-    """Of `cells`: those that the default grader has answered, or failed on."""
+    """Of `cells`: those that the default grader graded, failed ones included."""
     other_grades: int
     """Grades of other graders."""
     is_imported: bool
-    """The grades shown came in a file: nobody can grade what they lack."""
+    """The grades shown came from a file, so the missing ones cannot be graded."""
     running_jobs: int
 
     @property
@@ -59,7 +59,7 @@ class CollectionCard:
 
 
 def cards(user: User) -> list[CollectionCard]:
-    """The collections that `user` may see, by name."""
+    """Return the collections that `user` may see, by name."""
     collections = list(Collection.objects.visible_to(user))
     roles = dict(user.memberships.values_list("collection_id", "role"))
     topics, passages, runs = (
@@ -118,11 +118,13 @@ def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
 
 
 Stamped = dict[int, dict[GraderConfig, int]]
-"""By collection: how many grades it has of each grader."""
+"""By collection: the number of grades of each grader."""
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
-    """By collection: the cells for its default grader; who shares one is counted at once."""
+    """By collection: the progress of its default grader; collections with the same grader are counted
+    together.
+    """
     progress = {collection.pk: _Progress() for collection in collections}
     pools, stamped = _pool_sizes(collections), _stamped(collections)
     together: dict[tuple[GraderConfig, ...], list[Collection]] = defaultdict(list)
@@ -144,7 +146,7 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
 
 
 def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
-    """What Re-grade runs; collections with the same settings are asked once."""
+    """What Re-grade runs; looked up once for collections with the same settings."""
     settings = (
         collection.grader_backend,
         collection.grader_llm,
@@ -170,9 +172,9 @@ def _stamped(collections: list[Collection]) -> Stamped:
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: dict[int, int]
 ) -> None:
-    """Items without text cannot be graded: of them only the cells that have a grade count.
+    """Items without text cannot be graded, so of them only graded cells count.
 
-    Where the grader graded some banks, the others are no part of its progress.
+    Banks that the grader has not begun do not count, unless it has begun none.
     """
     active = Item.objects.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
     grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()

@@ -1,4 +1,4 @@
-"""What the address of a collection page may say."""
+"""The parameters of a collection's page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rubricweb.home.topics import SORTS
 
 
 class TopicsForm(GraderForm):
-    """The collection page."""
+    """The table of topics."""
 
     bank = select_at_once("Bank", ())
     q = forms.CharField(

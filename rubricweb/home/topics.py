@@ -1,4 +1,4 @@
-"""The topics of a collection with what their grades say: a fixed number of queries, however many topics."""
+"""A collection's topics with a summary of their grades: a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import GraderRow, graders
-from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, asked_by_topic, topic_facts
+from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTopic:
-    """One line of the table."""
+    """A row of the table."""
 
     pk: int
     query_id: str
@@ -34,7 +34,7 @@ class ListedTopic:
     nuggets: int
     facts: TopicFacts
     flagged: int
-    """Flags that people opened and nobody resolved."""
+    """Open flags."""
 
     @property
     def items(self) -> int:
@@ -56,7 +56,7 @@ class ListedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the table adds up to, whatever is filtered."""
+    """Sums over all topics, whatever is filtered."""
 
     topics: int
     items: int
@@ -115,7 +115,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     """All topics, in the collection's order."""
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    columns_by_topic = asked_by_topic(bank)
+    columns_by_topic = item_columns(bank)
     min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
     missing = _missing_behind(collection, rater, columns_by_topic)
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
@@ -147,9 +147,9 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
 def _missing_behind(
     collection: Collection, rater: Rater, columns_by_topic: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, int]:
-    """By topic with cells that are hidden from the reader: how many of its cells have no grade.
+    """By topic with cells hidden from the reader: how many of its cells have no grade.
 
-    A hidden cell is graded; only its grade is not shown.
+    A hidden cell counts as graded; only its grade is not shown.
     """
     hidden = [pk for pk, missing in visibility.hidden_cells(collection.pk).items() if missing.graders]
     if not hidden:
@@ -178,7 +178,7 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
 
 
 def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTopic]:
-    """The rows whose id or query holds `words`, sorted; a leading minus turns the order around."""
+    """Return the rows whose id or query contains `words`, sorted; a leading minus reverses the order."""
     folded = words.casefold()
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))

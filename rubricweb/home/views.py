@@ -1,4 +1,4 @@
-"""Where somebody begins: their collections, and the topics of one."""
+"""A person's collections, and the topics of one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGE_TOPICS = 200
 
 @require_safe
 def home(request: HtmxRequest) -> HttpResponse:
-    """The collections that the user is a member of."""
+    """List the user's collections."""
     context = {"cards": cards(request.user)}
     return page_or_part(request, "home/home.html", context, part="collections")
 
 
 @require_safe
 def collection(request: HtmxRequest, slug: str) -> HttpResponse:
-    """A collection's topics in one bank, with what their grades say."""
+    """Show a collection's topics in one bank, with a summary of their grades."""
     shown = collection_for(request.user, slug)
     form = TopicsForm(request.GET)
     context = {
@@ -43,7 +43,7 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _topics(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
-    """The table's part of the context; without a bank there is none."""
+    """The table's part of the context; empty without a bank."""
     if not banks:
         return {"banks": banks}
     bank = form.offer_banks(banks)

@@ -34,7 +34,7 @@ class RelevanceSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class EvidenceQuery:
     """From which judgment a passage is relevant, and from which rating an item covers it."""
 
     source: RelevanceSource
@@ -43,7 +43,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedItem:
+class EvidenceItem:
     """An active item of the bank."""
 
     pk: int
@@ -59,7 +59,7 @@ class TopicEvidence:
     """One topic: passages x items, and which passages are relevant."""
 
     pool: TopicPool
-    items: tuple[AskedItem, ...]
+    items: tuple[EvidenceItem, ...]
     ratings: Ratings
     relevance: Relevance
     """Without hidden passages."""
@@ -78,7 +78,7 @@ def default_source(collection: Collection) -> RelevanceSource:
 
 
 def evidence(
-    bank: Bank, rater: Rater, look: Look, reader: User, topic_id: int | None = None
+    bank: Bank, rater: Rater, look: EvidenceQuery, reader: User, topic_id: int | None = None
 ) -> list[TopicEvidence]:
     """Return the evidence of each topic with items, or of one, in the collection's order, as `reader` may see
     it.
@@ -107,25 +107,25 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
     return sum(int(topic.hidden.sum()) for topic in topics)
 
 
-def _hidden(topic: TopicPool, hidden: Hidden, look: Look) -> Mask:
+def _hidden(topic: TopicPool, hidden: Hidden, look: EvidenceQuery) -> Mask:
     places = hidden.people if look.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 
 
-def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[AskedItem, ...]]:
+def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[EvidenceItem, ...]]:
     rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
     rows = rows.filter(topic=topic_id) if topic_id else rows
     fields = rows.values_list(
         "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
     )
-    by_topic: dict[int, list[AskedItem]] = {}
+    by_topic: dict[int, list[EvidenceItem]] = {}
     for topic, pk, version, kind, *words in fields:
-        by_topic.setdefault(topic, []).append(AskedItem(pk, version, ItemKind(kind), *words))
+        by_topic.setdefault(topic, []).append(EvidenceItem(pk, version, ItemKind(kind), *words))
     return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
-def _relevance(pool: CollectionPool, look: Look) -> dict[int, Relevance]:
+def _relevance(pool: CollectionPool, look: EvidenceQuery) -> dict[int, Relevance]:
     if look.source is RelevanceSource.JUDGMENTS:
         return {topic.topic_id: _judged(topic, look.min_relevant) for topic in pool.topics}
     return {pk: _rated(grades, look.min_grade) for pk, grades in human_matrices(pool).items()}

@@ -10,12 +10,12 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
-from rubricweb.review.evidence import Look, RelevanceSource, default_source
+from rubricweb.review.evidence import EvidenceQuery, RelevanceSource, default_source
 
 SOURCES = {RelevanceSource.JUDGMENTS: "the judgments", RelevanceSource.PEOPLE: "people's own ratings"}
 
 
-class LookForm(GraderForm):
+class EvidenceForm(GraderForm):
     """The topic, and from where on a passage is relevant or covered."""
 
     topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
@@ -44,8 +44,8 @@ class LookForm(GraderForm):
         self.bank = bank
 
     @property
-    def look(self) -> Look:
-        return Look(
+    def look(self) -> EvidenceQuery:
+        return EvidenceQuery(
             RelevanceSource(self.value("source", default_source(self.bank.collection))),
             self.value("min_relevant", self.bank.collection.min_relevant),
             self.value("min_grade", self.default_min_grade),

@@ -1,4 +1,4 @@
-"""What the signed-in person may do, for templates: hide what would be refused."""
+"""Permissions of the signed-in person, so that templates hide what would be refused."""
 
 from __future__ import annotations
 

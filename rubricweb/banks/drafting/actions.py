@@ -21,7 +21,7 @@ from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAske
 from rubricweb.banks.drafting.leases import DraftLease, enqueue
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.drafting.suggested import weigh_accepted
-from rubricweb.banks.errors import AlreadyAsked
+from rubricweb.banks.errors import DuplicateItem
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
@@ -153,7 +153,7 @@ def accept_drafts(drafts: Iterable[Draft], *, by: User | None) -> Accepted:
     for draft in drafts:
         try:
             items.append(accept_draft(draft, by=by))
-        except (AlreadyAsked, AlreadyDecided):
+        except (DuplicateItem, AlreadyDecided):
             left += 1
     return Accepted(tuple(items), left)
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
-from rubricweb.campaigns.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
+from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core import audit
@@ -36,7 +36,7 @@ def decide(
     _refuse_newer(place, seen)
     try:
         with transaction.atomic():
-            return _decide(place, rating, by, (seen, reason.strip(), uid), said_of(place))
+            return _decide(place, rating, by, (seen, reason.strip(), uid), ratings_by_person(place))
     except IntegrityError:
         _refuse_newer(place, seen)
         raise
@@ -47,7 +47,7 @@ def _decide(
 ) -> Decision:
     seen, reason, uid = answer
     cell = humans.Cell(*place)
-    last = humans.said_by(by, cell)
+    last = humans.latest_by(by, cell)
     number = last.number if last else 0
     how = HumanGrade.How.ADJUDICATED
     grade = humans.rate_cell(cell, rating=rating, by=by, seen=number, how=how, uid=uid)
@@ -81,7 +81,7 @@ def withdraw(decision: Decision, *, by: User) -> Decision:
         raise NotYourDecision("Only who decided can take it back; you may decide anew.")
     if decision.withdrawn_at is None:
         cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
-        last = humans.said_by(by, cell)
+        last = humans.latest_by(by, cell)
         if last is not None and last.pk == decision.grade_id:
             humans.undo(cell, by=by, seen=last.number)
         decision.withdrawn_at = timezone.now()
@@ -132,12 +132,12 @@ def decisions_of(place: CellKey) -> QuerySet[Decision]:
     return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
 
 
-def said_of(place: CellKey) -> dict[int, int]:
+def ratings_by_person(place: CellKey) -> dict[int, int]:
     """By person: their latest rating of the cell, without decisions."""
     rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
     people: dict[int, list[Event]] = {}
     fields = ("by_id", "number", "rating", "how", "is_withdrawn")
     for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
         people.setdefault(by, []).append(Event(*event))
-    ratings = {by: settled(events, Which.LATEST) for by, events in people.items()}
+    ratings = {by: settled(events, CountedRating.LATEST) for by, events in people.items()}
     return {by: rating for by, rating in ratings.items() if rating is not None}

@@ -10,7 +10,7 @@ from django.db.models import F
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.adjudication.actions import alike, decisions_of, said_of, standing
+from rubricweb.campaigns.adjudication.actions import alike, decisions_of, ratings_by_person, standing
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratings
 from rubricweb.campaigns.queue.models import Campaign, Turn, new_uid
@@ -76,17 +76,17 @@ class ConflictsPage:
 class Conflicts:
     """Cells on which assessors differ, without those that the reader still has to rate."""
 
-    said: dict[CellKey, Ratings]
+    ratings: dict[CellKey, Ratings]
     decisions: dict[tuple[int, int], Decision]
     unanimous: int
 
     @property
     def decided(self) -> int:
-        return sum(place[1:] in self.decisions for place in self.said)
+        return sum(place[1:] in self.decisions for place in self.ratings)
 
     @property
     def open(self) -> int:
-        return len(self.said) - self.decided
+        return len(self.ratings) - self.decided
 
 
 def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
@@ -103,9 +103,11 @@ def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
 def inbox(collection: Collection, query: Query, person: User) -> ConflictsPage:
     """Return the conflicts in the collection's order of topics."""
     conflicting = conflicts(collection, query, person)
-    places = [place for place in conflicting.said if (place[1:] in conflicting.decisions) == query.is_decided]
+    places = [
+        place for place in conflicting.ratings if (place[1:] in conflicting.decisions) == query.is_decided
+    ]
     return ConflictsPage(
-        rows=_rows(places, conflicting.said, conflicting.decisions),
+        rows=_rows(places, conflicting.ratings, conflicting.decisions),
         open=conflicting.open,
         decided=conflicting.decided,
         unanimous=conflicting.unanimous,
@@ -172,7 +174,7 @@ def case(collection: Collection, place: CellKey, query: Query, listed: tuple[Con
         place=place,
         revision=ItemRevision.objects.select_related("topic").get(pk=place.revision),
         passage=passage,
-        said=_said(collection, place, query),
+        said=_assessor_ratings(collection, place, query),
         grades=tuple(grade for grade in grades if grade.config.purpose != Purpose.EXTRACT),
         segments=highlighted(passage.text, answer),
         answer=answer,
@@ -191,8 +193,8 @@ def _grades(place: CellKey) -> list[Grade]:
     return list(rows.select_related("config").order_by("config__llm", "config__prompt_class", "pk"))
 
 
-def _said(collection: Collection, place: CellKey, query: Query) -> tuple[AssessorRating, ...]:
-    people = said_of(place)
+def _assessor_ratings(collection: Collection, place: CellKey, query: Query) -> tuple[AssessorRating, ...]:
+    people = ratings_by_person(place)
     names = {person.pk: str(person) for person in User.objects.filter(pk__in=people)}
     turns = Turn.objects.filter(cell__revision=place.revision, cell__passage=place.passage, person__in=people)
     notes = {turn.person_id: turn for turn in turns.order_by("pk")}
@@ -225,5 +227,5 @@ def overruled(collection: Collection, person: User) -> list[Overruled]:
         if row.decision_id in holds:
             decision = row.decision
             place = CellKey(decision.topic_id, decision.revision_id, decision.passage_id)
-            rows.append(Overruled(row.rating, decision, said_of(place).get(person.pk)))
+            rows.append(Overruled(row.rating, decision, ratings_by_person(place).get(person.pk)))
     return rows

@@ -17,7 +17,7 @@ from rubricweb.grades.models import HumanGrade
 How = HumanGrade.How
 
 
-class Which(StrEnum):
+class CountedRating(StrEnum):
     """Which of a person's ratings of a cell counts."""
 
     LATEST = "latest"
@@ -49,7 +49,7 @@ Ratings = dict[int, int]
 
 def ratings(
     collection: Collection,
-    which: Which = Which.LATEST,
+    which: CountedRating = CountedRating.LATEST,
     *,
     campaign: Campaign | None = None,
     at_least: int = 1,
@@ -91,15 +91,15 @@ def _by_several(collection: Collection, at_least: int) -> Any:  # Any: an aggreg
     return counted.filter(people__gte=at_least)
 
 
-def _settled(people: Mapping[int, list[Event]], which: Which) -> Ratings:
+def _settled(people: Mapping[int, list[Event]], which: CountedRating) -> Ratings:
     ratings = {person: settled(events, which) for person, events in people.items()}
     return {person: rating for person, rating in ratings.items() if rating is not None}
 
 
-def settled(events: Iterable[Event], which: Which) -> int | None:
+def settled(events: Iterable[Event], which: CountedRating) -> int | None:
     """Return the rating that counts of one person's events in order; None if it was withdrawn or absent."""
     listed = list(events)
-    if which is Which.LATEST:
+    if which is CountedRating.LATEST:
         return None if listed[-1].is_withdrawn else listed[-1].rating
     blind = [
         number for number, event in enumerate(listed) if event.how == How.BLIND and not event.is_withdrawn

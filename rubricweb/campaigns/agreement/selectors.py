@@ -25,7 +25,7 @@ from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.agreement.latest_ratings import CellKey, Which, ratings
+from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, ratings
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -115,7 +115,7 @@ class AgreementView:
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RatingsArray:
     """Ratings as an array, shape (people, cells); -1 without a rating."""
 
     places: tuple[CellKey, ...]
@@ -135,7 +135,7 @@ def agreement(
     collection: Collection,
     rater: Rater | None,
     *,
-    which: Which = Which.LATEST,
+    which: CountedRating = CountedRating.LATEST,
     campaign: Campaign | None = None,
     shows_names: bool = False,
 ) -> AgreementView:
@@ -161,7 +161,7 @@ def agreement(
     )
 
 
-def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> Rated:
+def _rated(collection: Collection, which: CountedRating, campaign: Campaign | None) -> RatingsArray:
     by_cell = ratings(collection, which, campaign=campaign)
     places = tuple(sorted(by_cell))
     people = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
@@ -170,7 +170,7 @@ def _rated(collection: Collection, which: Which, campaign: Campaign | None) -> R
     for column, place in enumerate(places):
         for person, rating in by_cell[place].items():
             array[row_of[person], column] = rating
-    return Rated(places, people, array)
+    return RatingsArray(places, people, array)
 
 
 def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) -> list[str]:
@@ -180,7 +180,7 @@ def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) 
     return [str(users[person]) for person in people]
 
 
-def _graded(collection: Collection, rater: Rater | None, rated: Rated) -> NDArray[np.int64]:
+def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
     """Return the grader's ratings of the same cells; -1 without one."""
     graded = np.full(len(rated.places), -1, dtype=np.int64)
     if rater is None:
@@ -203,7 +203,7 @@ def _graded(collection: Collection, rater: Rater | None, rated: Rated) -> NDArra
     return graded
 
 
-def _tables(rated: Rated, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
+def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
     """Return one contingency table per topic that has pairs."""
     both = (first >= 0) & (second >= 0)
     tables = []
@@ -214,7 +214,7 @@ def _tables(rated: Rated, first: NDArray[np.int64], second: NDArray[np.int64]) -
 
 
 def _pair(
-    rated: Rated, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
+    rated: RatingsArray, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> AssessorPair | None:
     tables = _tables(rated, first, second)
     whole = tables.sum(axis=0)
@@ -242,7 +242,7 @@ def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
     return tuple(sorted(known, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
 
 
-def _overall(rated: Rated) -> Overall:
+def _overall(rated: RatingsArray) -> Overall:
     topics = rated.topics
     by_topic = [
         coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
@@ -257,7 +257,7 @@ def _overall(rated: Rated) -> Overall:
     )
 
 
-def _by(rated: Rated, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
+def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
     """One row per topic or item, the least agreement first."""
     rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
@@ -273,7 +273,7 @@ def _topic_names(collection: Collection) -> dict[int, str]:
     return {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
 
 
-def _item_names(rated: Rated) -> dict[int, str]:
+def _item_names(rated: RatingsArray) -> dict[int, str]:
     rows = ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist()))
     return {row.pk: str(row) for row in rows}
 

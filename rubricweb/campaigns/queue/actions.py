@@ -21,7 +21,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.population import Choice, Chosen, ChosenCell, chosen
+from rubricweb.campaigns.queue.population import Choice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
 from rubricweb.core.prepared import Prepared
 from rubricweb.grades import humans
@@ -79,7 +79,9 @@ def open_campaign(
     return campaign
 
 
-def _campaign(choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: Chosen) -> Campaign:
+def _campaign(
+    choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
+) -> Campaign:
     is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
     return Campaign.objects.create(
         collection=choice.bank.collection,
@@ -122,7 +124,7 @@ def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) 
     )
 
 
-def _draw(choice: Choice, drawn: Chosen) -> Draw | None:
+def _draw(choice: Choice, drawn: ChosenCells) -> Draw | None:
     """The sampling design that estimates rely on; None without cells drawn from all of their items."""
     if choice.design is None or not any(cell.is_random for cell in drawn.cells):
         return None
@@ -229,15 +231,15 @@ def rate(
     A rating that comes after its lease ended, when somebody else has the cell, counts as an additional turn.
     Sent twice, it is saved once. Raises what `grades.humans.rate_cell` raises.
     """
-    place = saying_of(cell)
-    with humans.said_once(place, by=by, seen=seen):
+    place = human_cell(cell)
+    with humans.saved_once(place, by=by, seen=seen):
         turn, known = _own_turn(cell, by)
         is_new = known.last_number == seen and turn.uid != uid
-        turn.said = None if is_new else humans.said_before(place, by=by, seen=seen, uid=uid)
-        if turn.said is None:
+        turn.event = None if is_new else humans.already_saved(place, by=by, seen=seen, uid=uid)
+        if turn.event is None:
             if turn.state == State.SKIPPED:
                 _unskip(turn)
-            turn.said = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
+            turn.event = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
             turn.rating = rating if turn.rating is None else turn.rating
             turn.comment = comment
             _hand_in(turn, State.SUBMITTED, uid)
@@ -245,10 +247,10 @@ def rate(
     return turn
 
 
-def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: Known, uid: UUID) -> HumanGrade:
+def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellState, uid: UUID) -> HumanGrade:
     is_blind = turn.is_blind and turn.rating is None
     return humans.add_rating(
-        saying_of(cell),
+        human_cell(cell),
         rating=rating,
         by=by,
         seen=known.last_number,
@@ -302,8 +304,8 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
 
 def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
     """Withdraw the rating; return whether the cell waits for one again."""
-    cell = saying_of(turn.cell)
-    last = humans.said_by(by, cell)
+    cell = human_cell(turn.cell)
+    last = humans.latest_by(by, cell)
     event = humans.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
     return event.is_withdrawn or event.how not in {How.BLIND, How.ASSISTED}
 
@@ -325,7 +327,7 @@ def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = N
     Raises what `grades.humans.undo` raises.
     """
     event = humans.undo(cell, by=by, seen=seen, uid=uid)
-    if event.is_withdrawn and humans.said_by(by, cell) == event:
+    if event.is_withdrawn and humans.latest_by(by, cell) == event:
         place = {"cell__revision": cell.revision_id, "cell__passage": cell.passage_id}
         done = Turn.objects.filter(person=by, state=State.SUBMITTED, **place)
         free = {"state": State.PENDING, "can_undo": False, "done_at": None}
@@ -334,12 +336,12 @@ def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = N
     return event
 
 
-def saying_of(cell: CampaignCell) -> humans.Cell:
+def human_cell(cell: CampaignCell) -> humans.Cell:
     channel = cell.campaign.collection.channel
     return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id, channel)
 
 
-class Known(NamedTuple):
+class CellState(NamedTuple):
     """The state of a cell when a person comes to it."""
 
     last_number: int
@@ -347,28 +349,28 @@ class Known(NamedTuple):
     grader_rating: int | None
 
 
-def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, Known]:
+def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
     """Return the person's turn of the cell, else a free one; a new one if others hold them all."""
     place = (cell.revision_id, cell.passage_id, person.pk, cell.config_id or 0)
     for turn in _turn_of(cell.pk, *place):
-        return turn, Known(turn.last_number, turn.grader_rating)
+        return turn, CellState(turn.last_number, turn.grader_rating)
     turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
     begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
     for name, value in begun.items():
         setattr(turn, name, value)
-    row: Any = CampaignCell.objects.filter(pk=cell.pk).values_list(*_known(*place)).get()
-    return turn, Known(*row)
+    row: Any = CampaignCell.objects.filter(pk=cell.pk).values_list(*_cell_state(*place)).get()
+    return turn, CellState(*row)
 
 
 @Prepared
 def _turn_of(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
-    """Locked, with the fields of `Known`."""
-    last_number, grader_rating = _known(revision, passage, person, config)
+    """Locked, with the fields of `CellState`."""
+    last_number, grader_rating = _cell_state(revision, passage, person, config)
     own = Turn.objects.select_for_update(of=("self",)).filter(cell=cell, person=person).order_by()
     return own.annotate(last_number=last_number, grader_rating=grader_rating)
 
 
-def _known(revision: int, passage: int, person: int, config: int) -> tuple[Combinable, Combinable]:
+def _cell_state(revision: int, passage: int, person: int, config: int) -> tuple[Combinable, Combinable]:
     place = {"revision": revision, "passage": passage}
     numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
     grades = Grade.objects.filter(config=config, **place).values("rating")

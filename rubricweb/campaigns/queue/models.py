@@ -188,8 +188,8 @@ class Turn(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
-    said: HumanGrade | None = None
-    """Set by those who ask: what the person said last of the cell."""
+    event: HumanGrade | None = None
+    """The person's latest event for the cell; set by the query that reads the turn, no column."""
 
     class Meta:
         ordering = ("order", "pk")

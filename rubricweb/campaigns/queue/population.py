@@ -72,7 +72,7 @@ class ChosenCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenCells:
     cells: tuple[ChosenCell, ...]
     population: int
     revisions: tuple[int, ...] = ()
@@ -81,11 +81,11 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class RatableItem:
-    """An item to rate passages by."""
+    """An item of the choice, and its column in the matrices."""
 
     item: int
     revision: int
-    asked: ItemColumn
+    item_column: ItemColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,9 @@ class TopicPopulation:
     cells: Cells
 
 
-def chosen(choice: Choice, *, seed: int) -> Chosen:
+def chosen(choice: Choice, *, seed: int) -> ChosenCells:
     """Draw and order the cells."""
-    gathered = Gathered(choice)
+    gathered = ChoiceInputs(choice)
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.chosen_topics]
     revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
     if choice.cells == Taken.COVER:
@@ -121,10 +121,10 @@ def chosen(choice: Choice, *, seed: int) -> Chosen:
         reason = RANDOM if is_random else gathered.reason(sheets[number], scored[number], row, column)
         why = (reason, drawn.probability if is_random else 0.0)
         cells.append(_cell(choice, sheets[number], (row, column), why))
-    return Chosen(tuple(cells), len(places), revisions)
+    return ChosenCells(tuple(cells), len(places), revisions)
 
 
-def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Chosen:
+def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
     """Sample the cells of the runs' first k passages, as many as an estimate of Rubric-Cover needs."""
     ranked = [
         Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
@@ -135,7 +135,7 @@ def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Cho
         for cell in drawn
     ]
     population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
-    return Chosen(tuple(cells), population)
+    return ChosenCells(tuple(cells), population)
 
 
 RANDOM = "Drawn at random."
@@ -174,7 +174,7 @@ def _cell(
     choice: Choice, sheet: TopicPopulation, place: tuple[int, int], why: tuple[str, float]
 ) -> ChosenCell:
     column = sheet.columns[place[1]]
-    config = choice.rater.by_kind.get(column.asked.kind)
+    config = choice.rater.by_kind.get(column.item_column.kind)
     return ChosenCell(
         topic=sheet.pool.topic_id,
         item=column.item,
@@ -186,7 +186,7 @@ def _cell(
     )
 
 
-class Gathered:
+class ChoiceInputs:
     """Everything that a choice needs, read with a fixed number of queries."""
 
     def __init__(self, choice: Choice) -> None:
@@ -205,7 +205,7 @@ class Gathered:
             columns = self.columns.get(topic.topic_id, ())
             if not columns or not topic.doc_ids:
                 continue
-            item_columns, size = tuple(column.asked for column in columns), len(topic.doc_ids)
+            item_columns, size = tuple(column.item_column for column in columns), len(topic.doc_ids)
             grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
             ratings = [ratings_of(grades_by_kind, item_columns, size) for grades_by_kind in grades]
             cells = self._cells(topic, ratings, _placed(topic, columns, confidence))
@@ -267,7 +267,7 @@ class Gathered:
         pairs = [
             (
                 sheet.cells.ratings,
-                human[sheet.pool.topic_id].matrix.columns([c.asked.uid for c in sheet.columns]).ratings,
+                human[sheet.pool.topic_id].matrix.columns([c.item_column.uid for c in sheet.columns]).ratings,
             )
             for sheet in self.sheets
         ]

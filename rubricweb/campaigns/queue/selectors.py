@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.queue.actions import saying_of
+from rubricweb.campaigns.queue.actions import human_cell
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
@@ -115,7 +115,7 @@ def desk(
     turns = _turns(campaign, person, cell)
     looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
     if looked_at is not None:
-        looked_at.said = rating
+        looked_at.event = rating
     cards = _cards(turns[:2], person)
     figures = _figures(campaign, person, looked_at)
     return Desk(
@@ -239,12 +239,12 @@ def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn
 
 
 def _cards(turns: list[Any], person: User) -> tuple[Card, ...]:
-    unread = [saying_of(turn.cell) for turn in turns if turn.last_number and turn.said is None]
-    events = humans.last_said(person, unread)
+    unread = [human_cell(turn.cell) for turn in turns if turn.last_number and turn.event is None]
+    events = humans.latest_by_cell(person, unread)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
     answers = graded(shows)
     for turn in turns:
-        turn.said = turn.said or events.get(saying_of(turn.cell))
+        turn.event = turn.event or events.get(human_cell(turn.cell))
     return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
 
 
@@ -253,7 +253,7 @@ def _hides_grader(turn: Turn) -> bool:
 
 
 def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
-    event = turn.said
+    event = turn.event
     return Card(
         cell=turn.cell,
         turn=turn,

@@ -25,7 +25,7 @@ from rubricweb.campaigns.queue.models import Campaign, CampaignCell
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.defaults import banks
-from rubricweb.grades.humans import SaidMeanwhile
+from rubricweb.grades.humans import RatedMeanwhile
 from rubricweb.grades.models import HumanGrade
 
 WORDS = {"section": "review", "tab": "queue", "reasons": REASONS}
@@ -110,10 +110,10 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
         return HttpResponseBadRequest(form.errors.as_text())
     try:
         turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
-    except SaidMeanwhile:
+    except RatedMeanwhile:
         return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
-    is_first_look = turn.said is not None and turn.said.how == HumanGrade.How.BLIND
-    return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.said)
+    is_first_look = turn.event is not None and turn.event.how == HumanGrade.How.BLIND
+    return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.event)
 
 
 @require_POST

@@ -1,4 +1,4 @@
-"""Tags and filters that several apps use."""
+"""Tags and filters for templates of several apps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DASH = "\N{EN DASH}"
 
 @register.filter
 def score(value: float | None) -> str:
-    """Four decimals as in the field's tables; a dash where undefined."""
+    """Four decimals, as in the field's tables; a dash if undefined."""
     return DASH if value is None or value != value else f"{value:.4f}"
 
 
@@ -31,7 +31,7 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """About how long, in the largest unit that fits."""
+    """A rough duration in the largest unit that fits."""
     if seconds is None:
         return "unknown"
     if seconds < 1:
@@ -51,7 +51,8 @@ def live(
     every: str = "1s",
     include: str = "",
 ) -> dict[str, object]:
-    """Fetch `target` (an id with its #) from `address` on each of `events`, and when one may be missed.
+    """Fetch `target` (an id with its #) from `address` on each of `events`, and when one may have been
+    missed.
 
     `include` names fields to send along.
     """
@@ -66,7 +67,9 @@ def live(
 
 @register.simple_tag
 def grade_chip(value: int | None) -> SafeString:
-    """A rating as digit on its colour; -1 or None missing, -2 failed, -3 hidden: none is ever shown as 0."""
+    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden, and none of them looks like
+    0.
+    """
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")
     if value == -2:

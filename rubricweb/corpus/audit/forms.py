@@ -1,4 +1,4 @@
-"""What the audit trail's address may say."""
+"""The filters of the audit trail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Collection
 
 
 class AuditForm(forms.Form):
-    """What cannot be read counts as not chosen."""
+    """A value that cannot be read is ignored."""
 
     by = forms.TypedChoiceField(label="Person", coerce=int, empty_value=None, required=False)
     verb = forms.ChoiceField(label="What happened", required=False)

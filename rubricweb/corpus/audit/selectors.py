@@ -1,4 +1,4 @@
-"""Every entry of a collection's trail, newest first, a page at a time by the last row seen."""
+"""The entries of a collection's audit trail, newest first, paged by the last row seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = ("at", "who", "what", "thing", "id", "detail")
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """What to show; None shows all. Both days are included, in UTC."""
+    """None shows all. Both days are included, in UTC."""
 
     by: int | None = None
     verb: str | None = None
@@ -30,11 +30,11 @@ class AuditFilters:
 class AuditPage:
     entries: list[AuditEntry]
     before: int | None
-    """Where the next, older page begins; None on the last."""
+    """The parameter of the next, older page; None on the last."""
 
 
 def entries(collection: Collection, filters: AuditFilters) -> QuerySet[AuditEntry]:
-    """With the people who did it."""
+    """With the people who made the changes."""
     conditions = {
         "by": filters.by,
         "verb": filters.verb,
@@ -53,7 +53,7 @@ def audit_page(collection: Collection, filters: AuditFilters, *, before: int | N
 
 
 def people(collection: Collection) -> QuerySet[User]:
-    """Everybody who did something in the collection."""
+    """Everybody who changed something in the collection."""
     did = AuditEntry.objects.filter(collection=collection).order_by().values("by")
     return User.objects.filter(pk__in=did).order_by("username")
 
@@ -64,7 +64,7 @@ def verbs(collection: Collection) -> list[str]:
 
 
 def table(collection: Collection, filters: AuditFilters) -> Iterator[tuple[object, ...]]:
-    """The head and every entry, for a file."""
+    """The header and every entry, for a file."""
     yield HEAD
     for entry in entries(collection, filters).iterator(chunk_size=2_000):
         who = entry.by.username if entry.by else ""

@@ -28,7 +28,7 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def audit_file(request: HtmxRequest, slug: str, form: str) -> StreamingHttpResponse:
-    """What the page's filters show, all pages of it, as `tsv` or `csv`."""
+    """All entries that match the filters, as `tsv` or `csv`."""
     if form not in spreadsheets.CONTENT_TYPES:
         raise Http404("No such format.")
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)

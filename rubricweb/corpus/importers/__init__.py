@@ -1,7 +1,7 @@
-"""Files into the corpus, a line at a time: topics, passages and pools, judgments, runs, official scores.
+"""Import files into the corpus, line by line: topics, passages and pools, judgments, runs, official scores.
 
 Each importer adds what is new, leaves what is the same, refuses what contradicts, and counts all three in a
-Tally. They are steps of one transaction, which `grades.imports` opens.
+Tally. They are steps of one transaction, opened by `grades.importers.collection`.
 """
 
 from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments

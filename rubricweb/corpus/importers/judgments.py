@@ -26,7 +26,7 @@ Read = tuple[int, FilePosition]
 
 
 class SeveralJudgments(StrEnum):
-    """Which of several judgments of one passage counts, where the files of one import have them."""
+    """Which of several judgments of one passage counts, if the files of one import disagree."""
 
     HIGHEST = "highest"
     LOWEST = "lowest"
@@ -44,8 +44,8 @@ _COUNTS: dict[SeveralJudgments, Callable[[Read, Read], Read]] = {
 class JudgmentImporter:
     """Gathers the judgments of all files, and writes them at the end.
 
-    Where the files judge a passage several times, `several` says what counts. A judgment that contradicts one
-    of an earlier import is refused, unless the files replace.
+    If the files judge a passage several times, `several` decides. A judgment that contradicts an earlier
+    import is refused, unless the files replace it.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class JudgmentImporter:
             )
 
     def finish(self) -> None:
-        """Take in the judgments that passages have of other topics than their own, and write all."""
+        """Add the judgments that passages carry for other topics, then write all."""
         left_out = 0
         for query_id, doc_id, relevance, at in self._elsewhere:
             if judged_for := self._topics.find(query_id):

@@ -14,9 +14,9 @@ from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore
 def import_official(
     collection: Collection, path: Path, tally: Tally, *, is_replacing: bool, measure: str = ""
 ) -> None:
-    """Take ranks or scores by run tag, as the board without a name; the collection may lack runs.
+    """Import ranks or scores by run tag as the official leaderboard; unknown runs are allowed.
 
-    `measure` chooses one of a trec_eval summary.
+    `measure` selects one of a trec_eval summary.
     """
     board, counts = _read(path, measure, tally), tally.of("official_scores")
     is_rank = board.kind == "ranks"

@@ -14,18 +14,18 @@ from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
 ID_LIMIT = 300
 LOOKED_UP = 500
-"""Ids in one query: SQLite takes a thousand parameters at most."""
+"""Ids per query: SQLite takes at most a thousand parameters."""
 
 
 class PassageImporter:
-    """Adds the passages of one line after another; texts are compared in the database, not held."""
+    """Adds passages line by line; texts are compared in the database, not held in memory."""
 
     def __init__(self, collection: Collection, tally: Tally) -> None:
         self._collection, self._tally = collection, tally
         self._seen: set[int] = set()
 
     def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
-        """Pool (doc id, text) for `topic`; returns the passages' keys by doc id."""
+        """Pool (doc id, text) for `topic`; return the passages' keys by doc id."""
         texts = _texts(passages, at=at)
         keys = self._known(texts, at=at)
         missing = [

@@ -1,4 +1,4 @@
-"""Where a value stands in a file, and whether it fits the database."""
+"""The position of a value in a file, and whether it fits the database."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grading.formats.ids import is_one_word
 from grading.formats.reading import lines
 
 LOWEST, HIGHEST = -32_768, 32_767
-"""What a judgment may be: a small integer of the database."""
+"""The range of a judgment, a small integer of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """A line of a file, or a file where the line is not known."""
+    """A line of a file, or a file if the line is unknown."""
 
     path: Path
     line: int | None = None
@@ -25,11 +25,11 @@ class FilePosition:
         return BadFormat(problem, file=self.path.name, line=self.line)
 
     def with_columns(self, *columns: str) -> FilePosition:
-        """The first line that has these columns: TREC readers give no lines, and only errors need them."""
+        """Find the first line with these columns: TREC readers give no lines, and only errors need them."""
         return self if self.line else self._first(lambda text: set(columns) <= set(text.split()))
 
     def with_key(self, key: str) -> FilePosition:
-        """The first line with `key` in quotation marks, or as its first column of TSV."""
+        """Find the first line with `key` in quotation marks, or as its first TSV column."""
         return self._first(lambda text: f'"{key}"' in text or text.split("\t")[0].strip() == key)
 
     def _first(self, is_it: Callable[[str], bool]) -> FilePosition:
@@ -42,14 +42,14 @@ class FilePosition:
 
 
 def fitting(text: str, *, what: str, at: FilePosition, limit: int) -> str:
-    """`text` if its column can hold it. Raises BadFormat that begins with `what`."""
+    """Return `text` if its column can hold it. Raises BadFormat that begins with `what`."""
     if len(text) > limit:
         raise at.error(f"{what} has {len(text):,} characters, expected at most {limit}")
     return text
 
 
 def fitting_id(text: str, *, what: str, at: FilePosition, limit: int) -> str:
-    """`text` if it can be an id of TREC files: one word that its column can hold. Raises BadFormat."""
+    """Return `text` if it can be an id in TREC files: one word that its column can hold. Raises BadFormat."""
     fitting(text, what=what, at=at, limit=limit)
     if not is_one_word(text):
         raise at.error(f"{what} is {text!r}, expected one word without white space or control characters")
@@ -57,7 +57,7 @@ def fitting_id(text: str, *, what: str, at: FilePosition, limit: int) -> str:
 
 
 def fitting_name(text: str, *, what: str, at: FilePosition, limit: int) -> str:
-    """`text` if it can be a name, of a model for example: spaces may part its words. Raises BadFormat."""
+    """Return `text` if it can be a name, such as a model's: spaces are allowed. Raises BadFormat."""
     fitting(text, what=what, at=at, limit=limit)
     if not all(map(is_one_word, text.split(" "))):
         raise at.error(

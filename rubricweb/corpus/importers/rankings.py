@@ -17,10 +17,10 @@ Entry = tuple[str, float]
 def write_rankings(
     run: Run, by_topic: Mapping[Topic, types.Ranking], tally: Tally, *, at: FilePosition, is_replacing: bool
 ) -> None:
-    """Bring the run's rankings to what a file says.
+    """Update the run's rankings from a file.
 
-    What passages say of their ranks may grow: a later graded file may hold more of the pool, or less, as long
-    as the order is the same. A run file is whole: it says the same again, or replaces.
+    Rankings gathered from passages may grow, since a later graded file may hold more or less of the pool, as
+    long as the order is the same. A run file is complete: it must agree, or replace.
     """
     before = {ranking.topic_id: ranking for ranking in run.rankings.all()}
     fresh, counts = [], tally.of("rankings")

@@ -1,4 +1,4 @@
-"""Runs, from run files and from the rankings that passages carry; a run file outranks the latter."""
+"""Runs, from run files and from the rankings that passages carry; run files take precedence."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TAG_LIMIT = 200
 RUN_SUFFIXES = frozenset({".run", ".txt", ".gz", ""})
 
 Ranks = dict[str, tuple[int, float]]
-"""Doc id -> rank as the file has it, and score; in the file's order."""
+"""Doc id -> rank and score, in the file's order."""
 
 
 class RunImporter:
-    """Takes run files at once, and gathers the ranks of passages until `finish`, since lines share topics."""
+    """Imports run files at once, and gathers the ranks of passages until `finish`, as lines share topics."""
 
     def __init__(
         self, collection: Collection, topics: TopicImporter, tally: Tally, *, is_replacing: bool
@@ -36,7 +36,7 @@ class RunImporter:
         self._line_of: dict[str, FilePosition] = {}
 
     def read_line(self, topic: Topic, line: GradedTopic, *, at: FilePosition) -> None:
-        """Gather the ranks of the line's passages, each one rank a run."""
+        """Gather the ranks of the line's passages, one rank per run."""
         for passage in line.passages:
             for ranked in passage.rankings:
                 if ranked.run_tag not in self._gathered:
@@ -52,7 +52,7 @@ class RunImporter:
                 self._line_of[ranked.run_tag] = at
 
     def read_folder(self, folder: Path) -> None:
-        """Take every run file of the folder."""
+        """Import every run file of the folder."""
         run_paths, others = run_files(folder)
         for path in run_paths:
             self._read_file(path)
@@ -62,7 +62,7 @@ class RunImporter:
             )
 
     def finish(self) -> None:
-        """Write the gathered rankings of the runs that have no run file."""
+        """Write the gathered rankings of runs without a run file."""
         outranked = 0
         topics = {topic.pk: topic for topic in self._topics.by_query_id.values()}
         for run_tag, of_topics in self._gathered.items():
@@ -113,7 +113,7 @@ class RunImporter:
         return run
 
     def _run_of_file(self, run_tag: str) -> Run:
-        """The run; rankings that passages brought earlier make room for those of the file."""
+        """Return the run; a run file replaces rankings that passages brought earlier."""
         run = self._runs.get(run_tag)
         if run is None:
             run = self._runs[run_tag] = self._collection.runs.create(run_tag=run_tag, is_from_file=True)
@@ -139,7 +139,7 @@ class RunImporter:
 
 
 def run_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The run files of a folder by name, and its other files. Raises BadFormat where there is no run file."""
+    """Return the folder's run files by name, and its other files. Raises BadFormat without a run file."""
     if not folder.is_dir():
         raise BadFormat("cannot be opened, expected a folder of run files", file=folder.name)
     paths = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))

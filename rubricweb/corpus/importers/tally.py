@@ -1,4 +1,4 @@
-"""What an import did, counted by kind of thing."""
+"""Counts of what an import did."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Counts:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by kind, and sentences for the person who imports."""
+    """Counts by kind, and notes for the person who imports."""
 
     counts: dict[str, Counts] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     reordered: dict[str, int] = field(default_factory=dict)
-    """Run tag -> topics that trec_eval orders otherwise than the ranks do."""
+    """Run tag -> topics that trec_eval would order differently from the ranks."""
 
     def of(self, kind: str) -> Counts:
         return self.counts.setdefault(kind, Counts())
@@ -34,7 +34,7 @@ class Tally:
 
 
 def some(words: Iterable[str], *, shown: int = 5) -> str:
-    """The first words of a list for a sentence, and how many more there are."""
+    """Join the first few for a sentence, with how many more there are."""
     listed = list(words)
     rest = f" and {len(listed) - shown} more" if len(listed) > shown else ""
     return ", ".join(listed[:shown]) + rest

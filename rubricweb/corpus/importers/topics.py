@@ -25,7 +25,7 @@ def natural_key(query_id: str) -> list[str | int]:
 
 
 class TopicImporter:
-    """The collection's topics by query id. A queries file closes the list: no other file may add to it."""
+    """The collection's topics by query id. After a queries file no other file may add topics."""
 
     def __init__(self, collection: Collection, tally: Tally) -> None:
         self._collection, self._tally = collection, tally
@@ -43,7 +43,7 @@ class TopicImporter:
         self._queries_file = ""
 
     def read_queries(self, path: Path, *, is_replacing: bool) -> None:
-        """Make the topics of the file, and close the list."""
+        """Create the topics of the file, and allow no others."""
         for query_id, text in read_queries(path).items():
             topic = self.by_query_id.get(query_id)
             if topic is None:
@@ -63,7 +63,7 @@ class TopicImporter:
         return bool(self._queries_file)
 
     def require(self, query_id: str, *, text: str = "", at: FilePosition) -> Topic:
-        """The topic; a new one is made, or refused where a queries file has closed the list."""
+        """Return the topic, creating it; refuse to if a queries file was read."""
         topic = self.by_query_id.get(query_id)
         if topic is None:
             if self._queries_file:
@@ -77,7 +77,7 @@ class TopicImporter:
         return topic
 
     def find(self, query_id: str) -> tuple[Topic, str] | None:
-        """(topic, facet id) of a query id, or of `<query id>/<facet id>`; None where it is unknown."""
+        """Return (topic, facet id) of a query id or `<query id>/<facet id>`; None if unknown."""
         topic_part, facet_id = query_id, ""
         while topic_part not in self.by_query_id:
             topic_part, slash, _ = topic_part.rpartition("/")
@@ -101,7 +101,7 @@ class TopicImporter:
             counts.changed += 1
 
     def finish(self) -> None:
-        """Put the topics into the natural order of their ids, and note whose words were not taken."""
+        """Sort the topics by their ids in natural order, and note queries that were not taken over."""
         in_order = sorted(self.by_query_id, key=lambda query_id: (natural_key(query_id), query_id))
         moved = []
         for position, query_id in enumerate(in_order):

@@ -1,4 +1,4 @@
-"""The answer key of a question: here and not in `banks`, because changing it checks stored answers again."""
+"""The answer key of a question. Changing it verifies stored answers again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rubricweb.grades.verification import VerificationCounts, change_answer_key
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """Accepted answers, to read or for developers to change."""
+    """Show the accepted answers; topic developers may change them."""
     is_change = request.method == "POST"
     item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
     if item.kind != Item.Kind.QUESTION or not item.revision.text:
@@ -56,7 +56,7 @@ def _shown(
 
 
 def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
-    """Theirs above mine; the form holds mine and now says that theirs was seen."""
+    """The other person's key above the user's own; the form now carries the version seen."""
     return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
 
 

@@ -1,4 +1,4 @@
-"""The bank editor's pages: here and not in `banks`, because they show grades, which `banks` may not know."""
+"""The bank editor: the list of a topic's items with their grades."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rubricweb.grades.scoring import MeasureSpec
 
 @require_safe
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The list of items is the live part; `open` names rows at work, which the browser keeps."""
+    """The list of items refreshes itself; `open` names rows that somebody edits, which the browser keeps."""
     bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
     figures = _figures(request, bank)
     opened = parse_ids(request.GET.getlist("open"))
@@ -47,7 +47,7 @@ def _place(bank: Bank, topic: Topic) -> dict[str, object]:
 
 
 def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
-    """What only the whole page shows, asked for when the template names it."""
+    """The parts of the full page; the template calls them, so a fragment costs nothing."""
     return {
         "banks": banks.banks_for(bank.collection, topic),
         "neighbours": partial(banks.neighbours, topic),
@@ -60,7 +60,7 @@ def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm
 
 
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
-    """After a retire or restore without JavaScript: the item in the address, and what its change did."""
+    """After a change without JavaScript: the item that the address names, and the effect of its change."""
     item = (
         bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
     )
@@ -78,14 +78,14 @@ def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
 def _what(
     ask: Callable[[Item, GraderConfig, MeasureSpec], WhatIf], item: Item, figures: FiguresForm
 ) -> WhatIf | None:
-    """None where no grader grades this kind of item."""
+    """None if no grader grades this kind of item."""
     config = figures.graders.get(ItemKind(item.kind))
     return ask(item, config, figures.measure_by(config)) if config else None
 
 
 @require_safe
 def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """The row of one item, to close what was open in it."""
+    """Render the row of one item, to close what was open in it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank)
     shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
@@ -99,14 +99,14 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """What retiring would change; POST does it and says what changed."""
+    """Ask, with the effect of retiring the item; POST retires it."""
     item = access.item_for_editor(request.user, bank_id, item_id)
     return _weighed(request, item, actions.retire_item)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_restore(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """What restoring would change; POST does it and says what changed."""
+    """Ask, with the effect of restoring the item; POST restores it."""
     item = access.item_for_editor(request.user, bank_id, item_id)
     return _weighed(request, item, actions.restore_item)
 
@@ -136,7 +136,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
 def _asked(
     request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
 ) -> HttpResponse:
-    """The question with its consequences: a retired item may be restored, an active one retired."""
+    """The confirmation with its consequences: a retired item may be restored, an active one retired."""
     figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {
         "item": item,

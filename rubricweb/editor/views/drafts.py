@@ -1,4 +1,4 @@
-"""The inbox of drafts of a topic: ask for some, and decide about each or about all."""
+"""A topic's inbox of drafts: request some, and decide about each or all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGE = "editor/drafts.html"
 
 @require_safe
 def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The live part of the bank page; alone it is a page too. `editing` names rows that the browser keeps."""
+    """The inbox refreshes itself on the bank page, and is a page of its own; `editing` names rows to keep."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
     inbox = selectors.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
     return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
@@ -38,12 +38,12 @@ def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Ask a model for drafts."""
+    """Request drafts from a model."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     form = drafting_form(topic, sent=request.POST if request.method == "POST" else None)
 
     def ask() -> str:
-        made = actions.request_drafts(bank, topic, form.wanted(), by=request.user)
+        made = actions.request_drafts(bank, topic, form.options(), by=request.user)
         return f"{made.llm} is asked for {made.kind}s; they will come in as drafts."
 
     return after_request(request, (bank, topic), form, ask)
@@ -52,7 +52,9 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
 def after_request(
     request: HtmxRequest, place: tuple[Bank, Topic], form: DraftingForm, ask: Callable[[], str]
 ) -> HttpResponse:
-    """Let a model be asked; `ask` says what for. A refusal stays beside what was sent."""
+    """Send a request to a model: `ask` makes it, and returns what to tell the user. A refusal is shown in the
+    form.
+    """
     bank, topic = place
     if form.is_valid():
         try:
@@ -70,7 +72,7 @@ def after_request(
 
 @require_POST
 def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
-    """As it is, or with the words that were sent."""
+    """Accept a draft as it is, or with the text that was sent."""
     draft = access.draft_for_editor(request.user, bank_id, draft_id)
     form = AcceptForm(request.POST)
     if not form.is_valid():
@@ -96,7 +98,7 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 
 @require_POST
 def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Those that the person saw; near-duplicates only where `near` is sent."""
+    """Accept the drafts that the user saw; near-duplicates only if `near` is sent."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
@@ -111,7 +113,7 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 @require_POST
 def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Those that the person saw."""
+    """Reject the drafts that the user saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
@@ -150,7 +152,7 @@ def inbox_context(
 
 
 def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
-    """The inbox as it is now; the cursor goes to the draft after the one that was decided."""
+    """Render the inbox; the cursor goes to the draft after the decided one."""
     inbox = selectors.inbox(bank, topic, opened=parse_ids(request.POST.getlist("editing")) - {decided})
     waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
     context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
@@ -160,7 +162,7 @@ def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: i
 
 
 def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
-    """The draft with the words that were sent, and why they were not taken."""
+    """Render the draft with the text that was sent, and why it was refused."""
     bank, topic = draft.request.bank, draft.request.topic
     words = request.POST.get("text", "") or draft.text
     refused: Mapping[int, RefusedDraft] = {draft.pk: RefusedDraft(words, reason)}

@@ -1,4 +1,4 @@
-"""Items of a topic that say the same: listed, and merged with what that does to the board."""
+"""Near-duplicates among a topic's items: list and merge them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rubricweb.editor.what_if import WhatIf
 
 @dataclass(frozen=True, slots=True)
 class NearPair:
-    """Two items much alike; the earlier one is offered to stay."""
+    """Two similar items; the earlier one is offered to stay."""
 
     keep: Item
     duplicate: Item
@@ -37,7 +37,7 @@ class NearPair:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicates(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """`?keep=1&duplicate=2` shows what merging these would do; POST does it."""
+    """`?keep=1&duplicate=2` shows the effect of merging these; POST merges them."""
     is_change = request.method == "POST"
     needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
@@ -56,7 +56,7 @@ def _items(bank: Bank, topic: Topic) -> list[Item]:
 
 
 def _merged(request: HtmxRequest, form: MergeForm, items: dict[str, Item]) -> bool:
-    """False where the bank refuses; the form then says why."""
+    """Return False if the bank refuses; the form then says why."""
     cleaned = form.cleaned_data
     keep, duplicate = items[cleaned["keep"]], items[cleaned["duplicate"]]
     try:

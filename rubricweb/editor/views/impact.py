@@ -1,4 +1,4 @@
-"""The impact preview: what the words being typed would cost and change. It writes nothing."""
+"""The impact preview: what saving the text would cost and change. It writes nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rubricweb.editor.forms import DraftForm
 
 @require_POST
 def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """One sentence for the words typed so far."""
+    """One sentence about the text typed so far."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}

@@ -1,4 +1,4 @@
-"""The side of the inbox where a model says how much nuggets matter."""
+"""Importances that a model suggests for nuggets, beside the inbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     form = drafting_form(topic, sent=request.POST)
 
     def ask() -> str:
-        options = form.wanted()
+        options = form.options()
         named = {"backend": options.backend, "llm": options.llm}
         made = importance.request_importance(bank, topic, **named, by=request.user)
         return f"{made.llm} is asked how much the nuggets matter."
@@ -55,7 +55,7 @@ def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> 
 
 @require_POST
 def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Those that the person saw."""
+    """Accept the suggestions that the user saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]

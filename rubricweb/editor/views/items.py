@@ -1,4 +1,4 @@
-"""Changing a bank, one item at a time. The editor's page shows grades, so it is in `grades.views.bank`."""
+"""Add, reword, weigh and reorder items. The page around them is `bank`."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from rubricweb.editor.item_forms import (
 )
 
 KEPT = ("grader", "min_grade")
-"""Settings of the page's figures that stay in the address through a change."""
+"""Parameters that stay in the address through a change."""
 
 
 def editor_url(request: HtmxRequest, bank: Bank, topic: Topic, **more: object) -> str:
-    """The editor's page, its figures as they were; `more` is added to the address."""
+    """The URL of the editor with the page's parameters; `more` is added."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)} | more
     return reverse("editor:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
 
 
 def items_changed(response: HttpResponse) -> HttpResponse:
-    """Let the list of items in this tab fetch itself anew, even where live events do not come through."""
+    """Make this tab refresh its list of items, even if live events do not come through."""
     return trigger_client_event(response, "items-changed", after="settle")
 
 
@@ -65,7 +65,7 @@ def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 
 def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
-    """False where the bank refuses; the form then says why."""
+    """Return False if the bank refuses; the form then says why."""
     words = form.cleaned_data
     kind = ItemKind(words["kind"])
     try:
@@ -77,7 +77,7 @@ def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """`?wording=N` starts from the words of the item's version N."""
+    """`?wording=N` starts from the item's version N."""
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
     if form.is_valid():
@@ -118,7 +118,7 @@ def _editing(item: Item, form: object) -> dict[str, object]:
 
 
 def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
-    """Theirs and mine side by side; the form holds mine and now says that theirs was seen."""
+    """The other person's wording beside the user's own; the form now carries the version seen."""
     item = conflict.item
     latest = selectors.last_change(item)
     form = wording_form(item, text=mine)

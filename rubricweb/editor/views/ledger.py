@@ -1,4 +1,4 @@
-"""The ledger of a bank: everything that happened to its items."""
+"""The ledger of a bank."""
 
 from __future__ import annotations
 

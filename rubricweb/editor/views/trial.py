@@ -1,4 +1,4 @@
-"""Trying items and weights on the leaderboard, and saving what was tried."""
+"""Try items and weights on the leaderboard, and save them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOK = "look"
 
 @dataclass(frozen=True, slots=True)
 class WeightTrial:
-    """What is tried, on which board."""
+    """The bank, topic and grader of a trial, with its form."""
 
     bank: Bank
     topic: Topic
@@ -43,7 +43,7 @@ class WeightTrial:
 
 @dataclass(frozen=True, slots=True)
 class TriedItem:
-    """An item with what is tried on it."""
+    """An item with its setting in the trial."""
 
     item: Item
     setting: Setting
@@ -53,7 +53,7 @@ class TriedItem:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The board as tried, which saves nothing; POST saves it, but for one that says `look`."""
+    """Show the board with the settings of the form; POST saves them, unless it has `look`."""
     sent = request.POST if request.method == "POST" else request.GET
     is_change = request.method == "POST" and LOOK not in sent
     needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
@@ -73,14 +73,14 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 
 def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
-    """Those that the grader grades: its kinds decide."""
+    """The items that the grader grades."""
     kinds = kinds_of(config) if config else tuple(ItemKind)
     rows = bank.items.active().for_topic(topic).of_kinds(kinds)
     return list(rows.select_related("revision").order_by("position", "pk"))
 
 
 def _refused(form: WeightTrialForm) -> bool:
-    """Saving the solo of one item would retire all others: nobody means that."""
+    """Saving a solo would retire all other items, which nobody intends."""
     if form.only is None:
         return False
     form.add_error("solo", "Solo is for looking only: end it, then save.")
@@ -88,7 +88,7 @@ def _refused(form: WeightTrialForm) -> bool:
 
 
 def _saved(request: HtmxRequest, desk: WeightTrial) -> HttpResponse:
-    changed = settle_items(desk.bank, desk.topic, wanted=desk.form.wanted(), by=request.user)
+    changed = settle_items(desk.bank, desk.topic, weights=desk.form.weights(), by=request.user)
     messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
     to = reverse("editor:trial", args=[desk.bank.pk, desk.topic.pk])
     return after_post(request, "editor/trial.html#saved", {"bank": desk.bank, "topic": desk.topic}, to=to)
@@ -104,7 +104,7 @@ def _shown(
 
 
 def _board(desk: WeightTrial) -> dict[str, object]:
-    """The settings as sent, and the board with them where a grader has one."""
+    """The settings as sent, and the board if a grader has one."""
     form, config = desk.form, desk.config
     form.is_valid()
     settings = form.settings

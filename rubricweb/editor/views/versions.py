@@ -1,4 +1,4 @@
-"""Versions of a bank: name, compare, restore. Here and not in `banks`, because comparing shows grades."""
+"""Versions of a bank: name, compare, restore."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = "now"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def bank_versions(request: HtmxRequest, bank_id: int) -> HttpResponse:
-    """The list; POST names what the bank holds now."""
+    """List the versions; POST names the bank's present state."""
     is_change = request.method == "POST"
     bank = bank_for(request.user, bank_id, needed=roles.TO_EDIT_BANK if is_change else roles.TO_VIEW)
     form = VersionForm(request.POST if is_change else None, auto_id="version-%s")
@@ -43,7 +43,7 @@ def _place(bank: Bank) -> dict[str, object]:
 
 
 def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
-    """False where the bank refuses; the form then says why."""
+    """Return False if the bank refuses; the form then says why."""
     cleaned = form.cleaned_data
     try:
         version = name_version(bank, name=cleaned["name"], note=cleaned["note"], by=request.user)
@@ -56,7 +56,7 @@ def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
 
 @require_safe
 def version_diff(request: HtmxRequest, bank_id: int) -> HttpResponse:
-    """`?before=1&after=now`: two versions by their numbers, or a version and the bank as it is now."""
+    """`?before=1&after=now` compares two versions, or a version and the bank as it is now."""
     bank = bank_for(request.user, bank_id)
     before = _version(bank, request.GET.get("before", ""))
     after = _version(bank, request.GET.get("after", NOW))
@@ -96,7 +96,7 @@ def _compared(
 
 @require_POST
 def version_restore(request: HtmxRequest, bank_id: int, number: int) -> HttpResponse:
-    """Make the bank hold what the version holds: all of it, or on a conflict nothing."""
+    """Restore a version: all of it, or nothing on a conflict."""
     bank = bank_for(request.user, bank_id, needed=roles.TO_EDIT_BANK)
     version = get_object_or_404(bank.versions, number=number)
     try:

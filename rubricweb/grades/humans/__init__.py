@@ -1,39 +1,39 @@
 """What people say of cells: written as events, read as matrices beside the graders' ones."""
 
 from rubricweb.grades.humans.actions import (
-    SaidMeanwhile,
+    RatedMeanwhile,
     UnfitRating,
     add_rating,
+    already_saved,
     find_right,
     judge_grader,
     rate_cell,
-    said_before,
-    said_once,
+    saved_once,
     take_back_right,
     undo,
 )
-from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, last_said, latest, said_by
+from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, latest, latest_by, latest_by_cell
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
 
 __all__ = [
     "Cell",
     "CheckedGrades",
-    "SaidMeanwhile",
+    "RatedMeanwhile",
     "ShownRating",
     "Source",
     "UnfitRating",
     "add_rating",
+    "already_saved",
     "corrected",
     "find_right",
     "human_matrices",
     "judge_grader",
-    "last_said",
     "latest",
+    "latest_by",
+    "latest_by_cell",
     "rate_cell",
     "ratings_by",
-    "said_before",
-    "said_by",
-    "said_once",
+    "saved_once",
     "take_back_right",
     "undo",
 ]

@@ -15,7 +15,7 @@ from rubricweb.core import events
 from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, said_by
+from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, latest_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
 
 
@@ -27,7 +27,7 @@ class UnfitRating(HumanGradeError):
     """A rating off the scale, or nothing said at all."""
 
 
-class SaidMeanwhile(HumanGradeError):
+class RatedMeanwhile(HumanGradeError):
     """The same person rated the cell elsewhere since; `now` is what they say there."""
 
     def __init__(self, now: HumanGrade | None, seen: int) -> None:
@@ -56,28 +56,28 @@ def rate_cell(
     """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
 
     `draw` is the primary key of the random draw that brought the cell up. `uid` makes sending it twice
-    harmless. Raises SaidMeanwhile or UnfitRating.
+    harmless. Raises RatedMeanwhile or UnfitRating.
     """
-    with said_once(cell, by=by, seen=seen):
-        return said_before(cell, by=by, seen=seen, uid=uid) or add_rating(
+    with saved_once(cell, by=by, seen=seen):
+        return already_saved(cell, by=by, seen=seen, uid=uid) or add_rating(
             cell, rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
         )
 
 
 @contextmanager
-def said_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
-    """A transaction; raises SaidMeanwhile where `by` says something else of the cell at the same time."""
+def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
+    """A transaction; raises RatedMeanwhile where `by` says something else of the cell at the same time."""
     try:
         with transaction.atomic():
             yield
     except IntegrityError as error:
         if not is_duplicate(error, HumanGrade):
             raise
-        raise SaidMeanwhile(said_by(by, cell), seen) from error
+        raise RatedMeanwhile(latest_by(by, cell), seen) from error
 
 
-def said_before(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
-    """The event that this `uid` has made already; raises SaidMeanwhile unless `by` said `seen` last."""
+def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
+    """The event that this `uid` has made already; raises RatedMeanwhile unless `by` said `seen` last."""
     of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
     known = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
     by_uid = {event.uid: event for event in known}
@@ -85,7 +85,7 @@ def said_before(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGr
         return by_uid[uid]
     last = next(reversed(by_uid.values()), None)
     if (last.number if last else 0) != seen:
-        raise SaidMeanwhile(last, seen)
+        raise RatedMeanwhile(last, seen)
     return None
 
 
@@ -100,7 +100,7 @@ def add_rating(
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
-    """As `rate_cell`, inside `said_once` and after `said_before`."""
+    """As `rate_cell`, inside `saved_once` and after `already_saved`."""
     _within_scale(rating)
     fields = {"rating": rating, "how": how}
     return _add(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
@@ -168,7 +168,7 @@ def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
     done = 0
     for event in HumanGrade.objects.filter(by=by, uid__in=uids):
         cell = Cell(event.topic_id, event.revision_id, event.passage_id)
-        last = said_by(by, cell)
+        last = latest_by(by, cell)
         if last == event:
             _append(cell, by, event.number, None, {"is_withdrawn": True, "how": event.how})
             done += 1
@@ -184,7 +184,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
     before = HumanGrade.objects.filter(
         by=by, revision=cell.revision_id, passage=cell.passage_id, number=seen - 1
     ).first()
-    last = said_by(by, cell)
+    last = latest_by(by, cell)
     if last is None:
         raise UnfitRating("There is nothing to undo: you said nothing of this cell.")
     if before is None:
@@ -193,8 +193,8 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
 
 
 def _append(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:
-    with said_once(cell, by=by, seen=seen):
-        return said_before(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, fields)
+    with saved_once(cell, by=by, seen=seen):
+        return already_saved(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, fields)
 
 
 def _add(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:

@@ -36,14 +36,14 @@ class ShownRating:
     rating: int | None
 
 
-def said_by(person: User, cell: Cell) -> HumanGrade | None:
+def latest_by(person: User, cell: Cell) -> HumanGrade | None:
     """What the person said last of the cell, be it that they took it back."""
     mine = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
     return mine.order_by("-number").first()
 
 
-def last_said(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
-    """`said_by` of each cell of which the person said anything, in one query."""
+def latest_by_cell(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
+    """`latest_by` of each cell of which the person said anything, in one query."""
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     if not by_place:
         return {}

@@ -14,7 +14,7 @@ from grading.types import ItemKind, Outcome
 from rubricweb.core import queue
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
-from rubricweb.corpus.prompts import asked_prompts
+from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.models import Grade
 from rubricweb.grades.prompting import trials
 from rubricweb.grades.prompting.forms import (
@@ -66,7 +66,7 @@ class Read:
 
 def listed(collection: Collection) -> dict[str, object]:
     """The saved prompts, and the published ones to start from."""
-    asked = {prompt.prompt_id for prompt in asked_prompts(collection)}
+    asked = {prompt.prompt_id for prompt in active_prompts(collection)}
     rows = [
         PromptRow(row, row.prompt, row.prompt_id in asked)
         for row in collection.prompts.select_related("by").order_by("-pk")

@@ -19,7 +19,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import choose_answers
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import asked_prompts
+from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.selectors import GraderRow, answer_sources
 
 OWN = "Its own: what the grader of Settings extracts"
@@ -39,7 +39,7 @@ def answers(request: HtmxRequest, slug: str) -> HttpResponse:
         choose_answers(collection, form.cleaned_data["answers_by"], by=request.user)
         messages.success(request, "Saved. Verdicts of other answers stay with their own grader.")
         return redirect("corpus:settings", slug)
-    is_verifying = any(prompt.needs_answer for prompt in asked_prompts(collection))
+    is_verifying = any(prompt.needs_answer for prompt in active_prompts(collection))
     context = {"collection": collection, "section": "settings", "form": form, "is_verifying": is_verifying}
     return form_response(request, "grades/answers.html", context)
 

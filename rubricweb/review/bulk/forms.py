@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.review.bulk.plans import Selection
 
 
-class Deed(TextChoices):
+class BulkAction(TextChoices):
     GRADE = "grade"
     RIGHT = "right"
     TAKE_BACK = "take-back"
@@ -27,7 +27,7 @@ class Deed(TextChoices):
 class BulkForm(forms.Form):
     """`cells` counts the cells of the plan that was shown; if it has changed, the plan is shown again."""
 
-    deed = forms.ChoiceField(choices=Deed.choices)
+    deed = forms.ChoiceField(choices=BulkAction.choices)
     cells = forms.IntegerField(min_value=0)
     uid = forms.UUIDField()
     person = forms.ModelChoiceField(User.objects.none(), required=False, empty_label="choose…")

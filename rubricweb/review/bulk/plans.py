@@ -105,7 +105,7 @@ def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value
 
 
 def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
-    pairs, closed = [], grid.said.keys() | grid.blind
+    pairs, closed = [], grid.own.keys() | grid.blind
     for column in columns:
         config = grid.rater.by_kind.get(column.kind)
         for row in rows if config is not None else ():

@@ -22,7 +22,7 @@ from rubricweb.grades import actions as grading
 from rubricweb.grades import humans
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
-from rubricweb.review.bulk.forms import BulkForm, Deed, selection
+from rubricweb.review.bulk.forms import BulkAction, BulkForm, selection
 from rubricweb.review.bulk.plans import BulkPlan, plan
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
 
@@ -57,17 +57,17 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
 
 def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     cleaned = form.cleaned_data
-    if cleaned["deed"] == Deed.TAKE_BACK:
+    if cleaned["deed"] == BulkAction.TAKE_BACK:
         count = humans.take_back_right(plan.cells, by=request.user, uid=form.uid_said)
         messages.info(request, f"{count:,} verdicts taken back.")
         return True
     if cleaned["cells"] != len(plan.cells):
         messages.error(request, "Nothing was done: the selection holds other cells by now. Look again.")
         return False
-    if plan.is_too_large and cleaned["deed"] != Deed.GRADE:
+    if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
         messages.error(request, "Nothing was done: nobody looks at so many cells. Select fewer.")
         return False
-    return DEEDS[cleaned["deed"]](request, bank, plan, form)
+    return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
 
 def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
@@ -99,7 +99,7 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
     return True
 
 
-DEEDS = {Deed.GRADE: _grade, Deed.RIGHT: _find_right, Deed.ASSIGN: _assign}
+ACTIONS = {BulkAction.GRADE: _grade, BulkAction.RIGHT: _find_right, BulkAction.ASSIGN: _assign}
 
 
 def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:

@@ -7,7 +7,7 @@ from django import forms
 from grading.types import MAX_RATING, MIN_RATING
 
 
-class SayingForm(forms.Form):
+class CellForm(forms.Form):
     """What every saying brings along."""
 
     seen = forms.IntegerField(min_value=0)
@@ -23,5 +23,5 @@ class SayingForm(forms.Form):
         return " ".join(f"{name}: {error}" for name, errors in self.errors.items() for error in errors)
 
 
-class RatingForm(SayingForm):
+class RatingForm(CellForm):
     rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.humans import Cell, SaidMeanwhile, ShownRating, Source, latest, said_by
+from rubricweb.grades.humans import Cell, RatedMeanwhile, ShownRating, Source, latest, latest_by
 from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater
@@ -29,7 +29,7 @@ class NoText(HumanGradeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sayings:
+class CellRatings:
     """Of one cell, for one reader."""
 
     mine: HumanGrade | None
@@ -52,20 +52,20 @@ class Saving:
     @property
     def now(self) -> HumanGrade | None:
         """On a conflict: the rating that the person gave in another window."""
-        return self.refusal.now if isinstance(self.refusal, SaidMeanwhile) else None
+        return self.refusal.now if isinstance(self.refusal, RatedMeanwhile) else None
 
     @property
     def is_conflict(self) -> bool:
-        return isinstance(self.refusal, SaidMeanwhile)
+        return isinstance(self.refusal, RatedMeanwhile)
 
 
-def sayings(item: Item, passage: Passage, reader: User) -> Sayings:
+def cell_ratings(item: Item, passage: Passage, reader: User) -> CellRatings:
     cell = Cell.of(item, passage)
-    last = said_by(reader, cell)
+    last = latest_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
     hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
     others = () if hidden.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
-    return Sayings(mine, last.number if last is not None else 0, others, is_blind=bool(hidden.graders))
+    return CellRatings(mine, last.number if last is not None else 0, others, is_blind=bool(hidden.graders))
 
 
 def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:

@@ -19,19 +19,19 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
 from rubricweb.grades.forms import GraderForm
 from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.actions import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
-from rubricweb.review.cells.forms import RatingForm, SayingForm
-from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
+from rubricweb.review.cells.forms import CellForm, RatingForm
+from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell_ratings, shown
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GridForm, address_kept
 
 Place = tuple[Item, Passage]
-STATUS = {type(None): 200, SaidMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}
+STATUS = {type(None): 200, RatedMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}
 
 
 @require_safe
@@ -59,7 +59,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
 def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
     """Withdraw the user's latest rating of the cell."""
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
-    form = SayingForm(request.POST)
+    form = CellForm(request.POST)
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
     return _tried(request, place, form, undo_in_grid)
@@ -70,7 +70,7 @@ def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, in
 
 
 def _tried(
-    request: HtmxRequest, place: Place, form: SayingForm, say: Callable[..., HumanGrade]
+    request: HtmxRequest, place: Place, form: CellForm, say: Callable[..., HumanGrade]
 ) -> HttpResponse:
     cleaned = dict(form.cleaned_data)
     sent = cleaned.get("rating")
@@ -112,11 +112,11 @@ def _source(request: HtmxRequest) -> Source:
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
-    cell, own_and_others = selectors.cell(item, passage, rater), sayings(item, passage, request.user)
+    cell, own_and_others = selectors.cell(item, passage, rater), cell_ratings(item, passage, request.user)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
         "cell": cell.blinded() if own_and_others.is_blind else cell,
-        "sayings": own_and_others,
+        "cell_ratings": own_and_others,
         **address_kept(request),
     }

@@ -11,7 +11,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core import audit, events
-from rubricweb.review.flags.errors import MovedMeanwhile, NothingSaid, UnfitAssignee, UnfitKind
+from rubricweb.review.flags.errors import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Kind, Subject
 
@@ -114,4 +114,4 @@ def _sent(uid: UUID, by: User | None) -> Flag | None:
 
 def _require_words(text: str) -> None:
     if not text.strip():
-        raise NothingSaid("Write something first.")
+        raise EmptyComment("Write something first.")

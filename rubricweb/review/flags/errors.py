@@ -12,7 +12,7 @@ class FlagError(Exception):
     """Root of the refusals; its text is for the person who writes."""
 
 
-class NothingSaid(FlagError):
+class EmptyComment(FlagError):
     """A comment without text."""
 
 

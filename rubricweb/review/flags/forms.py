@@ -24,7 +24,7 @@ MAX_TEXT = 5_000
 """Characters of a comment."""
 
 
-class Saying(TextChoices):
+class ThreadAction(TextChoices):
     """The buttons of a thread."""
 
     REPLY = "reply"
@@ -65,14 +65,14 @@ class NewFlagForm(forms.Form):
 class ReplyForm(forms.Form):
     """Text, a decision, or both; `seen` is the version of the flag that the writer saw."""
 
-    verb = forms.ChoiceField(choices=Saying.choices, required=False)
+    verb = forms.ChoiceField(choices=ThreadAction.choices, required=False)
     text = _words("Reply")
     seen = forms.IntegerField(min_value=1)
     uid = forms.UUIDField()
 
-    def clean_verb(self) -> Saying:
+    def clean_verb(self) -> ThreadAction:
         """Default to a reply: a form sent by a key names no button."""
-        return Saying(self.cleaned_data["verb"] or Saying.REPLY)
+        return ThreadAction(self.cleaned_data["verb"] or ThreadAction.REPLY)
 
 
 class AssignForm(forms.Form):

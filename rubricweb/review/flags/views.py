@@ -12,14 +12,18 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.corpus.access import collection_for
 from rubricweb.review.flags import access, actions, selectors
 from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
-from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, Saying
+from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, ThreadAction
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.selectors import InboxQuery
 from rubricweb.review.flags.subjects import Kind, Subject
 
 PAGE_FLAGS = 50
 QUERY = ("state", "who", "kind", "topic")
-DONE = {Saying.REPLY: "Reply saved.", Saying.RESOLVE: "Flag resolved.", Saying.REOPEN: "Flag opened again."}
+DONE = {
+    ThreadAction.REPLY: "Reply saved.",
+    ThreadAction.RESOLVE: "Flag resolved.",
+    ThreadAction.REOPEN: "Flag opened again.",
+}
 
 
 @require_safe
@@ -109,18 +113,18 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     except FlagError as refusal:
         form.add_error("text", str(refusal))
         return _thread_page(request, flag, _refused(form), status=422)
-    messages.success(request, DONE[Saying(form.cleaned_data["verb"])])
+    messages.success(request, DONE[ThreadAction(form.cleaned_data["verb"])])
     return _after(request, flag)
 
 
 def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> None:
     cleaned = form.cleaned_data
     words = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
-    if cleaned["verb"] == Saying.REPLY:
+    if cleaned["verb"] == ThreadAction.REPLY:
         actions.reply(flag, **words)
         return
     access.require_decider(request.user, flag)
-    decide = actions.resolve if cleaned["verb"] == Saying.RESOLVE else actions.reopen
+    decide = actions.resolve if cleaned["verb"] == ThreadAction.RESOLVE else actions.reopen
     decide(flag, seen=cleaned["seen"], **words)
 
 
@@ -148,7 +152,7 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
 def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, object]:
     """Render the text as sent, and why it was not saved."""
     text, verb = form.data.get("text", ""), form.data.get("verb", "")
-    mine = verb.capitalize() if verb in Saying.values else ""
+    mine = verb.capitalize() if verb in ThreadAction.values else ""
     return {"said": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
 
 

@@ -30,7 +30,7 @@ HOW_FOUND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PromptAndReply:
     """A prompt as the grader received it, and the reply."""
 
     config: GraderConfig
@@ -53,7 +53,7 @@ class CellView:
     answer: str
     answer_by: GraderConfig | None
     is_answer_in_passage: bool
-    askings: tuple[Asking, ...]
+    askings: tuple[PromptAndReply, ...]
     others: tuple[Grade, ...]
     """Other graders' ratings of the cell, and direct graders' labels of the passage."""
     judgment: int | None
@@ -125,18 +125,22 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
     return None
 
 
-def _asking(grade: Grade, item: Item, passage: Passage) -> Asking:
+def _asking(grade: Grade, item: Item, passage: Passage) -> PromptAndReply:
     config = grade.config
     try:
         prompt = spec_of(config).prompt
     except UnknownPrompt:
-        return Asking(config, grade, "", "The file names this prompt class; its words are not known here.")
+        return PromptAndReply(
+            config, grade, "", "The file names this prompt class; its words are not known here."
+        )
     if not item.revision.text:
-        return Asking(config, grade, "", "The text of this item is not known, so neither is what was asked.")
+        return PromptAndReply(
+            config, grade, "", "The text of this item is not known, so neither is what was asked."
+        )
     answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
     pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
         note += " The file names only the class: these are its words here, the model may have seen others."
-    return Asking(config, grade, prompt.render(pair, context), note)
+    return PromptAndReply(config, grade, prompt.render(pair, context), note)

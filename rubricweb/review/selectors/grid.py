@@ -23,7 +23,7 @@ from rubricweb.grades.visibility import Places, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
-from rubricweb.review.selectors.layers import CheckedSheet, Layers, SaidByCell
+from rubricweb.review.selectors.layers import CheckedSheet, Layers, OwnRatings
 from rubricweb.review.selectors.window import NO_RANK, GridColumn, Row, Window, marks, ranks
 
 PAGE_ROWS = 50
@@ -68,7 +68,7 @@ class TopicGrid:
     items: tuple[GridColumn, ...]
     """With measures over the whole pool."""
     sheet: CheckedSheet
-    said: SaidByCell
+    own: OwnRatings
     rater: Rater
     query: GridQuery
     blind: Places
@@ -96,7 +96,7 @@ class TopicGrid:
         passages = [self.pool.passage_pks[row] for row in rows]
         marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
-        own, blind = self.said, self.blind
+        own, blind = self.own, self.blind
         return Window(self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind)
 
 
@@ -123,7 +123,7 @@ def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> di
 def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> TopicGrid:
     collection = collection_pool(bank.collection)
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
-    own = layers.said_in_topic(reader, topic)
+    own = layers.own_ratings(reader, topic)
     item_columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
     graded = graded_by_kind(collection, topic, rater)
     layered = layers.layers(rater, collection.only(topic.pk), graded)

@@ -38,7 +38,7 @@ class OwnRating:
         return not self.is_withdrawn
 
 
-SaidByCell = dict[tuple[int, int], OwnRating]
+OwnRatings = dict[tuple[int, int], OwnRating]
 """By (revision, passage)."""
 
 
@@ -162,7 +162,7 @@ def older_words(bank: Bank, topic: Topic) -> dict[int, set[str]]:
     return words
 
 
-def said_in_topic(person: User, topic: Topic) -> SaidByCell:
+def own_ratings(person: User, topic: Topic) -> OwnRatings:
     """Return the person's latest event for each cell of the topic, withdrawn ones included."""
     rows = HumanGrade.objects.filter(by=person, topic=topic).order_by("number")
     fields = ("revision_id", "passage_id", "number", "rating", "verdict", "is_withdrawn")
@@ -171,7 +171,7 @@ def said_in_topic(person: User, topic: Topic) -> SaidByCell:
     }
 
 
-def mine_of(own: SaidByCell, revisions: Sequence[int], passages: Sequence[int]) -> Mask:
+def mine_of(own: OwnRatings, revisions: Sequence[int], passages: Sequence[int]) -> Mask:
     row_of = {pk: row for row, pk in enumerate(passages)}
     mine = np.zeros((len(passages), len(revisions)), dtype=np.bool_)
     columns: dict[int, list[int]] = {}

@@ -16,7 +16,7 @@ from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.grades.topic_ratings import UNJUDGED, Sheet
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
-from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, SaidByCell
+from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, OwnRatings
 
 DASH = "\N{EN DASH}"
 SHOWN_RUNS = 3
@@ -125,7 +125,7 @@ class Window:
     columns: tuple[GridColumn, ...]
     marks: Marks
     flags: OpenCounts
-    said: SaidByCell
+    own: OwnRatings
     source: Source
     blind: Places
     """Cells whose grades the reader may not see yet."""
@@ -163,7 +163,7 @@ class Window:
                 self.marks.get((column.revision_pk, passage), "") if self.source is Source.GRADER else "",
                 f"passage {doc_id}, {column.name}",
             )
-            marked, own = remarks.get(column.at, ()), self.said.get((column.revision_pk, passage))
+            marked, own = remarks.get(column.at, ()), self.own.get((column.revision_pk, passage))
             marked = marked if column.text else (*marked, WORDLESS)
             if (column.revision_pk, passage) in self.blind:
                 cell, marked = _hidden(cell, f"passage {doc_id}, {column.name}"), ()

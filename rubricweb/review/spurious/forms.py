@@ -5,11 +5,11 @@ from __future__ import annotations
 from django import forms
 
 from rubricweb.grades.forms import AT_ONCE
-from rubricweb.review.evidence_form import LookForm
+from rubricweb.review.evidence_form import EvidenceForm
 from rubricweb.review.spurious.selectors import SORTS
 
 
-class SuspectsForm(LookForm):
+class SuspectsForm(EvidenceForm):
     sort = forms.ChoiceField(
         label="Worst by", required=False, choices=list(SORTS.items()), widget=forms.Select(attrs=AT_ONCE)
     )

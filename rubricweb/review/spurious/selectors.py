@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.what_if import WhatIf, retirements
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.review.evidence import AskedItem, Look, TopicEvidence
+from rubricweb.review.evidence import EvidenceItem, EvidenceQuery, TopicEvidence
 
 SHOWN_PASSAGES = 50
 SORTS = {"count": "how often", "share": "share"}
@@ -21,7 +21,7 @@ SORTS = {"count": "how often", "share": "share"}
 class Suspect:
     """An item, and the passages that should not cover it."""
 
-    item: AskedItem
+    item: EvidenceItem
     topic_id: int
     found: Spurious
 
@@ -37,7 +37,7 @@ class SuspectRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FooledPassage:
+class CoveredPassage:
     """A passage that is not relevant and covers the item."""
 
     passage: Passage
@@ -45,7 +45,7 @@ class FooledPassage:
     rating: int
 
 
-def suspects(topics: Iterable[TopicEvidence], look: Look, sort: str = "count") -> list[Suspect]:
+def suspects(topics: Iterable[TopicEvidence], look: EvidenceQuery, sort: str = "count") -> list[Suspect]:
     """Worst first; ties in the bank's order."""
     found = [
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
@@ -62,7 +62,7 @@ def _spurious(topic: TopicEvidence) -> list[Spurious]:
     return spurious_items(topic.ratings, topic.relevance, min_grade=topic.min_grades)
 
 
-def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> list[SuspectRow]:
+def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: EvidenceQuery) -> list[SuspectRow]:
     """A page of suspects with their topics, and the effect of retiring each alone."""
     page = list(listed)
     topics = bank.collection.topics.in_bulk({suspect.topic_id for suspect in page})
@@ -75,8 +75,8 @@ def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: Look) -> lis
 
 
 def suspect(
-    item: Item, topics: Iterable[TopicEvidence], look: Look
-) -> tuple[Spurious | None, list[FooledPassage]]:
+    item: Item, topics: Iterable[TopicEvidence], look: EvidenceQuery
+) -> tuple[Spurious | None, list[CoveredPassage]]:
     """Return one item's finding and its first passages; None for a retired item."""
     for topic in topics:
         for spurious in _spurious(topic):
@@ -85,11 +85,11 @@ def suspect(
     return None, []
 
 
-def _passages(collection: Collection, topic: TopicEvidence, spurious: Spurious) -> list[FooledPassage]:
+def _passages(collection: Collection, topic: TopicEvidence, spurious: Spurious) -> list[CoveredPassage]:
     shown = spurious.passages[:SHOWN_PASSAGES]
     texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in shown])
     return [
-        FooledPassage(
+        CoveredPassage(
             texts[topic.pool.passage_pks[row]],
             topic.pool.judgments.get(topic.pool.doc_ids[row]),
             int(topic.ratings[row, spurious.item]),

@@ -11,7 +11,7 @@ from grading.generation import nearest
 from grading.statistics.diagnostics import uncovered_passages
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.review.evidence import Look, TopicEvidence
+from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
 from rubricweb.review.selectors.window import NO_RANK, ranks
 from rubricweb.review.uncovered.access import OpenedPassage
 
@@ -34,7 +34,7 @@ class UncoveredPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class UncoveredPassages:
     uncovered: tuple[UncoveredPassage, ...]
     """Highest judgment first, then retrieved by more runs."""
     ungraded: tuple[UncoveredPassage, ...]
@@ -43,7 +43,7 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True)
-class GapRow:
+class UncoveredRow:
     """A gap as it is listed."""
 
     gap: UncoveredPassage
@@ -59,7 +59,7 @@ class NearItem:
     score: float
 
 
-def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
+def uncovered_of(topics: Iterable[TopicEvidence], look: EvidenceQuery) -> UncoveredPassages:
     uncovered: list[UncoveredPassage] = []
     ungraded: list[UncoveredPassage] = []
     hidden: set[tuple[int, int]] = set()
@@ -69,7 +69,7 @@ def gaps(topics: Iterable[TopicEvidence], look: Look) -> Gaps:
         ungraded += [_gap(topic, row) for row in passages.ungraded]
         pool = topic.pool
         hidden |= {(pool.topic_id, pool.passage_pks[row]) for row in np.flatnonzero(topic.hidden)}
-    return Gaps(_worst_first(uncovered), _worst_first(ungraded), frozenset(hidden))
+    return UncoveredPassages(_worst_first(uncovered), _worst_first(ungraded), frozenset(hidden))
 
 
 def _gap(topic: TopicEvidence, row: int) -> UncoveredPassage:
@@ -90,11 +90,11 @@ def _worst_first(passages: list[UncoveredPassage]) -> tuple[UncoveredPassage, ..
     return tuple(sorted(passages, key=badness))
 
 
-def rows(bank: Bank, listed: Iterable[UncoveredPassage]) -> list[GapRow]:
+def rows(bank: Bank, listed: Iterable[UncoveredPassage]) -> list[UncoveredRow]:
     page = list(listed)
     topics = bank.collection.topics.in_bulk({gap.topic_id for gap in page})
     passages = bank.collection.passages.in_bulk({gap.passage_pk for gap in page})
-    return [GapRow(gap, topics[gap.topic_id], passages[gap.passage_pk]) for gap in page]
+    return [UncoveredRow(gap, topics[gap.topic_id], passages[gap.passage_pk]) for gap in page]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +111,17 @@ class Position:
     after: UncoveredPassage | None
 
 
-def place(gaps: Gaps, opened: OpenedPassage) -> Position:
+def place(uncovered_of: UncoveredPassages, opened: OpenedPassage) -> Position:
     """Return the passage's position; number 0 if it is not listed."""
-    listed = gaps.uncovered
+    listed = uncovered_of.uncovered
     keys = [(gap.topic_id, gap.passage_pk) for gap in listed]
     mine = (opened.topic.pk, opened.passage.pk)
     at = keys.index(mine) if mine in keys else -1
-    ungraded = next((gap for gap in gaps.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
+    ungraded = next((gap for gap in uncovered_of.ungraded if (gap.topic_id, gap.passage_pk) == mine), None)
     return Position(
         gap=listed[at] if at >= 0 else ungraded,
         is_ungraded=ungraded is not None,
-        is_hidden=mine in gaps.hidden,
+        is_hidden=mine in uncovered_of.hidden,
         number=at + 1,
         count=len(listed),
         before=listed[at - 1] if at > 0 else None,

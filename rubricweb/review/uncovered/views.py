@@ -18,7 +18,7 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.editor.views.items import items_changed
 from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import evidence
-from rubricweb.review.evidence_form import LookForm
+from rubricweb.review.evidence_form import EvidenceForm
 from rubricweb.review.uncovered import access, selectors
 from rubricweb.review.uncovered.access import OpenedPassage
 from rubricweb.review.uncovered.forms import DraftItemForm, SpansForm, draft_form, named_item, rewording
@@ -29,10 +29,10 @@ PAGE_ROWS = 50
 @require_safe
 def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
     bank = bank_for(request.user, bank_id)
-    form = LookForm(request.GET)
+    form = EvidenceForm(request.GET)
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
-    gaps = selectors.gaps(evidence(bank, rater, form.look, request.user, form.topic_id), form.look)
+    gaps = selectors.uncovered_of(evidence(bank, rater, form.look, request.user, form.topic_id), form.look)
     page = Paginator(gaps.uncovered, PAGE_ROWS).get_page(form.value("page", 1))
     context = {
         "bank": bank,
@@ -86,13 +86,13 @@ def _page(
 
 def _standing(request: HtmxRequest, opened: OpenedPassage) -> dict[str, object]:
     """`place` is a function: the template calls it only in the part that needs it."""
-    form = LookForm(request.GET)
+    form = EvidenceForm(request.GET)
     rater = form.offer(raters(opened.bank))
     form.offer_bank(opened.bank, opened.bank.collection.topics.all())
 
     def place() -> selectors.Position:
         topics = evidence(opened.bank, rater, form.look, request.user, form.topic_id)
-        return selectors.place(selectors.gaps(topics, form.look), opened)
+        return selectors.place(selectors.uncovered_of(topics, form.look), opened)
 
     return {"look": form.look, "place": place}
 

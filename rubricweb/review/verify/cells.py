@@ -20,7 +20,7 @@ from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn, Mask, asked_by_topic, ratings_of
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, item_columns, ratings_of
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors.layers import Layers, checked_of, people_of
 
@@ -34,7 +34,7 @@ class TopicCells:
     """One topic: arrays of shape (passages, items)."""
 
     pool: TopicPool
-    asked: tuple[ItemColumn, ...]
+    columns: tuple[ItemColumn, ...]
     graded: Ratings
     people: Ratings
     checked: Mask
@@ -81,7 +81,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
     people, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
-    topics, wordless, by_topic = [], 0, asked_by_topic(bank)
+    topics, wordless, by_topic = [], 0, item_columns(bank)
     draws = _draws(bank, by_topic)
     for topic_id, items in by_topic.items():
         topic, columns = pool.by_topic[topic_id], tuple(column for column in items if column.has_text)

@@ -12,7 +12,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.cells.forms import SayingForm
+from rubricweb.review.cells.forms import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 ORDERS = (
@@ -53,7 +53,7 @@ class CheckForm(GraderForm):
         )
 
 
-class VerdictForm(SayingForm):
+class VerdictForm(CellForm):
     """Right; or wrong, with the right rating where it is known."""
 
     topic = forms.IntegerField(min_value=1)

@@ -82,15 +82,15 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
     pool = collection_pool(bank.collection)
     reasons = {}
     for topic in {place[0] for place in places}:
-        columns, topic_pool = topic.asked, pool.only(topic.pool.topic_id)
-        reasons[topic] = suspicions(rater, topic_pool, columns, min_grade=query.min_grade)
+        topic_pool = pool.only(topic.pool.topic_id)
+        reasons[topic] = suspicions(rater, topic_pool, topic.columns, min_grade=query.min_grade)
     return [
         Candidate(
             topic.pool.topic_id,
             topic.pool.query_id,
             topic.pool.doc_ids[row],
             topic.pool.passage_pks[row],
-            items[topic.pool.topic_id, topic.asked[column].kind, topic.asked[column].uid],
+            items[topic.pool.topic_id, topic.columns[column].kind, topic.columns[column].uid],
             int(topic.graded[row, column]),
             tuple(reasons[topic].reasons(row, column)),
             is_random,
@@ -105,7 +105,7 @@ def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
     if topic is None:
         return []
     column_of = {
-        (item_column.kind, item_column.uid): column for column, item_column in enumerate(topic.asked)
+        (item_column.kind, item_column.uid): column for column, item_column in enumerate(topic.columns)
     }
     rows, counts = [], {"question": 0, "nugget": 0}
     for item in _active(bank, [topic_id]):
@@ -137,7 +137,7 @@ def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
     item = _active(bank, [topic_id]).filter(pk=item_id).first()
     for topic in cells.topics:
         if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
-            uids = [(column.kind, column.uid) for column in topic.asked]
+            uids = [(column.kind, column.uid) for column in topic.columns]
             row, column = topic.pool.passage_pks.index(passage), uids.index((item.kind, item.revision.uid))
             if not topic.hidden[row, column]:
                 yield topic, row, column, False
@@ -198,10 +198,10 @@ def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Ite
     unchecked = _unchecked(topic, query)
     if query.item:
         item = bank.items.active().filter(pk=query.item).select_related("revision").first()
-        uids = [(column.kind, column.uid) for column in topic.asked]
+        uids = [(column.kind, column.uid) for column in topic.columns]
         unchecked &= np.array([item is not None and uid == (item.kind, item.revision.uid) for uid in uids])
     pool = collection_pool(bank.collection).only(topic.pool.topic_id)
-    suspicious = suspicions(rater, pool, topic.asked, min_grade=query.min_grade)
+    suspicious = suspicions(rater, pool, topic.columns, min_grade=query.min_grade)
     rows, columns = np.nonzero(unchecked)
     keys = suspicious.scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
     for at in np.argsort(-keys, kind="stable").tolist():

@@ -18,10 +18,10 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.actions import HumanGradeError, SaidMeanwhile, UnfitRating
+from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import access, selectors
-from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, sayings, shown
+from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell_ratings, shown
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import RatedAnew, bank_cells
 from rubricweb.review.verify.estimates import estimates
@@ -29,7 +29,7 @@ from rubricweb.review.verify.forms import CheckForm, VerdictForm
 from rubricweb.review.verify.selectors import Candidate
 
 PAGE = "review/verify/verify.html"
-STATUS = {SaidMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
+STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -133,12 +133,12 @@ def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candi
     now = candidates[0]
     now.item.bank = bank
     passage = bank.collection.passages.get(pk=now.passage_pk)
-    own_and_others = sayings(now.item, passage, request.user)
+    own_and_others = cell_ratings(now.item, passage, request.user)
     return {
         "now": now,
         "ahead": candidates[1:],
         "cell": selectors.cell(now.item, passage, rater),
-        "sayings": own_and_others,
+        "cell_ratings": own_and_others,
     }
 
 

@@ -14,7 +14,7 @@ from rubricweb.banks.drafting import actions, asking, jobs, leases
 from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.errors import AlreadyAsked
+from rubricweb.banks.errors import DuplicateItem
 from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
@@ -186,7 +186,7 @@ def test_an_edited_draft_keeps_the_models_words(drafts, owner):
 
 def test_a_twin_is_refused_and_the_draft_waits_on(drafts, bank, topic, owner):
     add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=owner)
-    with pytest.raises(AlreadyAsked):
+    with pytest.raises(DuplicateItem):
         actions.accept_draft(drafts[0], by=owner)
     assert Draft.objects.get(pk=drafts[0].pk).state == "waiting"
     accepted = actions.accept_drafts(drafts, by=owner)

@@ -5,7 +5,7 @@ import pytest
 from grading.formats.ids import item_id
 from grading.types import ItemKind
 from rubricweb.banks import actions, selectors
-from rubricweb.banks.errors import AlreadyAsked, Conflict, WrongText
+from rubricweb.banks.errors import Conflict, DuplicateItem, WrongText
 from rubricweb.banks.models import Item
 from rubricweb.core.models import AuditEntry
 from tests.factories import ItemFactory, ItemRevisionFactory
@@ -24,7 +24,7 @@ def ask(bank, topic, text, by=None, kind=ItemKind.QUESTION):
 
 def test_the_same_words_cannot_be_asked_twice_but_as_the_other_kind(bank, topic):
     first = ask(bank, topic, WORDS)
-    with pytest.raises(AlreadyAsked) as refusal:
+    with pytest.raises(DuplicateItem) as refusal:
         ask(bank, topic, f"  {WORDS} ")
     assert refusal.value.twin == first
     assert ask(bank, topic, WORDS, kind=ItemKind.NUGGET).revision == first.revision
@@ -37,7 +37,7 @@ def test_a_twin_that_comes_between_the_check_and_the_write_is_refused_too(bank, 
     monkeypatch.setattr(
         actions, "_refuse_twin", lambda *of: checks.append(of) or (len(checks) > 1 and check(*of))
     )
-    with pytest.raises(AlreadyAsked):
+    with pytest.raises(DuplicateItem):
         ask(bank, topic, WORDS)
     assert len(checks) == 2
     assert texts(bank, topic) == [WORDS]
@@ -67,7 +67,7 @@ def test_a_retired_item_whose_words_are_asked_again_cannot_come_back(bank, topic
     item = ask(bank, topic, WORDS)
     actions.retire_item(item, seen=1, by=developer)
     ask(bank, topic, WORDS)
-    with pytest.raises(AlreadyAsked):
+    with pytest.raises(DuplicateItem):
         actions.restore_item(item, seen=2, by=developer)
     item.refresh_from_db()
     assert item.is_retired

@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.errors import AlreadyAsked, Conflict, UnfitMerge, UnfitSpan
+from rubricweb.banks.errors import Conflict, DuplicateItem, UnfitMerge, UnfitSpan
 from rubricweb.banks.models import ItemSource
 from rubricweb.banks.origins import quoted
 from tests.factories import ItemFactory, PassageFactory, TopicFactory
@@ -85,7 +85,7 @@ def test_an_old_wording_is_used_again_even_without_its_text(twins, developer):
     first, second = twins
     second.revision.text = ""
     second.revision.save()
-    with pytest.raises(AlreadyAsked):
+    with pytest.raises(DuplicateItem):
         actions.reuse_wording(first, second.revision, seen=1, by=developer)
     actions.retire_item(second, seen=1, by=developer)
     actions.reuse_wording(first, second.revision, seen=1, by=developer)

@@ -154,15 +154,15 @@ def test_versions_with_how_many_items_they_hold(bank, first, version, developer)
 
 def test_what_was_tried_is_saved_together(bank, first, developer):
     one, two, three = items_of(bank, first)
-    wanted = {
+    weights = {
         one.pk: ItemWeight(1, True, 0.3),
         two.pk: ItemWeight(1, False, 1.0),
         three.pk: ItemWeight(1, True, 1.0),
     }
-    assert settle_items(bank, first, wanted=wanted, by=developer) == 2
+    assert settle_items(bank, first, weights=weights, by=developer) == 2
     one, two, three = items_of(bank, first)
     assert (one.weight, two.is_retired, three.version) == (0.3, True, 1)
-    wanted = {one.pk: ItemWeight(2, False, 1.0), three.pk: ItemWeight(9, True, 2.0)}
+    weights = {one.pk: ItemWeight(2, False, 1.0), three.pk: ItemWeight(9, True, 2.0)}
     with pytest.raises(Conflict):
-        settle_items(bank, first, wanted=wanted, by=developer)
+        settle_items(bank, first, weights=weights, by=developer)
     assert not items_of(bank, first)[0].is_retired

@@ -7,7 +7,7 @@ from grading.prompts import from_template
 from grading.types import ItemKind
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
-from rubricweb.corpus.prompts import asked_prompts, bring_back, own_prompts, put_away, save_prompt
+from rubricweb.corpus.prompts import active_prompts, bring_back, own_prompts, put_away, save_prompt
 from rubricweb.grades.configs import active_configs, kinds_of, spec_of
 from tests.factories import STRICT, CollectionFactory
 
@@ -67,7 +67,7 @@ def test_a_config_keeps_the_words_whatever_becomes_of_the_prompt(collection):
     config.refresh_from_db()
     assert spec_of(config).prompt == STRICT
     assert spec_of(config).fingerprint == config.fingerprint
-    assert asked_prompts(collection)[0].prompt_class == "QuestionSelfRatedUnanswerablePromptWithChoices"
+    assert active_prompts(collection)[0].prompt_class == "QuestionSelfRatedUnanswerablePromptWithChoices"
 
 
 def test_a_prompt_that_asks_about_answers_names_who_extracts_them(collection):

@@ -8,7 +8,7 @@ from django.test import Client
 from grading.graders import BACKENDS
 from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
-from rubricweb.corpus.prompts import asked_prompts, save_prompt
+from rubricweb.corpus.prompts import active_prompts, save_prompt
 from tests.factories import STRICT
 
 PAGE = "/collections/autumn/settings/"
@@ -118,10 +118,10 @@ def test_own_prompts_are_offered_by_their_id(owner, collection, client_of):
     assert f"{row.prompt_id} (questions, 0 to 3)" in client.get(PAGE).content.decode()
     assert client.post(PAGE, VALID | {"grader_prompts": [row.prompt_id]}).status_code == 302
     collection.refresh_from_db()
-    assert asked_prompts(collection) == (STRICT,)
+    assert active_prompts(collection) == (STRICT,)
     client.post(PAGE, VALID | {"grader_backend": "lexical", "grader_prompts": [row.prompt_id]})
     collection.refresh_from_db()
-    assert [prompt.prompt_class for prompt in asked_prompts(collection)] == ["LexicalBaseline"]
+    assert [prompt.prompt_class for prompt in active_prompts(collection)] == ["LexicalBaseline"]
 
 
 def test_the_page_asks_few_queries(owner, client_of, django_assert_max_num_queries):

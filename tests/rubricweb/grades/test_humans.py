@@ -10,7 +10,7 @@ from grading.types import MISSING
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.humans import (
     Cell,
-    SaidMeanwhile,
+    RatedMeanwhile,
     ShownRating,
     Source,
     UnfitRating,
@@ -18,10 +18,10 @@ from rubricweb.grades.humans import (
     human_matrices,
     judge_grader,
     latest,
+    latest_by,
     rate_cell,
     ratings_by,
-    said_by,
-    said_once,
+    saved_once,
     undo,
 )
 from rubricweb.grades.models import HumanGrade
@@ -78,7 +78,7 @@ def test_a_change_of_mind_is_a_second_event(cells, assessor):
 def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
     cell = cells[0, 0]
     rate_cell(cell, rating=2, by=assessor, seen=0)
-    with pytest.raises(SaidMeanwhile) as refused:
+    with pytest.raises(RatedMeanwhile) as refused:
         rate_cell(cell, rating=5, by=assessor, seen=0)
     assert refused.value.now.rating == 2
     assert HumanGrade.objects.count() == 1
@@ -87,10 +87,10 @@ def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
 def test_only_a_second_saying_is_said_meanwhile(cells, assessor):
     cell = cells[0, 0]
     said = rate_cell(cell, rating=2, by=assessor, seen=0)
-    with pytest.raises(SaidMeanwhile), said_once(cell, by=assessor, seen=0):
+    with pytest.raises(RatedMeanwhile), saved_once(cell, by=assessor, seen=0):
         copied(said, rating=3)
     off_the_scale = pytest.raises(IntegrityError, match="human_rating_within_scale")
-    with off_the_scale, said_once(cell, by=assessor, seen=1):
+    with off_the_scale, saved_once(cell, by=assessor, seen=1):
         copied(said, number=2, rating=9)
 
 
@@ -111,8 +111,8 @@ def test_undo_goes_back_to_what_was_said_before(cells, assessor):
     rate_cell(cell, rating=2, by=assessor, seen=0)
     rate_cell(cell, rating=3, by=assessor, seen=1)
     undo(cell, by=assessor, seen=2)
-    assert said_by(assessor, cell).rating == 2
-    assert said_by(assessor, cell).number == 3
+    assert latest_by(assessor, cell).rating == 2
+    assert latest_by(assessor, cell).number == 3
 
 
 def test_undo_of_the_first_word_takes_it_back(cells, assessor):
@@ -121,7 +121,7 @@ def test_undo_of_the_first_word_takes_it_back(cells, assessor):
         undo(cell, by=assessor, seen=0)
     rate_cell(cell, rating=2, by=assessor, seen=0)
     undo(cell, by=assessor, seen=1)
-    assert said_by(assessor, cell).is_withdrawn
+    assert latest_by(assessor, cell).is_withdrawn
     assert latest(cell) == []
 
 

@@ -221,12 +221,12 @@ def test_worst_first_alone_gives_no_estimate(autumn, assessor):
     cells = bank_cells(autumn.bank, rater, assessor).topics[0]
     rows, columns = np.nonzero(cells.graded >= 0)
     last = np.argsort(cells.keys[rows, columns])[-1]
-    item = next(item for item in autumn.items if item.revision.uid == cells.asked[columns[last]].uid)
+    item = next(item for item in autumn.items if item.revision.uid == cells.columns[columns[last]].uid)
     doc_id = cells.pool.doc_ids[rows[last]]
     rate_cell(Cell.of(item, autumn.passages[doc_id]), rating=3, by=assessor, seen=0)
     found = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (found.checked, found.sampled) == (1, 0)
-    assert cells.asked[0].kind == ItemKind.QUESTION
+    assert cells.columns[0].kind == ItemKind.QUESTION
 
 
 @pytest.mark.parametrize(("design", "sampled", "elsewhere"), [("cells", 1, 0), ("cover", 0, 1)])
@@ -239,7 +239,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     cells = bank_cells(autumn.bank, rater, assessor).topics[0]
     rows, columns = np.nonzero(cells.graded >= 0)
     last = np.argsort(cells.keys[rows, columns])[-1]
-    item = next(item for item in autumn.items if item.revision.uid == cells.asked[columns[last]].uid)
+    item = next(item for item in autumn.items if item.revision.uid == cells.columns[columns[last]].uid)
     passage = autumn.passages[cells.pool.doc_ids[rows[last]]]
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0, draw=draw.pk)
     found = estimates(bank_cells(autumn.bank, rater, assessor))

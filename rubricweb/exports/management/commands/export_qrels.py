@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
 
 def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
-    """Write the file beside its place and move it there: nobody ever reads half of it."""
+    """Write a temporary file and rename it, so that nobody reads half of the file."""
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             written = Path(folder) / path.name

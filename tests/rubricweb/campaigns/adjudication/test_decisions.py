@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, said_of, withdraw
+from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, ratings_by_person, withdraw
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query, inbox, overruled
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
@@ -115,9 +115,9 @@ def test_withdrawing_goes_back_to_what_held_before(developer, owner, collection,
 def test_an_adjudicator_who_had_rated_keeps_their_own_rating(developer, collection, place):
     rate_cell(Cell(*place), rating=3, by=developer, seen=0)
     decision = decide(place, rating=5, by=developer, seen=0)
-    assert said_of(place)[developer.pk] == 3
+    assert ratings_by_person(place)[developer.pk] == 3
     withdraw(decision, by=developer)
-    assert said_of(place)[developer.pk] == 3
+    assert ratings_by_person(place)[developer.pk] == 3
     assert decided_rating(collection, place) == 3
 
 

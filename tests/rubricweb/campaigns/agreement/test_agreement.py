@@ -10,7 +10,7 @@ from django.urls import reverse
 from scipy.stats import contingency
 
 from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey, Event, Which, ratings, settled
+from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.agreement.selectors import agreement, anchoring
 from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import rate
@@ -106,7 +106,7 @@ class TestAgreement:
         rate(cell, rating=4, by=assessor, seen=1, uid=uuid4())
         place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
         assert ratings(collection)[place][assessor.pk] == 4
-        assert ratings(collection, Which.INDEPENDENT)[place][assessor.pk] == 0
+        assert ratings(collection, CountedRating.INDEPENDENT)[place][assessor.pk] == 0
 
     def test_one_campaign_at_a_time(self, campaign, campaign_of, bank, collection, developer):
         cell = Cell(*ratings(collection).popitem()[0])
@@ -132,8 +132,8 @@ def event(rating, how=How.BLIND, *, is_withdrawn=False) -> Event:
     ],
 )
 def test_which_rating_counts(events, latest, independent):
-    assert settled(events, Which.LATEST) == latest
-    assert settled(events, Which.INDEPENDENT) == independent
+    assert settled(events, CountedRating.LATEST) == latest
+    assert settled(events, CountedRating.INDEPENDENT) == independent
 
 
 @pytest.mark.django_db

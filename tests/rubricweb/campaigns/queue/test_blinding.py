@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate, saying_of
+from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, human_cell, rate
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.cells.latest_ratings import sayings
+from rubricweb.review.cells.latest_ratings import cell_ratings
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import rate_next
 
@@ -60,7 +60,7 @@ def test_assigned_cells_are_veiled_from_that_person_only(
     bank, campaign_of, assessor, second, developer, owner
 ):
     campaign = campaign_of(size=1)
-    assign_cells(bank, [saying_of(cell) for cell in campaign.cells.all()], to=assessor, by=developer)
+    assign_cells(bank, [human_cell(cell) for cell in campaign.cells.all()], to=assessor, by=developer)
     close_campaign(campaign, by=owner)
     assert veiled_from(assessor, bank.collection) == places(campaign)
     assert veiled_from(second, bank.collection) == set()
@@ -90,10 +90,10 @@ class TestGrid:
         assert self.grade_in(self.grid(cell, client), cell) == "0"
 
     def test_so_is_its_panel(self, cell, assessor, developer):
-        assert sayings(cell.item, cell.passage, assessor).others == ()
-        assert [one.rating for one in sayings(cell.item, cell.passage, developer).others] == [0]
+        assert cell_ratings(cell.item, cell.passage, assessor).others == ()
+        assert [one.rating for one in cell_ratings(cell.item, cell.passage, developer).others] == [0]
         rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
-        assert [one.rating for one in sayings(cell.item, cell.passage, assessor).others] == [0]
+        assert [one.rating for one in cell_ratings(cell.item, cell.passage, assessor).others] == [0]
 
     @pytest.mark.parametrize("cell", ["blind", "mixed"], indirect=True)
     @pytest.mark.parametrize("source", ["", "corrected", "humans"])

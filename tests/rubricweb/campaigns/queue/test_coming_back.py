@@ -12,8 +12,8 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.queue.actions import (
     comment,
+    human_cell,
     rate,
-    saying_of,
     skip,
     undo,
     undo_in_grid,
@@ -22,7 +22,7 @@ from rubricweb.campaigns.queue.leases import hand_back
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.progress import campaign_rows
 from rubricweb.campaigns.queue.selectors import desk
-from rubricweb.grades.humans import latest, rate_cell, said_by
+from rubricweb.grades.humans import latest, latest_by, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
@@ -69,14 +69,14 @@ def test_who_saw_the_graders_rating_does_not_rate_blind_when_the_cell_comes_back
 def test_who_rated_in_the_grid_and_took_it_back_does_not_rate_blind(campaign_of, assessor):
     campaign = campaign_of(mode="blind", size=1)
     cell = campaign.cells.get()
-    rate_cell(saying_of(cell), rating=1, by=assessor, seen=0)
-    undo_in_grid(saying_of(cell), by=assessor, seen=1)
+    rate_cell(human_cell(cell), rating=1, by=assessor, seen=0)
+    undo_in_grid(human_cell(cell), by=assessor, seen=1)
     assert (take(campaign, assessor)[0].mode, take(campaign, assessor)[0].rating) == ("assisted", None)
 
 
 def test_what_a_person_rated_elsewhere_comes_last(campaign_of, assessor):
     campaign = campaign_of(size=3)
-    rate_cell(saying_of(campaign.cells.get(order=1)), rating=1, by=assessor, seen=0)
+    rate_cell(human_cell(campaign.cells.get(order=1)), rating=1, by=assessor, seen=0)
     orders = []
     while held := take(campaign, assessor, count=1):
         orders.append(held[0].order)
@@ -114,10 +114,10 @@ def test_another_persons_lapsed_cell_cannot_be_skipped(campaign_of, assessor, se
 def test_a_rating_taken_back_in_the_grid_is_asked_for_again(campaign_of, assessor):
     campaign, uid = campaign_of(size=2), uuid4()
     cell = rate_next(campaign, assessor).cell
-    undo_in_grid(saying_of(cell), by=assessor, seen=1, uid=uid)
+    undo_in_grid(human_cell(cell), by=assessor, seen=1, uid=uid)
     assert [turn.order for turn in take(campaign, assessor)] == [1, 2]
     rate(cell, rating=2, by=assessor, seen=2, uid=uuid4())
-    undo_in_grid(saying_of(cell), by=assessor, seen=1, uid=uid)  # the same request again
+    undo_in_grid(human_cell(cell), by=assessor, seen=1, uid=uid)  # the same request again
     assert campaign.turns.get(cell=cell).state == State.SUBMITTED
 
 
@@ -133,7 +133,7 @@ def test_whatever_people_do_the_campaign_can_be_finished(campaign_of, assessor, 
     row = next(iter(campaign_rows(campaign.collection, assessor)))
     assert (row.left, row.total >= 4 * campaign.assessors) == (0, True)
     for cell in campaign.cells.all():
-        assert len(latest(saying_of(cell))) >= campaign.assessors
+        assert len(latest(human_cell(cell))) >= campaign.assessors
 
 
 def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
@@ -151,8 +151,8 @@ def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
         case "lapse":
             expire(campaign)
         case "elsewhere":
-            cell = saying_of(chance.choice(list(campaign.cells.all())))
-            said = said_by(person, cell)
+            cell = human_cell(chance.choice(list(campaign.cells.all())))
+            said = latest_by(person, cell)
             if said is None or said.is_withdrawn:
                 rate_cell(cell, rating=3, by=person, seen=said.number if said else 0)
             else:
@@ -160,7 +160,7 @@ def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
 
 
 def _rate(cell: CampaignCell, person: User) -> None:
-    said = said_by(person, saying_of(cell))
+    said = latest_by(person, human_cell(cell))
     rate(cell, rating=4, by=person, seen=said.number if said else 0, uid=uuid4())
 
 

@@ -10,7 +10,7 @@ from rubricweb.banks.actions import revise_item
 from rubricweb.core import events
 from rubricweb.core.models import AuditEntry
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.errors import MovedMeanwhile, NothingSaid, UnfitAssignee, UnfitKind
+from rubricweb.review.flags.errors import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.selectors import open_by_topic, open_counts, threads
 from rubricweb.review.flags.subjects import Kind
@@ -64,9 +64,9 @@ def test_what_can_be_wrong_with_what(place, assessor, subject, refused):
 
 
 def test_a_comment_needs_words_and_a_flag_does_not(place, flag, assessor):
-    with pytest.raises(NothingSaid):
+    with pytest.raises(EmptyComment):
         actions.open_flag(place.item, kind=Kind.COMMENT, text=" \n", by=assessor)
-    with pytest.raises(NothingSaid):
+    with pytest.raises(EmptyComment):
         actions.reply(flag, text="", by=assessor)
     assert actions.open_flag(place.item, kind=Kind.UNCLEAR, by=assessor).events.get().text == ""
 
