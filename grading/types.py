@@ -1,4 +1,4 @@
-"""The words of the field as frozen dataclasses; `convert.py` of corpus and of grades makes them from rows."""
+"""The field's terms as frozen dataclasses; `convert.py` of corpus and of grades makes them from rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 
 
 class ErrorClass(StrEnum):
-    """What kept a pair from being graded."""
+    """Why a pair could not be graded."""
 
     AUTH = "auth"
     """The server refuses the key."""
@@ -111,17 +111,17 @@ class CellToGrade:
     passage: Passage
     topic: Topic
     answer: str | None = None
-    """What was extracted before, for a prompt that asks whether it is right."""
+    """The extracted answer, for a prompt that asks whether it is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the model was asked and what it said, word for word."""
+    """The prompt that the model received, and its reply, verbatim."""
 
     prompt: str
     reply: str
     context_chars: int | None = None
-    """Characters of the passage that the model saw, where the passage had to be cut; else None."""
+    """Characters of the passage that the model saw, if it had to be cut; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +134,10 @@ class Grade:
     outcome: Outcome
     answer: str = ""
     confidence: float | None = None
-    """Probability of the rating (0..1), where the back-end can tell."""
+    """Probability of the rating (0..1), if the back-end reports it."""
     trace: Trace | None = None
     expectation: float | None = None
-    """Mean of the distribution over the scale of which `confidence` is one part."""
+    """Mean of the distribution over the scale that `confidence` is from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class GradeMatrix:
     """Shape (passages, items)."""
 
     def columns(self, item_ids: Sequence[str]) -> GradeMatrix:
-        """The same passages with exactly these items, in this order; one that nobody graded is MISSING."""
+        """The same passages with exactly these items, in this order; MISSING for an item without grades."""
         position = {item_id: column for column, item_id in enumerate(self.item_ids)}
         ratings = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
         known = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]
@@ -190,14 +190,14 @@ class GradeMatrix:
 
 
 class ParsedRating(NamedTuple):
-    """A rating in its scale, and how it was found: only NUMERIC was said: a number, yes, no or a label."""
+    """A rating and its outcome; only NUMERIC ones were stated: a number, yes, no or a label."""
 
     rating: int
     outcome: Outcome
 
 
 class Parsed(NamedTuple):
-    """All that a reply says: a rating, an answer, or both."""
+    """The content of a reply: a rating, an answer, or both."""
 
     rating: int | None
     outcome: Outcome

@@ -1,11 +1,11 @@
-"""What all figures share: colours that are seen on light and on dark, a frame, plain text."""
+"""The common parts of all figures: colours that work on light and dark, a frame, plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 Json = dict[str, object]
-"""Plotly's JSON: dicts nested at will."""
+"""Plotly's JSON: nested dicts."""
 
 COLOURS = ("#2f7fc1", "#c8681a", "#2e9a63", "#a65bc0", "#c0504d", "#7d7f1f")
 """At least 3 to 1 against white and against our dark surface; symbols differ too."""

@@ -1,4 +1,4 @@
-"""A table of results as TSV that programs read: lines that say what it stands on, a header, a row a line."""
+"""A table of results as TSV for programs: comment lines with its provenance, a header, a row per line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BREAKS = re.compile("[\\x00\\t\\n\\v\\f\\r\\x1c-\\x1f\\x85\\u2028\\u2029]+")
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """All rows of a table, with numbers as they were computed."""
+    """All rows of a table, with unrounded numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -24,7 +24,7 @@ class DataTable:
 
 
 def from_mappings(rows: Sequence[Mapping[str, Value]], stated: Sequence[tuple[str, str]] = ()) -> DataTable:
-    """A table of rows that all have the same columns."""
+    """Make a table of rows that all have the same columns."""
     columns = tuple(rows[0]) if rows else ()
     return DataTable(columns, tuple(tuple(row[name] for name in columns) for row in rows), tuple(stated))
 

@@ -1,4 +1,4 @@
-"""Small files that are one JSON dictionary or TSV, known by the first character; errors keep their line."""
+"""Small files of one JSON dictionary or TSV, told apart by the first character; errors name their line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grading.errors import BadFormat
 from grading.formats.reading import lines
 
 MAX_DOCUMENT_BYTES = 16_000_000
-"""After decompression: queries and leaderboards are read whole, by the web process too."""
+"""After decompression: queries and leaderboards are read whole, also by the web process."""
 
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
 
 
 class JsonObject(list[tuple[str, object]]):
-    """A JSON dictionary as it stands in the file: a list of its pairs, unlike the list of a JSON array."""
+    """A JSON dictionary as its list of pairs, so that repeated keys are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Document:
     file: str
     lines: list[tuple[int, str]]
     shape: str
-    """What the file should be, in words."""
+    """The expected content, in words."""
 
     @property
     def is_json(self) -> bool:

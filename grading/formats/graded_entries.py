@@ -1,6 +1,4 @@
-"""One grader's entry on one passage -> its grades: ratings, extracted answers, answers checked against a key,
-direct.
-"""
+"""One grader's entry on a passage -> its grades: ratings, extracted or verified answers, direct labels."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
 LONGEST_VALUE = 60
-"""An option's name or text of more characters is a prompt or the like: no part of a grader's name."""
+"""Characters; a longer option is a prompt or the like, and no part of a grader's name."""
 
 _DEFAULTS = {("attempt", 1)}
 _NO_PROMPT = PromptJson()
@@ -90,7 +88,7 @@ def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
 
 
 def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
-    """The file's ratings; an item with a reply only, and no error, is rated by the papers' rules."""
+    """The file's ratings; an item with only a reply, and no error, is rated by the papers' rules."""
     replies = _replies(entry)
     ratings: dict[str, int] = {}
     for rated in entry.self_ratings or []:
@@ -110,7 +108,7 @@ def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcom
 
 
 def _verified(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
-    """1 for items answered as the answer key says, 0 for the others."""
+    """1 for items that the file lists as correct, 0 for the others."""
     replies = _replies(entry)
     correct = {str(item_id) for item_id in entry.correct}
     for wrong in map(str, entry.wrong):
@@ -182,7 +180,7 @@ def _prompt_class(prompt: PromptJson | None) -> str:
 
 
 def _failure(error: ErrorJson | str | None) -> tuple[str, str]:
-    """(raw reply, reason) of a grading that went wrong."""
+    """(raw reply, reason) of a grading that failed."""
     if not isinstance(error, ErrorJson):
         return "", error or "no reason given"
     reasons = [_text(error.failure_reason), _text(error.caught_exception)]

@@ -1,4 +1,4 @@
-"""What a Workbench graded file holds, in the field's words."""
+"""The contents of a Workbench graded file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import msgspec
 from grading.types import ItemKind, Outcome, Purpose
 
 DEFAULT_PROMPT_CLASS = "QuestionPromptWithChoices"
-"""The class that an entry without prompt information was made with (the Workbench's own rule)."""
+"""The class of an entry without prompt information (the Workbench's own rule)."""
 
 OptionPairs = tuple[tuple[str, bool | int | float | str], ...]
-"""What a model was told beside the prompt, as (name, value) by name; what has its default is left out."""
+"""Options of the model, as sorted (name, value) pairs, without defaults."""
 
 DIRECT_ITEM = "direct"
-"""The item id of a direct grade; one a topic."""
+"""The item id of a direct grade; one per topic."""
 
 
 class Judgment(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """An official leaderboard: ranks or scores of runs.
 
-Read are the Workbench's JSON of ranks, TSV, our own boards as JSON and TSV, and summaries of trec_eval.
+Reads the Workbench's JSON of ranks, TSV, our own boards as JSON and TSV, and summaries of trec_eval.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHAPE = (
     "or summaries of trec_eval"
 )
 PREFERRED = ("ndcg_cut_10", "map")
-"""Which measure of a trec_eval summary is taken where none is named."""
+"""The measures of a trec_eval summary to use, in order, if none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class OfficialBoard:
     kind: BoardKind
     values: dict[str, float]
     measure: str = ""
-    """Of which measure of trec_eval the scores are, where the file has several."""
+    """The measure of trec_eval, if the file has several."""
 
 
 def read_official(path: Path, *, measure: str = "") -> OfficialBoard:
@@ -91,7 +91,7 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
 
 
 def _from_board(document: Document, rows: list[object], line: int) -> Rows:
-    """Of a board that we exported as JSON."""
+    """A board that we exported as JSON."""
     fields = [dict(row) if isinstance(row, JsonObject) else {} for row in rows]
     if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
         raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
@@ -137,7 +137,7 @@ def _is_summary(document: Document) -> bool:
 
 
 def _from_summary(document: Document, measure: str) -> tuple[str, Rows]:
-    """Of trec_eval's output: lines `measure all value`, those of a run after the line `runid all TAG`."""
+    """trec_eval's output: lines `measure all value`; a line `runid all TAG` begins a run."""
     by_run: dict[str, tuple[int, dict[str, tuple[str, int]]]] = {}
     values: dict[str, tuple[str, int]] | None = None
     for line, columns in _words(document):
@@ -162,7 +162,7 @@ def _from_summary(document: Document, measure: str) -> tuple[str, Rows]:
 
 
 def _measure_of(document: Document, runs: list[dict[str, tuple[str, int]]], measure: str) -> str:
-    """The one that is named, or else the only one, or the first of PREFERRED that is there."""
+    """Return the named measure, else the only one, else the first of PREFERRED in the file."""
     known = [name for name in dict.fromkeys(name for names in runs for name in names) if _is_measure(name)]
     chosen = measure.strip().replace(".", "_")
     if not chosen:

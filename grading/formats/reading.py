@@ -1,6 +1,4 @@
-"""Text files line by line: plain or gzip, bounded memory, and one place for everything that can be wrong with
-the bytes.
-"""
+"""Read and write text files line by line: plain or gzip, in bounded memory; report damaged bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +12,11 @@ from typing import BinaryIO, cast
 from grading.errors import BadFormat
 
 MAX_LINE_BYTES = 64_000_000
-"""The longest line that is read (64 MB, after decompression, without its line break)."""
+"""The longest line (64 MB, decompressed, without its line break)."""
 MAX_FILE_BYTES = 50_000_000_000
-"""The longest file that is read line by line (50 GB, after decompression)."""
+"""The longest file that is read line by line (50 GB, decompressed)."""
 MAX_HELD_BYTES = 256_000_000
-"""The longest file of which a reader holds all at once, such as a run (256 MB, after decompression)."""
+"""The longest file that a reader holds in memory, such as a run (256 MB, decompressed)."""
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -103,8 +101,9 @@ def _decode(raw: bytes, *, file: str, line: int) -> str:
 
 
 def write_lines(path: Path, rows: Iterable[bytes]) -> None:
-    """Write each row and a line feed. Gzip output carries no time and no name, so equal rows make equal
-    files.
+    """Write each row and a line feed.
+
+    Gzip output has neither time nor name, so that equal rows make equal files.
     """
     with path.open("wb") as file:
         if path.suffix != ".gz":

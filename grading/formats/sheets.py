@@ -1,4 +1,4 @@
-"""A table of results as people read it: on a page, in a terminal, in LaTeX with the best marked."""
+"""A table of results for people: on a page, in a terminal, in LaTeX with the best marked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class TextCell:
     text: str
     mark: Mark = Mark.NONE
     title: str = ""
-    """What a page says of it when it is pointed at."""
+    """The tooltip on a page."""
     href: str = ""
     links: tuple[tuple[str, str], ...] = ()
-    """Pairs of text and address that a page shows in the place of the text."""
+    """Pairs of text and address that a page shows instead of the text."""
 
 
 NO_DATA = DataTable((), ())
@@ -42,12 +42,12 @@ class PrintedTable:
     rows: tuple[tuple[TextCell, ...], ...]
     n_labels: int = 1
     comments: tuple[str, ...] = ()
-    """What the numbers stand on."""
+    """The provenance of the numbers."""
     n_notes: int = 0
     legend: tuple[tuple[Mark, str], ...] = ()
-    """What each mark says; a file without marks leaves it out."""
+    """The meaning of each mark; omitted without marks."""
     data: DataTable = NO_DATA
-    """The same for programs, with all rows."""
+    """The same table for programs, with all rows."""
 
     def is_number(self, column: int) -> bool:
         return self.n_labels <= column < len(self.columns) - self.n_notes

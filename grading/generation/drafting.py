@@ -1,4 +1,4 @@
-"""Drafts questions or nuggets for a topic."""
+"""Draft questions or nuggets for a topic."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grading.types import ItemKind, Topic
 logger = logging.getLogger(__name__)
 
 TRIES = 3
-"""Calls of the model before it is given up."""
+"""Calls of the model before giving up."""
 _SHOWN = 120
 """Characters of the last reply that an error quotes."""
 
 
 class TextModel(Protocol):
-    """Whatever completes a chat: (role, text) messages to the reply's text."""
+    """Anything that completes a chat: (role, text) messages to the reply's text."""
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str: ...
 
@@ -35,7 +35,7 @@ class DraftTask:
     kind: ItemKind
     subtopic: str = ""
     prompt_class: str = ""
-    """Left out: the TREC CAR prompt for a subtopic, else the TREC DL one."""
+    """Empty for the TREC CAR prompt with a subtopic, else the TREC DL one."""
 
     @property
     def prompt(self) -> DraftPrompt:
@@ -51,7 +51,7 @@ class DraftTask:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """What the model is asked."""
+        """The messages to the model."""
         words = {
             "query_text": self.topic.text,
             "query_title": self.topic.text,
@@ -62,11 +62,11 @@ class DraftTask:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """What came back, with what an item's provenance needs."""
+    """The drafted texts, with the provenance that items keep."""
 
     texts: tuple[str, ...]
     raw: str
-    """The reply that the texts are from, word for word."""
+    """The reply that lists the texts, verbatim."""
     prompt_id: str
     tries: int
 

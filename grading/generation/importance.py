@@ -11,7 +11,7 @@ from grading.generation.drafting import TRIES, TextModel
 from grading.types import Importance, Topic
 
 WINDOW = 10
-"""Nuggets that are asked about at once."""
+"""Nuggets per request."""
 
 
 _LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
@@ -19,11 +19,11 @@ _LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Importances:
-    """One label a nugget, in their order."""
+    """One label per nugget, in their order."""
 
     labels: tuple[Importance, ...]
     unsaid: tuple[int, ...]
-    """Places of those that are OKAY only because no reply gave a label to each nugget of their window."""
+    """Places labelled OKAY only because no reply labelled each nugget of their window."""
     prompt_id: str
 
     @property
@@ -32,7 +32,7 @@ class Importances:
 
 
 def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
-    """Ask window by window, TRIES times at most; one without an answer is OKAY, as in the published tool."""
+    """Label window by window, TRIES times at most; without an answer OKAY, as in the published tool."""
     labels: list[Importance] = []
     unsaid: list[int] = []
     for start in range(0, len(nuggets), WINDOW):
@@ -44,7 +44,7 @@ def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
 
 
 def parse_importances(reply: str, count: int) -> list[Importance]:
-    """The labels that a reply lists; empty unless it lists exactly `count`."""
+    """The labels in a reply; empty unless there are exactly `count`."""
     last_list = reply[reply.rfind("[") + 1 :] if "[" in reply else reply
     labels = [Importance(label.lower()) for label in _LABEL.findall(last_list)]
     return labels if len(labels) == count else []

@@ -1,4 +1,4 @@
-"""Language models that write, made from the graders' back-ends. To add one: its line in WRITERS."""
+"""Language models that write, from the graders' back-ends. To add one: its line in WRITERS."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ WRITERS = {
     "hf_causal": "grading.generation.models:CausalText",
     "openai_compatible": "grading.generation.models:ServerText",
 }
-"""By back-end: `module:Class`, called with a model's name, and the connection where it needs a server."""
+"""By back-end: `module:Class`, called with a model's name, and the connection if it needs a server."""
 
 LONGEST_REPLY = 512
 """Tokens."""
 SERVER_SECONDS = 120.0
-"""So long a server may take for one reply."""
+"""The longest time for one reply of a server."""
 
 
 def drafting_backends() -> tuple[Backend, ...]:
-    """The back-ends whose models can write, in the order in which they are offered."""
+    """The back-ends whose models can write, in the order offered."""
     return tuple(backend for backend in known_backends() if backend.name in WRITERS)
 
 
@@ -41,7 +41,7 @@ def drafting_backend(name: str) -> Backend:
 
 
 def text_model(backend: str, llm: str, connection: Connection | None = None) -> TextModel:
-    """The model ready to write. Raises UnknownGrader, or GraderUnavailable with what is missing."""
+    """Load the model. Raises UnknownGrader, or GraderUnavailable with what is missing."""
     drafter = drafting_backend(backend)
     module, _, name = WRITERS[drafter.name].partition(":")
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
@@ -49,17 +49,17 @@ def text_model(backend: str, llm: str, connection: Connection | None = None) -> 
 
 
 class _LoadedText:
-    """A model of this machine: greedy at first; asked again it samples, or it would repeat itself."""
+    """A local model: greedy first; asked again, it samples, since it would only repeat itself."""
 
     task: hf_model.Task
 
     def __init__(self, llm: str) -> None:
-        """Raises GraderUnavailable. A model that grades in this process already is not loaded again."""
+        """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
         self._loaded = hf_model.load(llm, self.task)
         self._was_asked = False
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
-        """The tokens that came, and how many were sent."""
+        """The generated tokens, and the number of tokens sent."""
         import torch
 
         loaded = self._loaded
@@ -91,7 +91,7 @@ class Seq2SeqText(_LoadedText):
 
 
 class CausalText(_LoadedText):
-    """Llama, OLMo, GPT-2: asked by the tokenizer's chat template where it has one."""
+    """Llama, OLMo, GPT-2: uses the tokenizer's chat template if there is one."""
 
     task = hf_model.CAUSAL
 

@@ -1,4 +1,4 @@
-"""A model's reply to a list of drafted texts, whatever the reply is wrapped in."""
+"""Parse a model's reply into the drafted texts, whatever surrounds them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
 
 
 def parse_drafts(reply: str) -> list[str]:
-    """The texts that a reply lists, each once, in their order; empty where it lists none.
+    """Return the texts that a reply lists, each once, in order; empty if it lists none.
 
-    Read are a JSON object with a list, a JSON or Python list, a list that was cut off (without its last,
+    Understands a JSON object with a list, a JSON or Python list, a list that was cut off (without its last,
     unfinished text), lines that begin with quotes, numbered or bulleted lines, and lines that end with "?".
     """
     for reading in (
@@ -112,7 +112,7 @@ def _in_question_lines(reply: str) -> Iterator[str]:
 
 
 def _clean(texts: Iterator[str]) -> list[str]:
-    """Without numbers, quotes and commas around them; without repeats, single characters and prose."""
+    """Strip numbers, quotes and commas; drop repeats, single characters and prose."""
     kept: dict[str, str] = {}
     for raw in texts:
         text = " ".join(_NUMBER.sub("", raw.strip(_AROUND)).strip(_AROUND).split())

@@ -17,14 +17,14 @@ _PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|cou
 
 @dataclass(frozen=True, slots=True)
 class DraftPrompt:
-    """Text about a topic, without a passage."""
+    """A template about a topic, without a passage."""
 
     prompt_class: str
     version: str
     kind: ItemKind
     template: str
     source: str
-    """The paper and table that it is taken from."""
+    """The paper and table that it comes from."""
 
     @property
     def prompt_id(self) -> str:
@@ -33,7 +33,7 @@ class DraftPrompt:
 
     @property
     def drafts(self) -> bool:
-        """Does it ask for items, rather than about items that are there?"""
+        """Whether it asks for items, rather than about existing ones."""
         return "{nuggets}" not in self.template
 
     @property
@@ -41,7 +41,7 @@ class DraftPrompt:
         return "{query_subtopic}" in self.template
 
     def render(self, words: Mapping[str, str]) -> str:
-        """The words for the model; only the template's own placeholders are filled."""
+        """Fill the template's own placeholders."""
         return _PLACEHOLDER.sub(lambda match: words[match[1]], self.template)
 
 

@@ -1,4 +1,4 @@
-"""Drafts that say what another draft, or an item of the bank, says already."""
+"""Find drafts that repeat another draft or an item of the bank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAME = {"whom": "who", "which": "what", "": "not"}
 
 
 class NearDuplicate(NamedTuple):
-    """`text` is much like `other`; of a draft like several, the most alike."""
+    """`text` is similar to `other`, the most similar one."""
 
     text: str
     other: str
@@ -74,7 +74,7 @@ def _score(form: _Form, other: _Form) -> float:
 
 
 class Nearest(NamedTuple):
-    """A text by its place among those that were offered, and how alike it is (0..1)."""
+    """A text by its place among those offered, and its similarity (0..1)."""
 
     place: int
     score: float

@@ -15,10 +15,10 @@ from grading.types import Purpose
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
-"""What a model is asked for in JSON mode."""
+"""The reply that a model is asked for in JSON mode."""
 
 ATTEMPT = "attempt"
-"""The option that tells apart independent tries of one model and prompt; the first try has none."""
+"""Tells independent tries of one model and prompt apart; the first try has none."""
 ATTEMPT_OPTION = Option(
     default=1,
     help="2 grades everything once more, beside the first attempt: how far does a model agree with itself?",
@@ -40,7 +40,7 @@ def _asks_number(prompt: Prompt) -> bool:
 
 
 def _asks_rating(prompt: Prompt) -> bool:
-    """Labels, answers and direct prompts never take a reply for a default rating."""
+    """Labels, answers and direct prompts never fall back to a default rating."""
     rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
     return prompt.rule in rated and prompt.purpose is not Purpose.DIRECT and not prompt.is_strict
 
@@ -51,7 +51,7 @@ def _has_json_form(prompt: Prompt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions(Options):
-    """What every model that runs here can be told."""
+    """Options of every local model."""
 
     batch_tokens: int = option(
         0,
@@ -65,7 +65,7 @@ class ModelOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions(ModelOptions):
-    """What a model that writes text can be told as well."""
+    """Further options of models that write text."""
 
     max_input_tokens: int = option(
         512,
@@ -85,7 +85,7 @@ class GeneratorOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class CausalOptions(GeneratorOptions):
-    """A causal model reads as much as its configuration says."""
+    """A causal model's context length comes from its configuration."""
 
     max_input_tokens: int = option(
         0,
@@ -115,7 +115,7 @@ class ExtractiveOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions(Options):
-    """Where the server is, and its key, are no options: those are stored and shown."""
+    """The server's address and key are no options, since options are stored and shown."""
 
     concurrency: int = option(8, "Calls under way at once.", lowest=1, highest=256, changes_grades=False)
     timeout_s: float = option(

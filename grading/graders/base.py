@@ -1,4 +1,4 @@
-"""What every grader is: a frozen configuration, and a lazy stream of grades."""
+"""The interface of graders: a frozen configuration, and a lazy stream of grades."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from grading.verify import verify
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 PROMPT = "prompt"
-"""The option that holds a prompt of one's own, as `prompts.as_options` writes it."""
+"""The option that holds an own prompt, as written by `prompts.as_options`."""
 ANSWERS_BY = "answers_by"
-"""The option that names, by its fingerprint, the grader whose answers are verified."""
+"""The option that names, by fingerprint, the grader whose answers are verified."""
 _NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
 
 
@@ -32,8 +32,7 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end, and what PROMPT, ANSWERS_BY and ATTEMPT are for; what is left out has its
-    default."""
+    """Settings of the back-end, and PROMPT, ANSWERS_BY and ATTEMPT; what is left out has its default."""
 
     @property
     def prompt(self) -> Prompt:
@@ -44,7 +43,7 @@ class GraderSpec:
 
     @property
     def settings(self) -> dict[str, JSON]:
-        """The options that are the back-end's own."""
+        """The back-end's own options."""
         return {name: value for name, value in self.options.items() if name not in _NOT_OF_THE_BACKEND}
 
     @property
@@ -76,29 +75,29 @@ class Grader(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it computes, in words for people: "cuda (bfloat16)"."""
+        """The device in words: "cuda (bfloat16)"."""
         ...
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
         """Yield one grade or failure for each pair, in any order.
 
-        Lazy: takes no more pairs than the next grades need; whoever stops iterating cancels the rest.
+        Lazy: it takes no more pairs than the next grades need; stop iterating to cancel the rest.
         """
         ...
 
     def close(self) -> None:
-        """Give back memory and connections; it cannot grade any more."""
+        """Free memory and connections; it cannot grade afterwards."""
         ...
 
 
 def misfit(prompt: Prompt, pair: CellToGrade) -> GradeFailure | None:
-    """A failure that says so where the prompt cannot be asked about this pair."""
+    """Return a failure if the prompt cannot be asked about this pair."""
     problem = _problem(prompt, pair)
     return GradeFailure(pair.item.item_id, pair.passage.passage_id, problem) if problem else None
 
 
 def unasked(prompt: Prompt, pair: CellToGrade) -> Grade | GradeFailure | None:
-    """What needs no model: a misfit, or 0 where the answer to verify is a denial ("unanswerable")."""
+    """Return a result that needs no model: a misfit, or 0 if the answer to verify is "unanswerable"."""
     failure = misfit(prompt, pair)
     if failure or not prompt.needs_answer or pair.answer is None:
         return failure

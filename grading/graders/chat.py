@@ -1,4 +1,4 @@
-"""Words for chat models: a tokenizer's template over (role, text) messages."""
+"""Messages for chat models, by the tokenizer's template."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Message = tuple[str, str]
 
 
 def chat_template(tokenizer: Any) -> Callable[[Sequence[Message]], str] | None:
-    """Writes messages as the tokenizer's template says, ready for the reply; None where it has no template.
+    """Return a function that formats messages by the tokenizer's template; None without a template.
 
-    A template that refuses a system message gets its text at the head of the user's.
+    If the template refuses a system message, its text is put before the user's.
     """
     if not getattr(tokenizer, "chat_template", None):
         return None
@@ -24,7 +24,7 @@ def chat_template(tokenizer: Any) -> Callable[[Sequence[Message]], str] | None:
 
 
 def without_system(messages: Sequence[Message]) -> list[Message]:
-    """The same words in the user's messages alone."""
+    """Move the system text into the user's message."""
     system = [text for role, text in messages if role == "system"]
     others = [message for message in messages if message[0] != "system"]
     if not system or not others:

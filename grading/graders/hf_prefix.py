@@ -1,4 +1,4 @@
-"""A causal model that has read a batch of prompts, the beginning that they share only once."""
+"""A causal model over a batch of prompts, whose common beginning is computed once."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Continuation:
 
 
 def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor:
-    """The mask with so many more tokens that are there, after it or before."""
+    """The mask extended by this many tokens, after it or before."""
     import torch
 
     ones = mask.new_ones((mask.shape[0], by))

@@ -47,7 +47,7 @@ _POSSESSIVE = re.compile(r"['\u2019]s$")
 
 
 class LexicalGrader:
-    """Rates questions and nuggets by coverage; quick where many pairs share a passage."""
+    """Rates questions and nuggets by coverage; fast for many pairs of one passage."""
 
     device = "cpu, no model"
 
@@ -57,10 +57,10 @@ class LexicalGrader:
         self._prompt = spec.prompt
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Nothing to release."""
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
-        """One pair after the other, in their order."""
+        """In the order of the pairs."""
         for pair in pairs:
             yield misfit(self._prompt, pair) or self._grade(pair)
 
@@ -84,7 +84,7 @@ class LexicalGrader:
 
 
 class _QuestionWords(NamedTuple):
-    """The distinct weighing words of an item."""
+    """The distinct words of an item that have a weight."""
 
     weights: tuple[tuple[str, float], ...]
     total: float
@@ -92,7 +92,7 @@ class _QuestionWords(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """Where each word of a passage stands, in words and in characters."""
+    """The positions of each word of a passage, in words and in characters."""
 
     positions: dict[str, list[int]]
     starts: list[int]
@@ -100,7 +100,7 @@ class _Words(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """The weight found together, between the first and the last word of it."""
+    """The covered weight, and the first and last word of it."""
 
     weight: float
     first: int
@@ -159,7 +159,7 @@ def _words(passage_text: str) -> _Words:
 
 
 def _best_window(question: _QuestionWords, words: _Words) -> _Match:
-    """The window with most weight of distinct wanted words; of equals the tightest, of those the first."""
+    """The window with the most weight of distinct item words; ties go to the tightest, then the first."""
     hits = sorted(
         (position, word, value)
         for word, value in question.weights

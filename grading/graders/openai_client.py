@@ -1,8 +1,8 @@
-"""Asks an OpenAI-compatible server (OpenAI, vLLM, any other), patiently and within bounds.
+"""Calls an OpenAI-compatible server (OpenAI, vLLM, any other) with retries and limits.
 
 Calls run on an event loop in a thread of its own, so that many wait together, and a cancelled one is dropped
-at once: the server sees the connection close, and need not go on. A call is tried again where another attempt
-may succeed; a reply that arrived is never asked for twice.
+at once: the server sees the connection close and can stop. A call is retried if another attempt may succeed;
+a reply that arrived is never requested again.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT = 1.0
-"""Seconds before the second attempt, about; doubled before each further one."""
+"""Seconds before the second attempt, roughly; doubled before each further one."""
 LONGEST_WAIT = 60.0
-"""A server that asks for more is left alone, and the pair fails."""
+"""If a server asks to wait longer, the pair fails."""
 # What some servers and models refuse, and what they are sent instead; the words come in this order.
 _INSTEAD: dict[str, dict[str, str]] = {
     "logprobs": {"logprobs": "", "top_logprobs": ""},
@@ -59,12 +59,12 @@ class CallFailed(GradingError):
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How every question is put."""
+    """The parameters of every call."""
 
     model: str
     max_new_tokens: int = 64
     top_logprobs: int = 0
-    """Alternatives asked for at each token; 0 asks for none."""
+    """Alternatives requested for each token; 0 for none."""
     json_mode: bool = False
     timeout_s: float = 60.0
     """Of one attempt, from the first byte sent to the last received."""
@@ -108,7 +108,7 @@ class TokensUsed:
 
 @dataclass(slots=True)
 class _Manners:
-    """What this server turned out to want."""
+    """What this server was found to require."""
 
     refused: set[str] = field(default_factory=set)
     quiet_until: float = 0.0
@@ -163,7 +163,7 @@ class ChatClient:
         raise CallFailed(problem, attempt)
 
     async def _send(self, messages: Sequence[Message]) -> Any:
-        """The reply; where the server refuses a setting, without it. Those refusals cost nothing."""
+        """Send; if the server refuses a setting, send again without it. Such refusals cost nothing."""
         while True:
             await self._quiet()
             try:
@@ -204,7 +204,7 @@ class ChatClient:
         return parameters
 
     def _wait(self, problem: Problem, attempt: int) -> float | None:
-        """Seconds before the next attempt, or None where none would help."""
+        """Seconds before the next attempt, or None if none would help."""
         if not problem.is_passing or (problem.wait or 0) > LONGEST_WAIT:
             return None
         jitter = random.uniform(0.5, 1.5)  # noqa: S311 - it keeps calls apart, and hides nothing
@@ -218,7 +218,7 @@ class ChatClient:
             await asyncio.sleep(rest)
 
     def _read(self, reply: Any) -> Completion:
-        """The first choice; a reply that has none is the server's fault, and paid for."""
+        """The first choice; a reply without one is the server's fault, and paid for."""
         usage = getattr(reply, "usage", None)
         self.used.prompt += getattr(usage, "prompt_tokens", None) or 0
         self.used.completion += getattr(usage, "completion_tokens", None) or 0

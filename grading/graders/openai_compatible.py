@@ -25,9 +25,9 @@ from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
 
 WINDOW = 256
-"""Pairs that are read ahead to be ordered."""
+"""Pairs that are read ahead and sorted."""
 CUTS = 4
-"""How often a passage is cut where the server says that the prompt is too long: such a refusal is free."""
+"""How often a passage is cut if the server finds the prompt too long; such refusals are free."""
 
 
 class ServerGrader:
@@ -57,7 +57,7 @@ class ServerGrader:
 
     @property
     def tokens_used(self) -> TokensUsed:
-        """Since this grader was made, by the server's own count."""
+        """Since this grader was made, as counted by the server."""
         return self._client.used
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class ServerGrader:
         self._client.close()
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Result]:
-        """Yield as replies arrive, with no more than `concurrency` calls under way; stopping drops those."""
+        """Yield replies as they arrive, with at most `concurrency` calls open; stopping cancels those."""
         stream = iter(pairs)
         under_way: set[Future[Result]] = set()
         try:
@@ -86,7 +86,7 @@ class ServerGrader:
                 future.cancel()
 
     async def _answer(self, pair: CellToGrade) -> Result:
-        """Ask; where the prompt is too long, with less and less of the passage, never of the item."""
+        """Ask; if the prompt is too long, with less and less of the passage, never of the item."""
         context: str | None = None
         for cuts_left in range(CUTS, -1, -1):
             messages = self._messages(pair, context)
@@ -138,7 +138,7 @@ def _bare(token: str) -> str:
 
 
 def _shorter(pair: CellToGrade, context: str | None, prompt_chars: int, reason: str) -> str:
-    """Less of the passage, cut between sentences, by how much too long the server says the prompt is."""
+    """Cut the passage between sentences, by as much as the server says the prompt is too long."""
     context = pair.passage.text if context is None else context
     keep = len(context) - prompt_chars * (1.02 - too_long_by(reason))
     keep = keep if keep > 0 else len(context) / 2

@@ -1,4 +1,4 @@
-"""What went wrong with a call: its class, whether to try again, and when."""
+"""Classify a failed call: its class, whether to retry, and when."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import openai
 
 LONGEST_REASON = 300
-"""Characters of a server's own words that are kept."""
+"""Characters of a server's message that are kept."""
 _PASSING = frozenset({ErrorClass.RATE, ErrorClass.TIMEOUT, ErrorClass.SERVER, ErrorClass.UNAVAILABLE})
 _BY_STATUS = {
     401: ErrorClass.AUTH,
@@ -29,7 +29,7 @@ _BY_STATUS = {
     504: ErrorClass.TIMEOUT,
 }
 _FINAL = frozenset({404, 501})
-"""Statuses that come again however often one asks, though their class may pass."""
+"""Statuses that a retry does not change, though others of their class may pass."""
 _CONTEXT = re.compile(
     r"context[ _]?(?:length|window|size)|maximum context|(?:prompt|input|message)s? (?:is|are) too long",
     re.IGNORECASE,
@@ -50,11 +50,11 @@ class Problem:
     error_class: ErrorClass
     reason: str
     is_passing: bool = False
-    """May another attempt succeed?"""
+    """Whether another attempt may succeed."""
     wait: float | None = None
     """Seconds that the server asks to wait."""
     refuses: str = ""
-    """All that it says about a request that it does not accept as it is."""
+    """The names of settings in a message that refuses the request."""
 
 
 def problem_of(error: openai.APIError, now: datetime) -> Problem:
@@ -82,7 +82,9 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
 
 
 def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the headers ask to wait: Retry-After in seconds or as a date, or its finer sister."""
+    """Seconds that the headers ask to wait: Retry-After in seconds or as a date, or the header in
+    milliseconds.
+    """
     for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             return max(0.0, float(headers[name]) / scale)
@@ -95,7 +97,7 @@ def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def too_long_by(reason: str) -> float:
-    """The share of the prompt that the model reads, by the server's words; a half where they say none."""
+    """The share of the prompt that fits, according to the server; a half if it does not say."""
     sizes = _SIZES.search(reason)
     limit, length = (int(sizes[name].replace(",", "")) for name in ("limit", "asked")) if sizes else (1, 2)
     return limit / length if 0 < limit < length else 0.5
@@ -112,7 +114,7 @@ def _class_of(status: int, words: str) -> ErrorClass:
 
 
 def _message(error: openai.APIStatusError) -> str:
-    """What the server says, without the library's words around it."""
+    """The server's message, without the library's words around it."""
     message = error.body.get("message") if isinstance(error.body, dict) else None
     return message if isinstance(message, str) else error.message
 

@@ -1,4 +1,4 @@
-"""What a back-end can be told: each option with its default, its range, and whether it can change a grade."""
+"""Options of a back-end: each with its default, its range, and whether it can change a grade."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Option:
     lowest: float = 0
     highest: float = math.inf
     changes_grades: bool = True
-    """Options that only change how fast or where a grade is made are not part of the fingerprint."""
+    """Options that only change speed or device are not part of the fingerprint."""
     fits: Callable[[Prompt], bool] = _every_prompt
-    """Does it mean anything for this prompt?"""
+    """Whether the option has a meaning for this prompt."""
 
     @property
     def expected(self) -> str:
@@ -61,7 +61,7 @@ class Option:
 
     @property
     def range_words(self) -> str:
-        """ "1 to 4,096", or the values that it can have; empty for text."""
+        """ "1 to 4,096", or the allowed values; empty for text."""
         if self.choices:
             return ", ".join(self.choices)
         if isinstance(self.default, bool):
@@ -69,12 +69,12 @@ class Option:
         return "" if isinstance(self.default, str) else f"{self.lowest:,} to {self.highest:,}"
 
     def check(self, value: object) -> None:
-        """Raises BadOption for a value that it cannot have."""
+        """Raises BadOption for a value out of range."""
         if not self._can_be(value):
             raise BadOption(f"option {self.name} must be {self.expected}")
 
     def read(self, text: str) -> Value:
-        """The value that a person typed. Raises BadOption."""
+        """Parse the value that a person typed. Raises BadOption."""
         typed, value = text.strip(), cast("object", None)
         try:
             kind = type(self.default)
@@ -98,18 +98,18 @@ class Option:
 
 
 def option(default: T, sentence: str, **rest: Any) -> T:  # Any: the other fields of Option
-    """A field of a back-end's options."""
+    """Declare a field of a back-end's options."""
     declared: Any = field(default=default, metadata={_DECLARED: Option(default, sentence, **rest)})
     return cast("T", declared)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Base of what the back-ends take, and all that those without options take."""
+    """Base class of the back-ends' options; itself for those without."""
 
     @classmethod
     def declared(cls) -> dict[str, Option]:
-        """By name, in the order in which they are shown."""
+        """By name, in the order shown."""
         return {field.name: replace(field.metadata[_DECLARED], name=field.name) for field in fields(cls)}
 
     @classmethod
@@ -123,7 +123,7 @@ class Options:
 
 
 def refuse_unknown(backend: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raises BadOption for an option that the back-end does not have: a typing error must not pass."""
+    """Raises BadOption for an unknown option, so that a typo does not pass."""
     unknown = sorted(set(names) - set(known))
     if unknown:
         takes = ", ".join(sorted(known)) or "none"
@@ -131,6 +131,6 @@ def refuse_unknown(backend: str, names: Iterable[str], known: Iterable[str]) -> 
 
 
 def read_options(backend: str, typed: Mapping[str, str], declared: Mapping[str, Option]) -> dict[str, Value]:
-    """The values that a person typed, by name. Raises BadOption."""
+    """Parse the values that a person typed, by name. Raises BadOption."""
     refuse_unknown(backend, typed, declared)
     return {name: declared[name].read(text) for name, text in typed.items()}

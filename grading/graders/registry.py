@@ -24,7 +24,7 @@ from grading.graders.options import Option, Options, Value
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
-"""The back-end of grades that came from a file: nothing here can grade more of them."""
+"""The back-end of grades that came from a file; it cannot grade."""
 SELF_RATING = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 EXTRACTION = ("QuestionCompleteConciseUnanswerablePromptWithChoices", "NuggetExtractionPrompt")
 
@@ -35,30 +35,31 @@ class Backend:
 
     name: str
     label: str
-    """Its honest name on every page."""
+    """Its name on every page, honest about what it is."""
     target: str
-    """`module:Class`, imported when it is first built; called with the GraderSpec, and with the Connection
-    where `needs_server`."""
+    """`module:Class`, imported when it is first built; called with the GraderSpec, and with the Connection if
+    `needs_server`.
+    """
     prompt_classes: tuple[str, ...]
-    """What it asks where nothing else is said."""
+    """The prompts that it asks by default."""
     needs_model: bool
     default_llm: str
     asks_any: bool = False
-    """Can it ask any prompt, people's own too?"""
+    """Whether it can ask any prompt, including people's own."""
     needs_server: bool = False
-    """Is its model behind a server, whose address and key `build` must be given?"""
+    """Whether its model is behind a server, whose address and key `build` needs."""
 
     takes: type[Options] = Options
-    """What it can be told."""
+    """The class of its options."""
 
     @property
     def options(self) -> dict[str, Option]:
-        """By name, in the order in which they are shown. A second attempt needs a model."""
+        """By name, in the order shown. Only models have a second attempt."""
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
         return {**self.takes.declared(), **attempt}
 
     def frozen_options(self, chosen: Mapping[str, Value], prompt: Prompt) -> dict[str, Value]:
-        """Of what people chose, what can change the grades of this prompt; no defaults."""
+        """Return the chosen options that can change the grades of this prompt, without defaults."""
         options = self.options
         return {
             name: value
@@ -70,7 +71,7 @@ class Backend:
         }
 
     def running_options(self, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Of what people chose, what changes how fast or where it grades."""
+        """Return the chosen options that change speed or device."""
         options = self.options
         return {
             name: value
@@ -79,7 +80,7 @@ class Backend:
         }
 
     def asks(self, prompt: Prompt) -> bool:
-        """Can it ask this prompt? The baseline's is none that a model could be asked."""
+        """Whether it can ask this prompt. The baseline's prompt is for no model."""
         is_askable = prompt.placeholders and self.asks_any
         return bool(is_askable) or prompt.prompt_class in self.prompt_classes
 
@@ -90,9 +91,9 @@ class Backend:
         return tuple(sorted(askable, key=self._place))
 
     def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:
-        """The named ones that it can ask, in the order of `choices`; its default ones where none is.
+        """Return the named prompts that it can ask, in the order of `choices`; without any, its defaults.
 
-        Published prompts are named by their class; `own` are people's, which are named by their id.
+        Published prompts are named by their class, `own` ones by their id.
         """
         names = set(named)
         named_prompts = [prompt for prompt in self.choices if prompt.prompt_class in names]
@@ -169,15 +170,15 @@ _BY_NAME = (
 
 
 def known_backends() -> tuple[Backend, ...]:
-    """Every back-end that can be built, the one without a model first."""
+    """Every back-end that can be built; the one without a model first."""
     return tuple(BACKENDS.values())
 
 
 def backend_for(llm: str, prompt_class: str) -> str:
-    """The name of the back-end that a model of this name most likely needs; `build` says whether it can.
+    """Guess the back-end of a model from its name; `build` says whether it works.
 
-    By the name alone: "squad" answers with spans, "t5" and its kin read and then write, OpenAI's own are on a
-    server, every other one is taken for a causal model. Where that guess is wrong, say the back-end.
+    "squad" answers with spans, "t5" is sequence-to-sequence, OpenAI's models are on a server, and all others
+    are causal models. If the guess is wrong, name the back-end.
     """
     baseline = BACKENDS["lexical"]
     if llm == baseline.default_llm or prompt_class in baseline.prompt_classes:
@@ -187,10 +188,11 @@ def backend_for(llm: str, prompt_class: str) -> str:
 
 
 def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
-    """Make the grader ready to grade, its model loaded. `connection` is for back-ends that need a server.
+    """Build the grader and load its model.
 
-    Raises UnknownGrader, UnknownPrompt, or GraderUnavailable with what to install, to fetch or to correct.
-    A prompt of one's own that cannot be asked raises BadPrompt.
+    `connection` is for back-ends that need a server. Raises UnknownGrader, UnknownPrompt, or
+    GraderUnavailable with what to install, fetch or correct. An own prompt that cannot be asked raises
+    BadPrompt.
     """
     if spec.backend == IMPORTED:
         raise GraderUnavailable(

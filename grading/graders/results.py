@@ -1,4 +1,4 @@
-"""Grades and failures from what a model said; every back-end makes them here."""
+"""Grades and failures from a model's reply; every back-end makes them here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Result = Grade | GradeFailure
 
 @dataclass(frozen=True, slots=True)
 class RatedReply:
-    """A short reply that is a rating, with what the distribution over the scale says of it."""
+    """A short reply that is a rating, with the distribution over the scale."""
 
     reply: str
     rating: int
     confidence: float
-    """Probability of the rating among all of the scale (0..1)."""
+    """The rating's probability, relative to the whole scale (0..1)."""
     expectation: float
     """Mean of that distribution."""
 
@@ -59,7 +59,7 @@ def parsed(prompt: Prompt, pair: CellToGrade, trace: Trace, on_unparsable: OnUnp
 
 
 def with_confidence(result: Result, reply: RatedReply | None) -> Result:
-    """The grade with the confidence and the expectation of `reply`, where that is about the same rating."""
+    """Return the grade with the confidence and expectation of `reply`, if that has the same rating."""
     if not isinstance(result, Grade) or reply is None or reply.rating != result.rating:
         return result
     return replace(result, confidence=reply.confidence, expectation=reply.expectation)

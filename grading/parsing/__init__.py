@@ -1,4 +1,4 @@
-"""Raw model text to a rating or a label, or to an honest statement that it holds none."""
+"""Parse raw model text to a rating or a label, or report that it holds none."""
 
 from grading.parsing.final_score import parse_final_score
 from grading.parsing.labels import parse_label

@@ -22,7 +22,7 @@ Scale = tuple[int, int]
 _DIGITS = 3
 """A longer number is on no scale."""
 _EITHER_END = 2000
-"""Characters of a long reply that are read, at its beginning and at its end."""
+"""Characters that are read at the beginning and at the end of a long reply."""
 
 # An integer, perhaps out of another one; no sign, decimal, share or range: not -1, 4.5, 4%, 3-4, "3 or a 4".
 NUMBER = re.compile(
@@ -58,7 +58,7 @@ _IS_A = re.compile(
 
 
 def in_prose(text: str, scale: Scale) -> int | None:
-    """The rating that the text says; None where it says none, or several that disagree."""
+    """Return the rating that the text states; None if it states none, or several that disagree."""
     if len(text) > 2 * _EITHER_END:
         text = text[:_EITHER_END] + "\n" + text[-_EITHER_END:]
     text = _EMPHASIS.sub("", text)
@@ -70,7 +70,9 @@ def in_prose(text: str, scale: Scale) -> int | None:
 
 
 def in_scale(match: re.Match[str], scale: Scale) -> int | None:
-    """The rating of a match of NUMBER, where it is on the scale, and out of that scale if out of any."""
+    """Return the rating of a match of NUMBER, if it is on the scale, and "out of" the scale's top if out of
+    anything.
+    """
     low, high = scale
     whole = match["of"] or match["out_of"]
     if len(match["number"]) > _DIGITS or (whole and whole != str(high)):
@@ -110,9 +112,9 @@ def _alone_at(text: str, place: int, scale: Scale) -> int | None:
 
 class _LeadIns(NamedTuple):
     labels: re.Pattern[str]
-    """With a colon: whatever follows the number, "Rating: 4 The passage ..."."""
+    """With a colon, whatever follows the number: "Rating: 4 The passage ..."."""
     words: re.Pattern[str]
-    """In a sentence: the number must count nothing."""
+    """In a sentence, where the number must not count something."""
 
 
 @lru_cache(maxsize=32)

@@ -23,7 +23,7 @@ from grading.types import MAX_RATING, MIN_RATING, Outcome, ParsedRating
 OnUnparsable = Literal["default", "fail"]
 
 _SHORT = 48
-"""Replies up to this many characters are remembered: models give the same few over and over."""
+"""Replies up to this many characters are cached: models repeat the same few."""
 _MAX_BRACES = 20
 """Opening braces that are tried as the start of a JSON object."""
 _JSON_KEYS = ("grade", "rating", "score")
@@ -48,9 +48,9 @@ def parse_rating(
     scale: Scale = (MIN_RATING, MAX_RATING),
     on_unparsable: OnUnparsable = "default",
 ) -> ParsedRating:
-    """Read a raw reply as a rating in `scale` (both ends included), and say how it was found.
+    """Parse a raw reply as a rating in `scale` (both ends included), with its outcome.
 
-    With on_unparsable="fail" a reply that says no rating raises ParseFailure instead of counting as 1.
+    With on_unparsable="fail" a reply without a rating raises ParseFailure instead of counting as 1.
     """
     parsed = _remembered(reply, scale) if len(reply) <= _SHORT else _parse(reply, scale)
     if parsed.outcome is Outcome.DEFAULTED and on_unparsable == "fail":
@@ -73,7 +73,7 @@ _remembered = lru_cache(maxsize=4096)(_parse)
 
 
 def _in_the_open(text: str, scale: Scale) -> int | None:
-    """A number that is the whole text, or opens it and is set off from what follows."""
+    """A number that is the whole text, or begins it and is set off from what follows."""
     match = NUMBER.search(text)
     if match is None:
         return None
@@ -86,7 +86,7 @@ def _in_the_open(text: str, scale: Scale) -> int | None:
 
 
 def _in_json(text: str, scale: Scale) -> int | None:
-    """The first JSON object that has a grade, rating or score decides."""
+    """From the first JSON object that has a grade, rating or score."""
     for entry in json_objects(text):
         by_key = {key.lower(): value for key, value in entry.items()}
         for key in _JSON_KEYS:
@@ -96,7 +96,7 @@ def _in_json(text: str, scale: Scale) -> int | None:
 
 
 def json_objects(text: str) -> Iterator[dict[str, object]]:
-    """Every JSON object in the text, whatever stands around it; after some tries it gives up."""
+    """Yield the JSON objects in the text, whatever surrounds them; stop after some tries."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     for _ in range(_MAX_BRACES):

@@ -1,4 +1,4 @@
-"""The prompts that graders use: published ones, data in the TOML files beside this one, and people's own."""
+"""The prompts that graders use: published ones, as data in TOML files, and people's own."""
 
 from grading.prompts.catalogue import get, known
 from grading.prompts.custom import (

@@ -14,7 +14,7 @@ from grading.types import ItemKind, Purpose
 
 
 def get(prompt_class: str) -> Prompt:
-    """The prompt of a class, in its present version. Raises UnknownPrompt, which lists the known ones."""
+    """Return the present version of a prompt class. Raises UnknownPrompt, which lists the known ones."""
     try:
         return by_class()[prompt_class]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Whether a prompt that somebody wrote can be asked, and its replies be stored."""
+"""Check that an own prompt can be asked, and its replies stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grading.prompts.reading import ParseRule
 from grading.types import MAX_RATING, MIN_RATING, ItemKind
 
 LONGEST = 20_000
-"""Characters of a prompt's own text."""
+"""Characters of an own prompt."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _IN_BRACES = re.compile(r"\{\s*([^\W\d]\w*)\s*\}")
@@ -53,7 +53,7 @@ def _check_kinds(kinds: frozenset[ItemKind]) -> None:
 
 
 def _check_placeholders(prompt: Prompt) -> None:
-    """Name everything that is wrong at once, so that nobody corrects one thing only to read of the next."""
+    """Report everything that is wrong at once."""
     named = dict.fromkeys(_IN_BRACES.findall(prompt.system + "\n" + prompt.template))
     items = sorted(_ITEM[kind] for kind in prompt.kinds)
     usable = [name for name in PLACEHOLDERS if name in items or name not in ("question", "nugget")]
@@ -78,7 +78,7 @@ def _check_placeholders(prompt: Prompt) -> None:
 
 
 def _absent(prompt: Prompt, items: list[str]) -> list[str]:
-    """What the text has to have and has not, in words."""
+    """Describe the placeholders that are missing."""
     placeholders, absent = prompt.placeholders, []
     if not placeholders & set(items):
         absent.append(f"{_listed(items, 'or')}, what is asked about")
@@ -116,7 +116,7 @@ def _check_scale(prompt: Prompt) -> None:
 
 
 def _check_labels(prompt: Prompt) -> None:
-    """By rule LABEL they are read; by others that rate they are names of ratings and nothing more."""
+    """Rule LABEL reads labels; for other rules they are only names of ratings."""
     if prompt.rule is ParseRule.TEXT:
         raise BadPrompt("a prompt that asks for text has no labels", part="labels")
     names = [name.lower() for name, _ in prompt.labels]

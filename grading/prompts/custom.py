@@ -1,7 +1,7 @@
-"""People's own prompts: checked before they are asked, and named by a digest of all that they say.
+"""People's own prompts: checked before they are asked, and named by a digest of their definition.
 
-Such a prompt travels with its grader config, as the option `prompt` (`as_options`, `from_options`), and never
-replaces a published one: its class is another, and its version is the digest.
+Such a prompt is stored in its grader config, as the option `prompt` (`as_options`, `from_options`), and never
+replaces a published one.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def from_template(
     labels: Mapping[str, int] | None = None,
     is_strict: bool = False,
 ) -> Prompt:
-    """A prompt in somebody's own words, with an id that no other words, scale or rule can have.
+    """Make an own prompt, whose id depends on its text, scale and rule.
 
-    Without a rule it reads a label where there are labels, a number where there is a scale, else text. Its
-    threshold is that of `usual_min_grade`; `covering_from` changes it. Raises BadPrompt or
-    UnknownPlaceholder, which say what to correct.
+    Without a rule, labels make rule LABEL, a scale makes RATING, otherwise TEXT. Its threshold is that of
+    `usual_min_grade`; `covering_from` changes it. Raises BadPrompt or UnknownPlaceholder, which say what to
+    correct.
     """
     rule = rule or (ParseRule.LABEL if labels else ParseRule.RATING if scale else ParseRule.TEXT)
     prompt = Prompt(
@@ -71,7 +71,7 @@ def from_template(
 
 
 def covering_from(prompt: Prompt, min_grade: int) -> Prompt:
-    """The same prompt of one's own with another threshold, and so with another id. Raises BadPrompt."""
+    """Return the own prompt with another threshold, and so with another id. Raises BadPrompt."""
     changed = replace(prompt, min_grade=min_grade)
     check(changed)
     return replace(changed, version=_digest(changed))
@@ -94,19 +94,19 @@ def usual_min_grade(purpose: Purpose, scale: Scale) -> int:
 
 
 def _implied(rule: ParseRule, labels: Mapping[str, int]) -> Scale | None:
-    """The scale that needs no saying."""
+    """The scale that a rule implies."""
     if rule is ParseRule.LABEL and labels:
         return min(labels.values()), max(labels.values())
     return (0, 1) if rule in _BINARY else None
 
 
 def is_own(prompt: Prompt) -> bool:
-    """Is it in somebody's own words? Then it travels in the options of its grader."""
+    """Whether it is an own prompt, which travels in the options of its grader."""
     return prompt.prompt_class not in by_class()
 
 
 def as_options(prompt: Prompt) -> dict[str, JSON]:
-    """What a grader config keeps of a prompt of one's own, under the option `prompt`."""
+    """The definition of an own prompt that a grader config keeps as the option `prompt`."""
     stored: dict[str, JSON] = {
         "template": prompt.template,
         "system": prompt.system,
@@ -123,7 +123,7 @@ def as_options(prompt: Prompt) -> dict[str, JSON]:
 
 
 def from_options(prompt_class: str, options: JSON) -> Prompt:
-    """The prompt that `as_options` wrote down, the same id again. Raises BadPrompt for anything else."""
+    """Restore the prompt that `as_options` wrote, with the same id. Raises BadPrompt for anything else."""
     if not isinstance(options, Mapping) or not isinstance(options.get("template"), str):
         raise BadPrompt(f"the prompt of {prompt_class} must be an object with a template")
     if unknown := sorted(set(options) - set(_OPTIONS)):

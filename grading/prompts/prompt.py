@@ -25,24 +25,24 @@ class Prompt:
     version: str
     purpose: Purpose
     kinds: frozenset[ItemKind]
-    """The kinds of item that it is worded for."""
+    """The kinds of items that it is worded for."""
     scale: tuple[int, int] | None
-    """Lowest and highest rating that it asks for; None where it asks for text."""
+    """Lowest and highest rating; None if it asks for text."""
     template: str
     source: str
-    """The paper and table that it is taken from."""
+    """The paper and table that it comes from."""
     rule: ParseRule = ParseRule.RATING
     system: str = ""
-    """What a chat model is told before; other models read it above the template."""
+    """The system message of a chat model; other models read it above the template."""
     labels: tuple[tuple[str, int], ...] = ()
-    """Names with a rating each, which rule LABEL reads; the first of a rating is its name."""
+    """Names of ratings, which rule LABEL reads; the first of a rating is its name."""
     is_strict: bool = False
-    """Is a reply that does not say what was asked for a failed grade, whatever the grader's options?
+    """Whether an unparsable reply is a failed grade, whatever the grader's options.
 
-    Of a direct prompt it always is.
+    For direct prompts it always is.
     """
     min_grade: int | None = None
-    """The lowest rating with which a passage covers the item, or is relevant; None without a scale."""
+    """The threshold; None without a scale."""
 
     @property
     def prompt_id(self) -> str:
@@ -51,17 +51,17 @@ class Prompt:
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """Those that the text has."""
+        """The placeholders in the text."""
         return frozenset(_PLACEHOLDER.findall(self.system + self.template))
 
     @property
     def needs_key(self) -> bool:
-        """Is the item's answer key needed, in the text or to read the reply?"""
+        """Whether the item's answer key is needed, in the text or to read the reply."""
         return self.rule is ParseRule.ANSWER_KEY or "answer_key" in self.placeholders
 
     @property
     def needs_answer(self) -> bool:
-        """Does it ask about an answer that was extracted before?"""
+        """Whether it asks about an extracted answer."""
         return "answer" in self.placeholders
 
     @property
@@ -97,7 +97,7 @@ class Prompt:
         ]
 
     def render(self, pair: CellToGrade, context: str | None = None) -> str:
-        """The same words in one text, for a model without roles."""
+        """The messages as one text, for a model without roles."""
         return "\n".join(text for _, text in self.messages(pair, context))
 
     def parse(
@@ -113,7 +113,7 @@ class Prompt:
         return read(self, reply, pair, "fail" if is_strict else on_unparsable)
 
     def label_of(self, rating: int) -> str:
-        """The name of a rating, or the number where it has none."""
+        """The name of a rating, or the number if it has none."""
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))

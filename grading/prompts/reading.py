@@ -1,4 +1,4 @@
-"""The reply to a prompt, read by the prompt's rule."""
+"""Read a reply by the rule of its prompt."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ParseRule(StrEnum):
     LABEL = "label"
     """One of the prompt's labels."""
     TEXT = "text"
-    """An answer, kept as it is."""
+    """An answer, verbatim."""
     ANSWER_KEY = "answer_key"
-    """An answer: 1 where the item's answer key has it, else 0."""
+    """An answer: 1 if it is in the item's answer key, else 0."""
 
 
 def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
@@ -54,7 +54,7 @@ def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: On
 
 
 def checked(answer: str, pair: CellToGrade | None) -> Parsed:
-    """1 where the answer is in the item's key, else 0; ParseFailure where there is no key."""
+    """1 if the answer is in the item's key, else 0; ParseFailure without a key."""
     if pair is None or not pair.item.answers:
         raise ParseFailure("the item has no answer key")
     is_correct = verify(answer, pair.item.answers).correct

@@ -1,4 +1,4 @@
-"""Is an extracted answer right? Compared with each answer of the key (Farzi and Dietz 2024, EXAM++ 4.2.1)."""
+"""Verify an extracted answer against each answer of the key (Farzi and Dietz 2024, EXAM++ 4.2.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grading.parsing.words import bare, is_choice_label
 from grading.verify.normal import normal
 
 SHORTEST_FUZZY = 4
-"""Characters; shorter answers must be equal: "five" may have a typing error, "cat" and "bat" differ."""
+"""Characters; shorter answers must be equal: "five" may have a typo, but "cat" and "bat" differ."""
 FUZZY_PERCENT = 20
 """Edits must be fewer than this share of the longer string."""
 
@@ -27,7 +27,7 @@ _NONE_OF = re.compile(r"\W*(?:none|neither)" + _CHOICES, re.IGNORECASE)
 
 
 class Verdict(NamedTuple):
-    """`matched_key` is the accepted answer that decided, as it stands in the key; None where it is wrong."""
+    """`matched_key` is the accepted answer that matched, as in the key; None if the answer is wrong."""
 
     correct: bool
     matched_key: str | None
@@ -66,7 +66,7 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 
 def _truth(answer: str) -> bool | None:
-    """What a word for true or false says that is the whole answer or set off from it ("Yes, it does")."""
+    """The truth value of an answer that is, or begins with, a word for true or false ("Yes, it does")."""
     match = _FIRST_WORD.match(answer)
     return _TRUTH.get(match[1].lower()) if match else None
 

@@ -34,7 +34,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     """django-axes' handler, with an additional limit for all accounts that one address tries."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Failures of the account from this address; the locking number if the address has too many itself."""
+        """Failures of the account from this address; the limit if the address has too many itself."""
         failures = int(super().get_failures(request, credentials))
         if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))

@@ -31,7 +31,7 @@ def collection_to_grade(user: User, slug: str) -> Collection:
 
 
 def price_refusal(user: User, collection: Collection, missing: list[Missing]) -> str:
-    """Why an assessor may not spend what grading the missing cells costs by estimate; empty if they may."""
+    """Why an assessor may not spend the estimated price of the missing cells; empty if they may."""
     if roles.role_of(user, collection) != Role.ASSESSOR:
         return ""
     limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, missing)

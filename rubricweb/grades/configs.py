@@ -1,4 +1,4 @@
-"""Find or make the frozen grader configs."""
+"""Find or create the frozen grader configs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING_CHOSEN: Chosen = MappingProxyType({})
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
-    """The config that this back-end runs. Raises UnknownGrader or UnknownPrompt."""
+    """Return the config of this back-end, model and prompt. Raises UnknownGrader or UnknownPrompt."""
     return config_of(spec_for(backend, llm, prompts.get(prompt_class)))
 
 
@@ -36,12 +36,12 @@ def config_of(spec: GraderSpec) -> GraderConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """Whose extracted answers a prompt that verifies such is to read."""
+    """Whose extracted answers a verifying prompt reads."""
 
     among: tuple[Prompt, ...] = ()
-    """The prompts that are asked: of those that extract, the first fitting one; else the published one."""
+    """The prompts that are asked: the first that extracts fitting answers is used, else the published one."""
     source: GraderConfig | None = None
-    """Another grader, where its answers are to questions or nuggets that the prompt asks about."""
+    """Another grader, used for the kinds of items that it has answers to."""
 
 
 def spec_for(
@@ -51,9 +51,11 @@ def spec_for(
     reading: AnswerSource = AnswerSource(),
     chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderSpec:
-    """What asks this prompt, with what of the `chosen` options can change its grades. One that verifies
-    answers names who extracted them, so that what is said of one grader's answers is never taken for what is
-    said of another's."""
+    """Return the spec that asks this prompt, with those `chosen` options that can change its grades.
+
+    The spec of a verifying prompt names who extracted the answers, so that verdicts on different graders'
+    answers stay apart.
+    """
     options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
     if backend in registry.BACKENDS:
         options |= registry.BACKENDS[backend].frozen_options(chosen, prompt)
@@ -78,27 +80,27 @@ def config_asking(
     reading: AnswerSource = AnswerSource(),
     chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderConfig:
-    """What asks this prompt; if it verifies answers, the config that extracts them is made with it."""
+    """Return the config that asks this prompt; for a verifying one, the extracting config is made too."""
     if prompt.needs_answer:
         config_of(spec_for(backend, llm, _extraction(prompt, reading.among), chosen=chosen))
     return config_of(spec_for(backend, llm, prompt, reading, chosen))
 
 
 def reading_of(collection: Collection) -> AnswerSource:
-    """As Settings have it."""
+    """The answer source that the settings choose."""
     chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
     return AnswerSource(active_prompts(collection), chosen.first() if chosen else None)
 
 
 def options_of(collection: Collection, backend: str) -> Chosen:
-    """As Settings have them; for another back-end than the collection's, none."""
+    """The collection's options for this back-end; none for another than its own."""
     return collection.grader_options if backend == collection.grader_backend else NOTHING_CHOSEN
 
 
 def running_spec(job: GradingJob) -> GraderSpec:
-    """How a worker grades the job now: the frozen config, and how fast and where.
+    """How a worker runs the job: the frozen config, with options for speed and device.
 
-    What the job was told comes first, then the collection's settings of today.
+    The job's options take precedence over the collection's present ones.
     """
     spec, backend = spec_of(job.config), registry.BACKENDS.get(job.config.backend)
     if backend is None:
@@ -110,9 +112,9 @@ def running_spec(job: GradingJob) -> GraderSpec:
 def imported_config(
     llm: str, prompt_class: str, purpose: Purpose, options: Chosen = NOTHING_CHOSEN
 ) -> GraderConfig:
-    """The config of grades that came in a file; nobody can run it, and its prompt may be unknown to us.
+    """Return the config of grades from a file; it cannot be run, and its prompt may be unknown.
 
-    The names of a prompt and of a source of answers are ours: a file's options of these names are left out.
+    Options that have the names of our prompt and answer source are left out.
     """
     kept = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
     spec = GraderSpec(IMPORTED, llm, prompt_class, kept)
@@ -139,14 +141,14 @@ def spec_of(config: GraderConfig) -> GraderSpec:
 
 
 def active_configs(collection: Collection) -> list[GraderConfig]:
-    """What Re-grade runs in this collection: one config for each prompt that it asks."""
+    """Return what Re-grade runs in this collection: a config for each active prompt."""
     backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
     chosen = options_of(collection, backend)
     return [config_asking(backend, llm, prompt, reading, chosen) for prompt in reading.among]
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
-    """The kinds of items that the config grades; for a prompt class that we do not know, by its name."""
+    """The kinds of items that the config grades; guessed from the name of an unknown prompt class."""
     try:
         return spec_of(config).prompt.kinds
     except UnknownPrompt:

@@ -12,7 +12,7 @@ FAILED = types.Outcome.FAILED.value
 
 
 def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
-    """With the accepted answers; whoever makes many prefetches `answer_keys`."""
+    """With accepted answers; prefetch `answer_keys` when converting many."""
     answers = tuple(key.text for key in revision.answer_keys.all())
     return types.Item(revision.uid, kind, revision.text, answers)
 
@@ -20,14 +20,14 @@ def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
 def pair(
     topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind, answer: str | None = None
 ) -> types.CellToGrade:
-    """`answer` is what was extracted before, for a prompt that asks about it."""
+    """`answer` is the extracted one, for a prompt that asks about it."""
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
 def grade_row(
     result: types.Grade | types.GradeFailure, *, topic_id: int, revision_id: int, passage_id: int
 ) -> GradeRow:
-    """The row of a result; a failure has no rating, and keeps its reason, its class and the raw reply."""
+    """The row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
     cut = trace.context_chars if trace else None
@@ -54,5 +54,5 @@ def error_class(result: types.Grade | types.GradeFailure) -> str:
 
 
 def _kept(text: str) -> str:
-    """PostgreSQL keeps every character but this one."""
+    """PostgreSQL can store every character except NUL."""
     return text.replace("\0", "")

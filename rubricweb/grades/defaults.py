@@ -1,7 +1,7 @@
-"""Whose grades, and of which bank, are shown where an address, a form or a command names none.
+"""The default grader and bank, when an address, a form or a command names none. Every room asks here.
 
-Every room asks here. The grader that is stored for the collection comes first: an import stores the one that
-brought the most grades, and an organizer may choose another. No job changes it.
+The grader stored for the collection comes first: an import stores the one with the most grades, and an
+organizer may choose another. Jobs never change it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
 MAIN = "main"
 """The name of the bank that comes first among equals."""
 _ORDER = (Purpose.RATE, Purpose.VERIFY, Purpose.DIRECT)
-"""Graders that rate items stand before those that verify answers or label passages."""
+"""Graders that rate items come before those that verify answers or label passages."""
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
-    """The graders with grades here that can be scored, the default one first.
+    """Return the graders with grades here that can be scored, the default one first.
 
-    The stored one; then those that rate items; then by how many cells they graded; then by age.
+    The stored one; then those that rate items; then by the number of graded cells; then by age.
     """
     return in_order(collection, graders(collection))
 
 
 def in_order(collection: Collection, rows: Iterable[GraderRow]) -> list[GraderRow]:
-    """`scored_graders` of these rows."""
+    """Sort these rows as `scored_graders` does."""
     scored = [row for row in rows if row.config.purpose != Purpose.EXTRACT]
     return sorted(scored, key=lambda row: _key(collection, row))
 
@@ -49,9 +49,9 @@ def default_grader(collection: Collection) -> GraderConfig | None:
 
 
 def graders_of(bank: Bank) -> list[GraderConfig]:
-    """The graders that rate and have grades of the bank's active items, the default one first.
+    """Return the graders that rate, with grades of the bank's active items, the default one first.
 
-    The stored one; then by how many of the items they graded; then by age.
+    The stored one; then by the number of items graded; then by age.
     """
     stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
@@ -71,20 +71,22 @@ def _is_stored(collection: Collection, config: GraderConfig) -> bool:
 
 
 def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
-    """Of the banks that the grader graded, or else of all: that with most items, then `main`, then by age."""
+    """Of the banks that the grader graded, or else of all: the one with most items, then `main`, then the
+    oldest.
+    """
     banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
     sizes = dict(Item.objects.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk")))
     return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
 
 
 def keep_default_grader(collection: Collection) -> None:
-    """Before a grader starts: store the present default, so that more grades of another do not change it."""
+    """Store the present default before another grader starts, so that its grades do not change it."""
     if not collection.default_grader and (config := default_grader(collection)):
         _store(collection, config)
 
 
 def take_imported_default(collection: Collection) -> None:
-    """After an import of grades: store the grader with the most, unless the stored one has as many."""
+    """After an import, store the grader with the most grades, unless the stored one has as many."""
     rows = scored_graders(collection)
     stored = sum(row.grades for row in rows if _is_stored(collection, row.config))
     rated = [row for row in rows if row.config.purpose == Purpose.RATE] or rows
@@ -99,7 +101,7 @@ def _store(collection: Collection, config: GraderConfig) -> None:
 
 
 def banks(collection: Collection) -> list[Bank]:
-    """By name; the first is that of the default grader, or without grades the one named `main`."""
+    """By name; the default grader's bank first, or without grades `main`."""
     ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
     if len(ordered) > 1 and (grader := default_grader(collection)):
         default = default_bank(collection, grader)

@@ -1,4 +1,4 @@
-"""Forms over an address, and which grader it names."""
+"""Forms over the query part of an address, and the choice of a grader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
 
 
 class AddressForm(forms.Form):
-    """A form over the query part of the address; what that leaves out has its initial value."""
+    """A form over the query part of the address; missing parameters have their initial values."""
 
     data: dict[str, str]
 
@@ -29,14 +29,14 @@ class AddressForm(forms.Form):
         self.data, self.is_bound = {**initial, **self.sent}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
-        """The field's value, or `default` where the address says none or a wrong one."""
+        """The field's value, or `default` if it is missing or wrong."""
         self.is_valid()
         value = self.cleaned_data.get(name)
         return default if value in (None, "") else value
 
 
 AT_ONCE = {"data-submits": ""}
-"""Of a widget whose choice takes effect at once."""
+"""Attributes of a widget that submits its form on change."""
 
 
 def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:
@@ -47,7 +47,7 @@ def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.Choi
 
 
 def covered_from() -> forms.IntegerField:
-    """From which grade on a rating covers; GraderForm fits it to the scale of its grader."""
+    """The threshold; GraderForm limits it to the scale of its grader."""
     return forms.IntegerField(
         label="Covered from grade",
         min_value=1,
@@ -59,7 +59,7 @@ def covered_from() -> forms.IntegerField:
 
 
 def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
-    """One choice a rater, told apart by their prompt classes where a name comes twice."""
+    """One choice per rater, with prompt classes where names repeat."""
     listed = list(raters)
     names = [rater.name for rater in listed]
     return [
@@ -72,7 +72,7 @@ def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
 
 
 def chosen_rater(raters: tuple[Rater, ...], pk: str) -> Rater:
-    """The rater with config `pk`, else the first."""
+    """Return the rater that has the config `pk`, else the first."""
     for rater in raters:
         if pk in {str(config.pk) for config in rater.configs}:
             return rater
@@ -80,13 +80,13 @@ def chosen_rater(raters: tuple[Rater, ...], pk: str) -> Rater:
 
 
 class GraderForm(AddressForm):
-    """Which grader to look at; any of its configs names it."""
+    """The grader to show; any of its configs identifies it."""
 
     grader = select_at_once("Grader", ())
     default_min_grade = PAPERS_MIN_GRADE
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
-        """Offer these, and give the one that the address names."""
+        """Offer these raters, and return the one in the address."""
         choices = rater_choices(raters)
         pk = self.data.get("grader", "")
         chosen = chosen_rater(raters, pk)
@@ -97,7 +97,7 @@ class GraderForm(AddressForm):
         return chosen
 
     def _fit_scale(self, rater: Rater) -> None:
-        """A threshold goes as far as the rater's scale, and is by default the first config's own."""
+        """Limit the threshold to the rater's scale; its default is the first config's."""
         self.default_min_grade = rater.min_grade
         if field := self.fields.get("min_grade"):
             highest = max(scale_of(config)[1] for config in rater.configs)

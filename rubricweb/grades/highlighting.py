@@ -1,4 +1,4 @@
-"""Where a passage says what a grader extracted from it."""
+"""Find an extracted answer in its passage."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of the passage; the extracted answer's stretches are marked."""
+    """A part of the passage; the parts of the extracted answer are marked."""
 
     text: str
     is_answer: bool
 
 
 def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
-    """`text` cut where it holds `answer` as whole words, whatever the case and the white space."""
+    """Split `text` where it contains `answer` as whole words, ignoring case and white space."""
     words = answer.split()
     if not words:
         return (Segment(text, is_answer=False),)

@@ -1,4 +1,4 @@
-"""The hot path: ratings as one int8 matrix a (topic, config), cached in the process, keyed by its stamp."""
+"""The hot path: ratings as one int8 matrix per (topic, config), cached in the process by its stamp."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TopicGrades:
-    """One topic's pool with every rating of one config, whichever bank asks. A cache key by identity."""
+    """One topic's pool with every rating of one config, of items of any bank. A cache key by identity."""
 
     pool: TopicPool
     matrix: GradeMatrix
@@ -39,7 +39,7 @@ _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     """By topic id, for every topic of the pool; a topic without grades has a matrix without columns.
 
-    What is hidden from whoever reads now is MISSING.
+    Cells hidden from the reader are MISSING.
     """
     by_topic, hidden = _all_matrices(config, pool), visibility.hidden_cells(pool.collection_id)
     return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
@@ -60,7 +60,7 @@ def _shown(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
 
 @lru_cache(maxsize=CACHED_MATRICES)
 def without(grades: TopicGrades, cells: Names) -> TopicGrades:
-    """The same with these cells MISSING. Who sees less has matrices, and caches of scores, of their own."""
+    """A copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix
     hidden = visibility.mask_of(grades.pool, matrix.item_ids, cells)
     ratings = np.where(hidden, MISSING, matrix.ratings).astype(np.int8)
@@ -81,9 +81,8 @@ def _keys(config: GraderConfig, pool: CollectionPool) -> dict[int, Key]:
 
 
 def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool, GradeMatrix]]:
-    """Read the ratings of these topics in one query; extracted answers have none and are not read.
-
-    A grade without a rating is FAILED.
+    """Read the ratings of these topics in one query; extracted answers have none. A grade without a rating is
+    FAILED.
     """
     if not topics:
         return []
@@ -100,7 +99,7 @@ def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool
 
 
 def _filled(topic: TopicPool, cells: Cells, uids: dict[int, str]) -> GradeMatrix:
-    """The items in the order in which `cells` has them first; passages outside the pool are left out."""
+    """Items in their order in `cells`; passages outside the pool are left out."""
     row_of = {pk: row for row, pk in enumerate(topic.passage_pks)}
     rows = np.array([row_of.get(pk, -1) for pk in cells[:, 1].tolist()], dtype=np.intp)
     rows, cells = rows[rows >= 0], cells[rows >= 0]

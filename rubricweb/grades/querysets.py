@@ -1,4 +1,4 @@
-"""Filters in the words of the field."""
+"""Filters of grades."""
 
 from __future__ import annotations
 

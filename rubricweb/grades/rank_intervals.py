@@ -1,4 +1,4 @@
-"""Which ranks the topics leave open: computed once for each table of scores, and kept in the process."""
+"""Rank intervals of runs, computed once for each table of scores and cached in the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """By row of the table: what is known of the order of runs."""
+    """The paired tests between the rows of a table of scores."""
 
     order: Order
     test: PairedTest
@@ -32,16 +32,16 @@ class RankIntervals:
 
     @property
     def can_tell(self) -> bool:
-        """With so many topics a pair can pass Holm's first step, if its scores differ enough."""
+        """Whether there are enough topics for a pair to pass Holm's first step."""
         return smallest_p(self.topics, self.test) <= ALPHA / self.pairs
 
     def possible(self, run: int) -> tuple[int, int]:
-        """The first and the last rank that the test leaves open."""
+        """The first and the last rank that the tests leave possible."""
         return int(self.order.first_possible[run]), int(self.order.last_possible[run])
 
 
 def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> RankIntervals | None:
-    """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
+    """Of scores (runs, topics); None with fewer than two topics or runs."""
     topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
     if topics < 2 or len(scores) < 2:
         return None
@@ -50,7 +50,7 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) 
 
 
 def possible_texts(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> list[str]:
-    """By run: its possible ranks as people read them; a dash where nothing is tested."""
+    """By run: its rank interval as people read it; a dash without a test."""
     intervals = rank_intervals(scores, test)
     return [span(*intervals.possible(run)) if intervals else "\N{EN DASH}" for run in range(len(scores))]
 
@@ -65,7 +65,7 @@ def span(first: int, last: int) -> str:
 
 
 def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
-    """Large tables, of shape (runs, topics), allow only t."""
+    """The test that tables of this shape (runs, topics) allow: large ones only t."""
     runs, topics = shape
     return PairedTest.T if runs > MAX_RUNS or topics > MAX_TOPICS else test
 

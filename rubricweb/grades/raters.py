@@ -1,4 +1,4 @@
-"""Graders as people speak of them: one model, with the config that rates each kind of item."""
+"""Raters: one model with the config that rates each kind of item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
 
 @dataclass(frozen=True, eq=False)
 class Rater:
-    """What fills a grid: the rating config of questions and that of nuggets, often two prompts of a model."""
+    """The config that rates questions and the one that rates nuggets, often two prompts of a model."""
 
     by_kind: dict[ItemKind, GraderConfig]
     is_active: bool
@@ -31,7 +31,7 @@ class Rater:
 
     @property
     def pk(self) -> int:
-        """The config that stands for it in addresses."""
+        """The config that identifies it in addresses."""
         return next(config.pk for config in self.by_kind.values())
 
     @property
@@ -49,7 +49,7 @@ class Rater:
 
     @property
     def min_grade(self) -> int:
-        """The threshold that its forms show: that of its first config."""
+        """The threshold that forms show: the first config's."""
         return default_min_grade(self.configs[0])
 
     @property
@@ -58,10 +58,10 @@ class Rater:
         return max(scale_of(config)[1] for config in self.configs)
 
     def min_grade_of(self, kind: ItemKind, chosen: int | None = None) -> int:
-        """From which rating an item of this kind is covered.
+        """The threshold for this kind of item.
 
-        `chosen` is the form's threshold, as far as the scale of the kind reaches; where that is the one shown
-        by default, or None, each kind has its own.
+        `chosen` is the form's threshold, limited to the scale of the kind; if it is the default shown, or
+        None, each kind has its own.
         """
         config = self.by_kind.get(kind, self.configs[0])
         return within_scale(config, None if chosen == self.min_grade else chosen)
@@ -80,7 +80,7 @@ class Rater:
 
     @property
     def is_imported(self) -> bool:
-        """Its grades came in a file: it cannot be asked again."""
+        """Its grades came from a file, so it cannot be run."""
         return self.configs[0].backend == registry.IMPORTED
 
     @property
@@ -96,14 +96,16 @@ def active_raters(collection: Collection) -> tuple[Rater, ...]:
 
 
 def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
-    """The model of the first that rates, with its configs for both kinds of items; empty if none rates."""
+    """Return the model of the first row that rates, with its configs for both kinds; empty if none rates."""
     rating = [row.config for row in rows if row.config.purpose == Purpose.RATE]
     team = [config for config in rating if config.team == rating[0].team]
     return _teams(team, is_active=False)[:1]
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:
-    """Those with grades of the bank's items, the default one first; without any, what Re-grade runs."""
+    """Return the raters with grades of the bank's items, the default one first; without any, what Re-grade
+    runs.
+    """
     active = active_raters(bank.collection)
     running = {config.pk for rater in active for config in rater.configs}
     graded = graders_of(bank)
@@ -119,7 +121,7 @@ def _first_place(rater: Rater, place: dict[int, int]) -> int:
 
 
 def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, ...]:
-    """The configs of one model together; where a model has several prompts for a kind, as many raters."""
+    """Group the configs of one model; a model with several prompts for a kind makes several raters."""
     teams: dict[tuple[str, str, str], dict[ItemKind, list[GraderConfig]]] = {}
     for config in configs:
         team = teams.setdefault(config.team, {})

@@ -1,4 +1,4 @@
-"""The scale of a grader's ratings: what its prompt asks for, from where on it counts, and its names."""
+"""The scale of a grader's ratings: its range, its threshold and its names, as the prompt states them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Scale = tuple[int, int]
 
 WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
 PAPERS_MIN_GRADE = usual_min_grade(Purpose.RATE, WHOLE_SCALE)
-"""4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1), for prompts that are not known here."""
+"""4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1), for unknown prompts."""
 
 
 def scale_of(config: GraderConfig) -> Scale:
-    """Lowest and highest rating; of a prompt that is not known here, the whole scale."""
+    """Lowest and highest rating; the whole scale for an unknown prompt."""
     prompt = _prompt(config)
     return prompt.scale if prompt and prompt.scale else WHOLE_SCALE
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """The lowest rating that covers, or is relevant, where nobody chose another: as the prompt states it.
+    """The threshold that the prompt states.
 
-    Every screen, form, command and file takes its default from here. Prompts that are not known here, which
-    came with a file, count from 4 where they rate, and from 1 where they label or verify.
+    Every screen, form, command and file takes its default from here. Unknown prompts, which came with a file,
+    have 4 if they rate, and 1 if they label or verify.
     """
     prompt = _prompt(config)
     if prompt and prompt.min_grade is not None:
@@ -34,7 +34,7 @@ def default_min_grade(config: GraderConfig) -> int:
 
 
 def threshold_note(config: GraderConfig) -> str:
-    """A sentence to stand beside the default threshold of a prompt that is not known here; else nothing."""
+    """A sentence beside the default threshold of an unknown prompt; else empty."""
     if _prompt(config):
         return ""
     graded = "grades" if config.purpose == Purpose.RATE else "labels"
@@ -43,14 +43,14 @@ def threshold_note(config: GraderConfig) -> str:
 
 
 def within_scale(config: GraderConfig, min_grade: int | None) -> int:
-    """A threshold that this grader can reach: of one that is beyond its scale, the highest rating."""
+    """Limit the threshold to the grader's highest rating."""
     if min_grade is None:
         return default_min_grade(config)
     return min(min_grade, scale_of(config)[1])
 
 
 def name_of(config: GraderConfig, rating: int | None) -> str:
-    """What the prompt calls the rating; empty where that is only its number."""
+    """The prompt's name of the rating; empty if it has only the number."""
     prompt = _prompt(config)
     name = prompt.label_of(rating) if prompt and rating is not None else ""
     return "" if name == str(rating) else name.replace("_", " ")

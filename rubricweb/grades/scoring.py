@@ -1,7 +1,7 @@
 """Scores of all runs on all topics: a function of bank, grader config (or humans), runs and measure.
 
-Each topic's scores are cached by what they stand on (grades, items, weights, measure), so that retiring an
-item computes one topic anew and finds the others.
+Each topic's scores are cached by everything they depend on (grades, items, weights, measure), so that
+retiring an item computes one topic anew.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class MeasureSpec:
 
     @property
     def depth(self) -> int:
-        """How many passages of a run a measure of items looks at."""
+        """How many passages of a run a measure of items uses."""
         return self.cutoff + (self.definition is Definition.WORKBENCH_0)
 
     @property

@@ -1,4 +1,4 @@
-"""One function per question that a screen or command asks of grades."""
+"""The graders of a collection, and the items that each is scored on."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class GraderRow:
 
 
 def graders(collection: Collection) -> list[GraderRow]:
-    """The configs that have grades here, with how many."""
+    """Return the configs with grades here, and their number of grades."""
     configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
     counted = configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
     return [GraderRow(config, config.here) for config in counted]
 
 
 def answer_sources(collection: Collection) -> list[GraderRow]:
-    """The graders whose extracted answers a prompt that verifies such could read here."""
+    """Return the graders whose extracted answers some verifying prompt could read here."""
     verifying = [prompt for prompt in (*prompts.known(), *own_prompts(collection)) if prompt.needs_answer]
     extracting = [row for row in graders(collection) if row.config.purpose == Purpose.EXTRACT]
     return [row for row in extracting if any(prompt.kinds <= kinds_of(row.config) for prompt in verifying)]
@@ -49,7 +49,7 @@ def items_by_topic(
 def weights_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, dict[str, float]]:
-    """The same items, each with its weight; of two that ask the same words the first counts."""
+    """The same items, each with its weight; of two with the same wording the first counts."""
     kind_names = [str(kind) for kind in kinds]
     if version is None:
         rows = bank.items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
@@ -66,7 +66,7 @@ def weights_by_topic(
 
 
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:
-    """By topic id: what `config` is scored on: the bank's items of its kinds, or the direct item."""
+    """By topic id: the items that `config` is scored on: the bank's of its kinds, or the direct item."""
     if config.purpose == Purpose.DIRECT or bank is None:
         return dict.fromkeys(collection.topics.values_list("pk", flat=True), (DIRECT_UID,))
     return items_by_topic(bank, kinds_of(config))

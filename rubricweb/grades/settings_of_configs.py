@@ -1,4 +1,4 @@
-"""The options of a grader config that tell it apart from others of the same model and prompt."""
+"""The options that tell grader configs of the same model and prompt apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grading.graders.options import Value
 
 
 class HasSettings:
-    """Of `GraderConfig`."""
+    """Mixin of `GraderConfig`."""
 
     backend: str
     llm: str
@@ -16,18 +16,18 @@ class HasSettings:
 
     @property
     def settings(self) -> dict[str, Value]:
-        """Its options that are neither a prompt nor a source of answers."""
+        """Its options other than the prompt and the source of answers."""
         return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
 
     @property
     def settings_words(self) -> str:
-        """The end of its name, where it has such options: ", attempt 2, max_new_tokens 100"."""
+        """The end of its name, if it has such options: ", attempt 2, max_new_tokens 100"."""
         ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
 
     @property
     def team(self) -> tuple[str, str, str]:
-        """The same for the configs of a model that grade together, such as of questions and of nuggets."""
+        """Equal for configs of a model that grade together, such as those of questions and of nuggets."""
         return self.backend, self.llm, self.settings_words
 
 

@@ -1,4 +1,4 @@
-"""A cache in the process whose keys hold a stamp, so that what is found is never stale."""
+"""A cache in the process whose keys contain a stamp, so that its values are never stale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class StampedCache(Generic[Key, Value]):
-    """The `size` values that were asked for last."""
+    """Keeps the `size` values used last."""
 
     def __init__(self, size: int) -> None:
         self._size = size

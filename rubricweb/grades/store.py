@@ -1,4 +1,4 @@
-"""The one way to write grades: in bulk, never twice, and the stamps move with them."""
+"""The only writer of grades: in bulk, never twice, moving the stamps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rubricweb.grades.querysets import GradeQuerySet
 
 
 class GradeRow(NamedTuple):
-    """What differs from grade to grade, as the columns of the table have it."""
+    """The columns that differ from grade to grade."""
 
     topic_id: int
     revision_id: int
@@ -46,7 +46,7 @@ _topic = attrgetter("topic_id")
 def save_grades(
     config: GraderConfig, grades: Iterable[GradeRow | Grade], *, job: GradingJob | None = None
 ) -> int:
-    """Insert grades of one config; a cell that already has one keeps it. Returns how many were new."""
+    """Insert grades of one config; a cell that already has one keeps it. Return how many were new."""
     new = 0
     for topic_id, rows in _by_topic(grades):
         _move_stamp(config, topic_id, expected=len(rows))
@@ -59,16 +59,13 @@ def save_grades(
 
 @transaction.atomic
 def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob | None = None) -> int:
-    """Put new grades in the place of failed ones; a cell that has a rating or answer keeps it.
-
-    Returns how many were written.
-    """
+    """Replace failed grades by new ones; a cell that has a rating or answer keeps it. Return how many."""
     return _replace(config, grades, job, where=_is_failed())
 
 
 @transaction.atomic
 def replace_grades(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob) -> int:
-    """The same whatever the grade says; but a failure never takes the place of a rating or answer."""
+    """Replace any grades; but a failure never replaces a rating or answer."""
     failed = Outcome.FAILED.value
     return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{failed}')")
 
@@ -85,7 +82,7 @@ def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob |
 
 @transaction.atomic
 def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) -> int:
-    """Take grades of one topic away that are not true any more: their cells are missing again."""
+    """Delete grades of one topic that no longer hold: their cells are missing again."""
     _move_stamp(config, topic_id, expected=0)
     removed = grades.filter(config=config, topic=topic_id).delete()[0]
     _correct_stamp(config, topic_id, -removed)
@@ -93,18 +90,18 @@ def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) ->
 
 
 def recount(config: GraderConfig, topic_id: int) -> None:
-    """After a change of grades that were there already: the matrices must be read again."""
+    """Move the stamp after a change of existing grades, so that matrices are read again."""
     _move_stamp(config, topic_id, expected=0)
 
 
 def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeRow | Grade]]]:
-    """In the order of the topics, so that of two writers the second waits for the first."""
+    """In the order of the topics, so that concurrent writers lock them in the same order."""
     rows = sorted(grades, key=_topic)
     return [(topic_id, list(of_topic)) for topic_id, of_topic in groupby(rows, key=_topic)]
 
 
 def _move_stamp(config: GraderConfig, topic_id: int, *, expected: int) -> None:
-    """Say that grades changed. Done first: it locks the stamp, so that writers to a topic take turns."""
+    """Move the stamp first: it locks the row, so that writers to a topic take turns."""
     stamp = MatrixStamp.objects.filter(config=config, topic=topic_id)
     moved = {"number": new_stamp(), "grades": F("grades") + expected}
     if not stamp.update(**moved):
@@ -126,9 +123,9 @@ def _counted(config: GraderConfig, topic_id: int) -> int:
 def _insert(
     config: GraderConfig, grades: list[GradeRow | Grade], job: GradingJob | None, *, on_conflict: str
 ) -> int:
-    """How many rows were written. No model instance is made of them, which would take most of the time.
+    """Return how many rows were written. Creating model instances would take most of the time.
 
-    PostgreSQL takes them as one JSON text: psycopg is slow with a placeholder, or an array element, a value.
+    PostgreSQL gets them as one JSON text: psycopg is slow with a placeholder, or an array element, per value.
     """
     at = connection.ops.adapt_datetimefield_value(timezone.now())
     same = (config.pk, job.pk if job else None, 1, at)
@@ -145,7 +142,7 @@ def _insert(
 
 
 def _statement(rows: str, on_conflict: str) -> str:
-    """Of nothing but our own names. SQLite and PostgreSQL both know this ON CONFLICT."""
+    """Made of our own names only. SQLite and PostgreSQL both support this ON CONFLICT."""
     quote = connection.ops.quote_name
     names, cell = (", ".join(map(quote, some)) for some in (COLUMNS, CELL))
     table = quote(Grade._meta.db_table)
@@ -166,7 +163,7 @@ def _is_failed() -> str:
 
 
 def _replacing(where: str) -> str:
-    """A grade that this very job wrote stays: a batch may be saved twice."""
+    """A grade that this job wrote stays: a batch may be saved twice."""
     quote = connection.ops.quote_name
     table = quote(Grade._meta.db_table)
     new = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in REPLACED)

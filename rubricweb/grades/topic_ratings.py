@@ -1,4 +1,4 @@
-"""A topic's ratings as one array, and what in it deserves a look: numpy over matrices, no rows of grades."""
+"""A topic's ratings as one array, and what to look at in them: numpy over matrices, no rows of grades."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
 SPURIOUS_SHARE = 0.2
-"""An item that this share of the judged, not relevant passages covers is a spurious suspect."""
+"""An item that covers this share of the passages judged not relevant is a spurious suspect."""
 UNJUDGED = np.iinfo(np.int16).min
 CACHED_TOPICS = 8_000
 
@@ -43,7 +43,7 @@ class Sheet:
     """By passage: the human judgment, or UNJUDGED."""
     min_relevant: int
     min_grades: NDArray[np.int8]
-    """By item: from which rating it is covered."""
+    """By item: the rating from which it is covered."""
 
     @cached_property
     def rated(self) -> Mask:
@@ -55,7 +55,7 @@ class Sheet:
 
     @cached_property
     def labels(self) -> Ratings:
-        """By passage: the Rubric-Qrels label (highest rating), MISSING where nothing is rated."""
+        """By passage: the Rubric-Qrels label (highest rating), MISSING without a rating."""
         return np.asarray(np.maximum(self.ratings.max(axis=1, initial=MISSING), MISSING), dtype=np.int8)
 
     @cached_property
@@ -72,7 +72,7 @@ class Sheet:
 
     @cached_property
     def uncovered(self) -> Mask:
-        """Judged relevant and graded, yet no item reaches the minimum grade."""
+        """Judged relevant and graded, but no item reaches the threshold."""
         return diagnostics.is_uncovered(self.ratings, self.relevance, min_grade=self.min_grades)
 
     @cached_property
@@ -81,15 +81,15 @@ class Sheet:
 
     @cached_property
     def disagree(self) -> Mask:
-        """Judged and graded, and only one of the two calls the passage relevant."""
+        """Judged and graded, and relevant by only one of the two."""
         is_both = (self.judged != UNJUDGED) & (self.labels != MISSING)
         return np.asarray(is_both & (self.relevant != self.covers.any(axis=1)))
 
     @cached_property
     def disagreement(self) -> NDArray[np.float64]:
-        """By passage: how far judgment and label are apart, each as a share of its highest value.
+        """By passage: the distance of judgment and label, each as a share of its highest value.
 
-        -1 where one of the two lacks.
+        -1 if one of the two is missing.
         """
         top = max(int(self.judged.max(initial=1)), 1)
         apart = np.abs(np.clip(self.judged, 0, None) / top - self.labels / MAX_RATING)
@@ -98,12 +98,12 @@ class Sheet:
 
     @cached_property
     def covered_shares(self) -> NDArray[np.float64]:
-        """By item: covering / rated passages; NaN where none is rated."""
+        """By item: covering / rated passages; NaN without rated ones."""
         return diagnostics.covered_shares(self.ratings, min_grade=self.min_grades)
 
     @cached_property
     def spurious_rates(self) -> NDArray[np.float64]:
-        """By item: the same among passages judged not relevant."""
+        """By item: the same, among passages judged not relevant."""
         return diagnostics.covered_shares(self.ratings[self.not_relevant], min_grade=self.min_grades)
 
     @cached_property
@@ -118,7 +118,7 @@ class Sheet:
 
     @cached_property
     def covering_nobody(self) -> Mask:
-        """Items with ratings that no passage covers."""
+        """Items with ratings that cover no passage."""
         return np.asarray(self.rated.any(axis=0) & ~self.covers.any(axis=0))
 
 
@@ -142,7 +142,7 @@ def judged(pool: TopicPool) -> NDArray[np.int16]:
 
 
 def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int) -> Ratings:
-    """Shape (passages, asked), each kind from its own config."""
+    """Shape (passages, items), each kind from its own config."""
     ratings = np.full((passages, len(items)), MISSING, dtype=np.int8)
     for kind, of_kind in grades.items():
         columns = [number for number, item in enumerate(items) if item.kind == kind]
@@ -152,7 +152,7 @@ def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColum
 
 
 MinGrades = tuple[tuple[ItemKind, int], ...]
-"""By kind of item: from which rating it is covered."""
+"""By kind of item: the rating from which it is covered."""
 
 
 def topic_facts(
@@ -171,7 +171,7 @@ def _facts(
     min_relevant: int,
     min_grades: MinGrades,
 ) -> TopicFacts:
-    """Cached by what it stands on: new grades bring a new TopicGrades, a changed bank other items."""
+    """Cached by its arguments: new grades make a new TopicGrades, a changed bank other items."""
     pool, least = grades[0][1].pool, dict(min_grades)
     ratings = ratings_of(dict(grades), items, len(pool.doc_ids))
     default = min_grades[0][1]
@@ -190,9 +190,9 @@ def _facts(
 
 
 def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, int]:
-    """All cells that have a grade or can get one, and those of them that are missing.
+    """Count the cells that have a grade or can get one, and those of them that are missing.
 
-    `can_be_graded` is by item: one without text keeps the grades that a file brought, and misses none.
+    `can_be_graded` is by item: one without text keeps the grades of a file, and misses none.
     """
     gradable = ratings[:, np.array(can_be_graded, dtype=np.bool_)]
     missing = int((gradable == MISSING).sum())

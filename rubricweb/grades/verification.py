@@ -1,7 +1,7 @@
-"""What holds only for the answer keys and answers of then: when one changes, no verdict of the old one stays.
+"""Verdicts depend on answer keys and answers: when one changes, its old verdicts go.
 
-Answers that a rule compares with the key get their new verdict at once. A model that read the old key or the
-old answer has not seen the new one: its grades are removed, so that the cells are missing and asked again.
+Answers that a rule compares with the key get their new verdict at once. A model that read the old key or
+answer has not seen the new one: its grades are removed, so that the cells are missing and graded again.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ Verdict = tuple[int | None, str]
 
 @dataclass(frozen=True, slots=True)
 class VerificationCounts:
-    """What checking stored answers did."""
+    """Counts of verifying stored answers."""
 
     answers: int
     changed: int
-    """Of them: verdicts that are others now."""
+    """Of them: with a different verdict now."""
     removed: int = 0
     """Grades of models that had read the old key."""
 
 
 @transaction.atomic
 def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> VerificationCounts:
-    """`banks.actions.set_answer_keys`, and the stored answers to these words checked by what is right now."""
+    """Call `banks.actions.set_answer_keys`, and verify the stored answers to these wordings."""
     before = item.version
     set_answer_keys(item, texts=texts, seen=seen, by=by)
     return verify_again([item.revision_id]) if item.version != before else VerificationCounts(0, 0)
@@ -56,7 +56,7 @@ def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User |
 
 @transaction.atomic
 def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
-    """Give the stored answers to these wordings, whose keys have changed, their present verdict."""
+    """Give the stored answers to these wordings, whose keys changed, their present verdict."""
     stored = Grade.objects.filter(revision__in=list(revision_ids)).exclude(config__backend=IMPORTED)
     pairs = list(stored.order_by("config", "revision").values_list("config", "revision").distinct())
     configs = GraderConfig.objects.in_bulk({config for config, _ in pairs})
@@ -72,9 +72,9 @@ def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
 def with_present_keys(
     config: GraderConfig, rows: list[GradeRow], *, asked: Mapping[int, Answers]
 ) -> list[GradeRow]:
-    """New grades by the keys of now: one may have changed since the model was asked with the keys `asked`.
+    """Recompute new grades whose keys changed since the model was asked with the keys `asked`.
 
-    Within the transaction that saves them; until its end nobody changes these keys.
+    Call it in the transaction that saves them; until its end nobody changes these keys.
     """
     if asks_with_key(config):
         present = _locked_keys({row.revision_id for row in rows})
@@ -97,9 +97,9 @@ def with_present_keys(
 def of_present_answers(
     config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Cell, str]
 ) -> list[GradeRow]:
-    """New verdicts; one fails if the answer that it is about has become another since it was `read`.
+    """Fail new verdicts on answers that changed since they were `read`.
 
-    Within the transaction that saves them; until its end nobody changes these answers.
+    Call it in the transaction that saves them; until its end nobody changes these answers.
     """
     if not reads_answers(config):
         return rows
@@ -114,7 +114,7 @@ def of_present_answers(
 
 
 def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, str | None]) -> None:
-    """Before these take the place of answers by `source`: take away what was said of those that change."""
+    """Before new answers by `source` are saved: delete the verdicts on those that change."""
     verifying = GraderConfig.objects.filter(**{f"options__{ANSWERS_BY}": source.fingerprint})
     verifiers = list(verifying) if source.purpose == Purpose.EXTRACT else []
     if not verifiers:
@@ -134,7 +134,7 @@ def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, st
 
 
 def _prompt_by_key(config: GraderConfig) -> Prompt | None:
-    """The prompt of a config that compares answers with the key by rule; what a file said stays as it is."""
+    """The prompt of a config that compares answers with the key by rule; None for grades of a file."""
     if config.backend == IMPORTED or config.purpose != Purpose.VERIFY:
         return None
     try:
@@ -180,7 +180,7 @@ def _outdated(row: GradeRow, *, what: str) -> GradeRow:
 
 
 def _locked_keys(revision_ids: set[int]) -> Mapping[int, Answers]:
-    """The accepted answers by wording; the lock makes changing them and saving verdicts take turns."""
+    """The accepted answers by wording, locked, so that changing them and saving verdicts take turns."""
     list(
         ItemRevision.objects.select_for_update().filter(pk__in=revision_ids).order_by("pk").values_list("pk")
     )
@@ -196,7 +196,7 @@ def _checked(prompt: Prompt, row: GradeRow, keys: Answers) -> GradeRow:
 
 
 def _verdict(prompt: Prompt, answer: str, keys: Answers) -> Verdict:
-    """Without a key the answer is kept, unrated: a later key finds it."""
+    """Without a key the answer is kept unrated, for a later key."""
     if not keys:
         return None, Outcome.EXTRACTED.value
     item = types.Item("", ItemKind.QUESTION, "", keys)

@@ -1,10 +1,10 @@
-"""Which ratings a reader must not see yet: asked by everything that reads ratings.
+"""Which ratings a reader must not see yet: used by everything that reads ratings.
 
-Whoever is to rate a cell independently must not see what graders or other people say of it, nor any number
-from which that could be computed. The rooms above say which cells these are (`register`). `Reading`, the
-middleware, says who reads; the matrices of graders and people, and the rows of single grades, then lack the
-cells that are hidden from that person, and so does whatever is computed from them. Workers and commands
-read for nobody in particular and see everything.
+Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
+from which these could be computed. The rooms above say which cells these are (`register`). `ReaderMiddleware`
+sets the reader; the matrices of graders and people, and the rows of single grades, then lack the cells hidden
+from that person, and so does whatever is computed from them. Workers and commands have no reader, and see
+everything.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ CACHED_MASKS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a reader must not see of one topic."""
+    """The ratings of one topic that a reader must not see."""
 
     people: Places = frozenset()
-    """What other people say of these cells."""
+    """Cells whose human ratings are hidden."""
     graders: Places = frozenset()
-    """What graders say of these; a part of `people`."""
+    """Cells whose grades are hidden; a subset of `people`."""
     uids: Mapping[int, str] = field(default_factory=dict)
     """The ids of the wordings, by revision."""
 
@@ -64,33 +64,33 @@ _rules: list[Rule] = []
 
 
 class Refused(PermissionDenied):
-    """The collection shows no sums to those who have cells to rate blind."""
+    """The collection shows no sums to readers who have cells to rate blind."""
 
 
 def register(rule: Rule) -> None:
-    """Have `rule` say which cells are hidden from whom; once a process, when its app is ready."""
+    """Add a rule for which cells are hidden from whom; call it once per process, in `AppConfig.ready`."""
     if rule not in _rules:
         _rules.append(rule)
 
 
 def reading_for_everybody() -> AbstractContextManager[None]:
-    """Inside, ratings are read for whoever has a public link, who may be an assessor."""
+    """Read ratings inside the block as for a public link, whose reader may be an assessor."""
     return reading_as(Reader())
 
 
 def seeing_everything() -> AbstractContextManager[None]:
-    """Inside, nothing is hidden. Only for what shows nobody a rating, such as which grades are missing."""
+    """Hide nothing inside the block. Only for what shows no rating, such as which grades are missing."""
     return reading_as(None)
 
 
 def forget() -> None:
-    """Look up again what is hidden: the reader rated a cell within this request."""
+    """Look up again what is hidden, because the reader rated a cell in this request."""
     if (now := reader()) is not None:
         now.known.clear()
 
 
 def hidden_cells(collection_id: int) -> HiddenByTopic:
-    """What is hidden from whoever reads now."""
+    """What is hidden from the reader."""
     now = reader()
     if now is None:
         return defaultdict(Hidden)
@@ -101,7 +101,7 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
 
 
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
-    """What is hidden from the user, or from whoever has a public link. `narrowed` to a topic or cell."""
+    """What is hidden from the user, or for None from a public link. `narrowed` to a topic or cell."""
     people: dict[int, set[tuple[int, int]]] = defaultdict(set)
     graders: dict[int, set[tuple[int, int]]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
@@ -121,24 +121,24 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
 
 
 def hidden_in_topic(user: User, topic: Topic) -> Hidden:
-    """What is hidden from the user of one topic."""
+    """What is hidden from the user in one topic."""
     return hidden_from(user, topic.collection_id, topic=topic.pk)[topic.pk]
 
 
 def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) -> Hidden:
-    """What is hidden from the user of one cell of the topic: the cell itself, or nothing."""
+    """What is hidden from the user of one cell: the cell itself, or nothing."""
     cell = {"revision": revision_id, "passage": passage_id}
     return hidden_from(user, topic.collection_id, **cell)[topic.pk]
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
-    """Grades of the collection, without those that are hidden from whoever reads now."""
+    """Leave out grades that are hidden from the reader."""
     is_any = any(hidden.graders for hidden in hidden_cells(collection_id).values())
     return _outside(rows, collection_id, hides_graders=True) if is_any else rows
 
 
 def visible_sayings(rows: Rows, collection_id: int) -> Rows:
-    """What people say of cells of the collection, without what is hidden from whoever reads now."""
+    """Leave out human ratings that are hidden from the reader."""
     return _outside(rows, collection_id) if any(hidden_cells(collection_id).values()) else rows
 
 
@@ -153,17 +153,17 @@ def _outside(rows: Rows, collection_id: int, **which: object) -> Rows:
 
 
 def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool:
-    """Whether what graders say of (revision, passage) is hidden from whoever reads now."""
+    """Whether the grades of (revision, passage) are hidden from the reader."""
     return place in hidden_cells(collection_id)[topic_id].graders
 
 
 def hidden_count(collection_id: int) -> int:
-    """How many cells are hidden, at least in part, from whoever reads now."""
+    """How many cells are hidden from the reader, at least in part."""
     return sum(len(hidden.people) for hidden in hidden_cells(collection_id).values())
 
 
 def refuse_sums(collection: Collection) -> None:
-    """Raise Refused where the collection shows no sums to a reader from whom any of its cells is hidden."""
+    """Raise Refused if the collection shows no sums to a reader from whom cells are hidden."""
     if collection.blind_sums != Collection.BlindSums.REFUSED:
         return
     if cells := hidden_count(collection.pk):
@@ -174,7 +174,7 @@ def refuse_sums(collection: Collection) -> None:
 
 
 def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: Iterable[int]) -> Mask:
-    """Which cells of a sheet with these rows and columns are among the hidden places."""
+    """Which cells of these rows and columns are hidden."""
     row_of = {pk: row for row, pk in enumerate(passages)}
     columns_of: dict[int, list[int]] = defaultdict(list)
     for column, revision in enumerate(revisions):
@@ -188,7 +188,7 @@ def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: 
 
 @lru_cache(maxsize=CACHED_MASKS)
 def mask_of(pool: TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
-    """The same for a matrix of the whole pool, by the ids of its items."""
+    """As `mask`, for a matrix of the whole pool, by the ids of its items."""
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     column_of = {uid: column for column, uid in enumerate(uids)}
     mask = np.zeros((len(row_of), len(uids)), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What people say of cells: written as events, read as matrices beside the graders' ones."""
+"""Human ratings: saved as events, read as matrices beside the graders'."""
 
 from rubricweb.grades.humans.actions import (
     RatedMeanwhile,

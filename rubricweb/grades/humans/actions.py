@@ -1,4 +1,4 @@
-"""Every way in which a person says something of a cell: one event each, in turn, saved once."""
+"""Every way to rate a cell: one event each, numbered, saved once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class HumanGradeError(Exception):
 
 
 class UnfitRating(HumanGradeError):
-    """A rating off the scale, or nothing said at all."""
+    """A rating off the scale, or neither rating nor verdict."""
 
 
 class RatedMeanwhile(HumanGradeError):
-    """The same person rated the cell elsewhere since; `now` is what they say there."""
+    """The same person rated the cell elsewhere since; `now` is that event."""
 
     def __init__(self, now: HumanGrade | None, seen: int) -> None:
         self.now, self.seen = now, seen
@@ -39,7 +39,7 @@ How = HumanGrade.How
 Verdict = HumanGrade.Verdict
 BATCH = 500
 SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
-"""What somebody says again who takes back what came after it."""
+"""The fields that an undo copies from the event before."""
 
 
 def rate_cell(
@@ -53,9 +53,9 @@ def rate_cell(
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
-    """Rate the cell, where `seen` is the number of what `by` said of it last, as the page had it.
+    """Rate the cell, where `seen` is the number of `by`'s latest event for it, as the page had it.
 
-    `draw` is the primary key of the random draw that brought the cell up. `uid` makes sending it twice
+    `draw` is the primary key of the random draw that selected the cell. `uid` makes sending it twice
     harmless. Raises RatedMeanwhile or UnfitRating.
     """
     with saved_once(cell, by=by, seen=seen):
@@ -66,7 +66,7 @@ def rate_cell(
 
 @contextmanager
 def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
-    """A transaction; raises RatedMeanwhile where `by` says something else of the cell at the same time."""
+    """A transaction; raises RatedMeanwhile if `by` rates the cell at the same time."""
     try:
         with transaction.atomic():
             yield
@@ -77,7 +77,7 @@ def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
 
 
 def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
-    """The event that this `uid` has made already; raises RatedMeanwhile unless `by` said `seen` last."""
+    """Return the event saved with this `uid`; raise RatedMeanwhile unless `seen` is the latest number."""
     of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
     known = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
     by_uid = {event.uid: event for event in known}
@@ -117,7 +117,7 @@ def judge_grader(
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
-    """Find the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
+    """Mark the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
     if verdict == Verdict.RIGHT:
         rating = shown.rating
     if rating is not None:
@@ -130,9 +130,9 @@ def judge_grader(
 
 @transaction.atomic
 def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
-    """Find the shown ratings of many cells right; what `by` said of some of them before stands.
+    """Mark the shown ratings of many cells right, except those that `by` rated before.
 
-    `uid` makes sending it twice harmless, and names them all to `take_back_right`.
+    `uid` makes sending it twice harmless, and identifies them to `take_back_right`.
     """
     shown = dict(cells)
     topics = {cell.topic_id for cell in shown}
@@ -163,7 +163,7 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
 
 @transaction.atomic
 def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
-    """Undo a `find_right` where `by` said nothing more of the cell since; of how many cells."""
+    """Undo a `find_right` in cells that `by` has not rated since; return how many."""
     uids = [_uid_of(uid, cell) for cell in cells]
     done = 0
     for event in HumanGrade.objects.filter(by=by, uid__in=uids):
@@ -180,7 +180,7 @@ def _uid_of(uid: UUID, cell: Cell) -> UUID:
 
 
 def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
-    """Say again what `by` said before the last time, or take back what they said first."""
+    """Restore `by`'s event before the latest, or withdraw the first."""
     before = HumanGrade.objects.filter(
         by=by, revision=cell.revision_id, passage=cell.passage_id, number=seen - 1
     ).first()

@@ -1,4 +1,4 @@
-"""Random draws of cells: the one place that says which of people's ratings are a sample, and of what."""
+"""Random draws of cells: the only place that decides which human ratings are a sample, and of what."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rubricweb.grades.models import Draw
 
 
 def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """By primary key: the draws that took all cells of these wordings alike, and the collection's others."""
+    """By primary key: the draws that sampled all cells of these wordings alike, and the others."""
     draws = Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
     wordings = set(revisions)
     uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wordings <= set(drawn)}
@@ -22,7 +22,7 @@ def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[fr
 
 
 def drawn_mask(human: HumanGrades, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
-    """Shape (passages, items): cells that one of the draws brought up and somebody rated."""
+    """Shape (passages, items): cells of these draws that somebody rated."""
     mask = np.zeros((len(human.pool.doc_ids), len(uids)), dtype=np.bool_)
     for draw in draws:
         if draw in human.drawn:

@@ -1,4 +1,4 @@
-"""Which cell, what was shown, and what each person says of it now."""
+"""A cell, the rating shown to a person, and each person's latest event for a cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cell:
     revision_id: int
     passage_id: int
     channel: str = field(default="", compare=False)
-    """Of its collection's live events; looked up where it is empty."""
+    """Of its collection's live events; looked up if empty."""
 
     @classmethod
     def of(cls, item: Item, passage: Passage) -> Cell:
@@ -30,20 +30,20 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ShownRating:
-    """The grader's rating that a person had before them."""
+    """The grader's rating that the person saw."""
 
     config: GraderConfig
     rating: int | None
 
 
 def latest_by(person: User, cell: Cell) -> HumanGrade | None:
-    """What the person said last of the cell, be it that they took it back."""
+    """Return the person's latest event for the cell, a withdrawal included."""
     mine = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
     return mine.order_by("-number").first()
 
 
 def latest_by_cell(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
-    """`latest_by` of each cell of which the person said anything, in one query."""
+    """Return `latest_by` of each cell that the person rated, in one query."""
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     if not by_place:
         return {}
@@ -55,7 +55,7 @@ def latest_by_cell(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade
 
 
 def latest(cell: Cell) -> list[HumanGrade]:
-    """What each person says now, in the order in which they said it; without what was taken back."""
+    """Return each person's latest event, oldest first, without withdrawals."""
     rows = HumanGrade.objects.filter(revision=cell.revision_id, passage=cell.passage_id).select_related("by")
     now = {row.by_id: row for row in rows.order_by("number")}
     return sorted((row for row in now.values() if not row.is_withdrawn), key=lambda row: row.pk)

@@ -1,6 +1,6 @@
-"""Ratings by people as matrices, and a grader's ratings where people have corrected them.
+"""Human ratings as matrices, and a grader's ratings with people's corrections.
 
-What people say of a cell together: the last adjudication if there is one, else the lower median.
+The rating of people together is the last adjudication if there is one, else the lower median.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ Drawn = tuple[int, int, str]
 
 
 class Source(StrEnum):
-    """Whose ratings a board stands on."""
+    """Whose ratings a board uses."""
 
     GRADER = "grader"
     HUMANS = "humans"
     CORRECTED = "corrected"
-    """The grader's, with people's in their place where there are any."""
+    """The grader's, replaced by people's where there are any."""
 
 
 @dataclass(frozen=True, eq=False)
 class HumanGrades(TopicGrades):
-    """One topic's ratings by people together; MISSING where nobody rated. A cache key by identity."""
+    """One topic's ratings by people together; MISSING without one. A cache key by identity."""
 
     wrong: tuple[tuple[int, int, str, int | None], ...]
-    """(config, row, uid, rating that was shown): found wrong, and nobody gave a rating."""
+    """(config, row, uid, rating shown): found wrong by somebody, and rated by nobody."""
     drawn: Mapping[int, GradeMatrix]
-    """By draw, the same cells: 1 where somebody rated a cell that this draw brought up, else 0."""
+    """By draw, the same cells: 1 where somebody rated a cell of this draw, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedGrades(TopicGrades):
-    """A grader's ratings, corrected. A cell that was found wrong and has no human rating is MISSING."""
+    """A grader's ratings, corrected. A cell found wrong without a human rating is MISSING."""
 
     checked: GradeMatrix
-    """The same cells: 1 where a person rated or gave a verdict, else 0."""
+    """The same cells: 1 with a human rating or verdict, else 0."""
 
     drawn: Mapping[int, GradeMatrix]
-    """As `HumanGrades.drawn`; other cells too than the grader's."""
+    """As `HumanGrades.drawn`; may have cells that the grader's lack."""
 
     def drawn_in(self, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
-        """Shape (passages, items): of the cells that people saw to, those that a draw brought up."""
+        """Shape (passages, items): the checked cells that a draw selected."""
         checked = self.checked_in(uids)
         drawn = [self.drawn[draw].columns(uids).ratings == 1 for draw in draws if draw in self.drawn]
         return np.asarray(checked & np.any(drawn, axis=0)) if drawn else np.zeros_like(checked)
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Shape (passages, items): which cells of these items a person has seen to."""
+        """Shape (passages, items): the checked cells of these items."""
         return np.asarray(self.checked.columns(uids).ratings == 1)
 
 
@@ -72,21 +72,21 @@ _cache: StampedCache[Key, HumanGrades] = StampedCache(CACHED_TOPICS)
 
 
 def ratings_by(source: Source, config: GraderConfig, pool: CollectionPool) -> Mapping[int, TopicGrades]:
-    """By topic id: the ratings that `source` stands for."""
+    """By topic id: the ratings of `source`."""
     if source is Source.GRADER:
         return matrices(config, pool)
     return human_matrices(pool) if source is Source.HUMANS else corrected(config, pool)
 
 
 def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGrades]:
-    """By topic id: the grader's ratings with people's in their place."""
+    """By topic id: the grader's ratings, replaced by people's where there are any."""
     human = human_matrices(pool)
     graded = matrices(config, pool)
     return {topic_id: _correct(config.pk, graded[topic_id], human[topic_id]) for topic_id in graded}
 
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
-    """By topic id, for every topic of the pool; what is hidden from whoever reads now is MISSING."""
+    """By topic id, for every topic of the pool; cells hidden from the reader are MISSING."""
     by_topic, hidden = _all_human_matrices(pool), visibility.hidden_cells(pool.collection_id)
     return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
@@ -97,7 +97,7 @@ def _shown(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
-    """The same as if nobody had said anything of these cells."""
+    """The matrices as if nobody had rated these cells."""
     matrix, pool = grades.matrix, grades.pool
     hidden = visibility.mask_of(pool, matrix.item_ids, cells)
     return HumanGrades(
@@ -126,7 +126,7 @@ def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
 
 
 def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
-    """By topic: what each person says now of each cell."""
+    """By topic: each person's latest event for each cell."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids).select_related("revision").order_by("number")
     now = {(row.revision_id, row.passage_id, row.by_id): row for row in rows}
     by_topic: dict[int, list[HumanGrade]] = {}
@@ -137,7 +137,7 @@ def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
 
 
 def _drawn(topic_ids: set[int]) -> dict[int, set[Drawn]]:
-    """By topic: the cells of draws that somebody rated, also where they have changed their mind since."""
+    """By topic: the cells of draws that somebody rated, whether or not they changed it since."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids, draw__isnull=False)
     by_topic: dict[int, set[Drawn]] = {}
     fields = rows.values_list("topic_id", "draw_id", "passage_id", "revision__uid")
@@ -172,7 +172,7 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
 
 
 def decided(events: Iterable[HumanGrade]) -> int | None:
-    """One rating of what people say of a cell now, in the order in which they said it; None without any."""
+    """The one rating of these latest events, oldest first; None without any."""
     rated = [(row.how, row.rating) for row in events if row.rating is not None]
     decisions = [rating for how, rating in rated if how == HumanGrade.How.ADJUDICATED]
     if decisions:

@@ -1,4 +1,6 @@
-"""Whole collections from files, in one transaction: `collection` conducts corpus, banks and grades."""
+"""Whole collections from files, in one transaction: `collection` calls the importers of corpus, banks and
+grades.
+"""
 
 from rubricweb.grades.importers.collection import (
     DEFAULT_BANK,

@@ -63,13 +63,13 @@ class ImportFiles:
     qrels: Path | None = None
     official: Path | None = None
     official_measure: str = ""
-    """Of a trec_eval summary; empty for the one that is usually taken."""
+    """Of a trec_eval summary; empty for the preferred one."""
     min_relevant: int | None = None
-    """The first judgment that counts as relevant; None keeps it."""
+    """The lowest relevant judgment; None keeps it."""
     judgments: SeveralJudgments | None = None
     """Which of several judgments of a passage counts; None: the highest, or with `replace` the last."""
     replace: bool = False
-    """Take values that contradict an earlier import in place of the old ones."""
+    """Let values replace contradicting ones of an earlier import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,15 @@ class ImportSummary:
     collection: Collection
     counts: dict[str, Counts]
     notes: tuple[str, ...]
-    """What a person should know: topics that were left out, and the like."""
+    """Notes for the person who imports, such as topics left out."""
     reordered: dict[str, int]
-    """Run tag -> topics that trec_eval orders otherwise (by score, then passage id) than the ranks do."""
+    """Run tag -> topics that trec_eval (by score, then passage id) would order differently from the ranks."""
     has_changed: bool
 
 
 @transaction.atomic
 def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> ImportSummary:
-    """Make the collection of these files, or add them to it. BadFormat means that nothing has changed."""
+    """Create the collection from these files, or add them to it. BadFormat means that nothing has changed."""
     tally = Tally()
     collection = _collection(slug, files, tally, by=by)
     _Import(collection, files, tally, by=by).run()
@@ -129,7 +129,7 @@ def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None)
 
 
 class _Import:
-    """The steps: files that name things come before files that use them, whatever their order."""
+    """The steps of an import: files that define things come before files that refer to them."""
 
     def __init__(self, collection: Collection, files: ImportFiles, tally: Tally, *, by: User | None) -> None:
         self.collection, self.files, self.tally = collection, files, tally

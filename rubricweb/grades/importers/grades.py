@@ -1,4 +1,4 @@
-"""Grades from files: one config a (llm, prompt class, purpose, options), written topic by topic."""
+"""Grades from files: one config per (llm, prompt class, purpose, options), written topic by topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Key = tuple[str, str, Purpose, OptionPairs]
 
 @dataclass(frozen=True, slots=True)
 class GradedCells:
-    """The passages of one line, with the keys of what they name."""
+    """The passages of one line, with the keys of the rows that it names."""
 
     topic: Topic
     passages: Iterable[GradedPassage]
@@ -37,7 +37,7 @@ class GradedCells:
     at: FilePosition
 
     def name(self, cell: Cell) -> str:
-        """The cell for people: item and passage by their ids."""
+        """The cell in messages: item and passage by their ids."""
         item_id = next(uid for uid, pk in self.revision_of.items() if pk == cell[0])
         doc_id = next(doc_id for doc_id, pk in self.passage_of.items() if pk == cell[1])
         return f"item {item_id} on passage {doc_id}"
@@ -93,7 +93,7 @@ class GradeImporter:
 
 
 def value_of(grade: ImportedGrade) -> Value:
-    """What the row keeps: the reply of a rating, the answer of an extraction, the reason of a failure."""
+    """The value that the row stores: a rating's reply, an extraction's answer, or a failure's reason."""
     if grade.outcome is Outcome.FAILED:
         return None, grade.outcome.value, grade.answer, grade.reason
     if grade.purpose in (Purpose.EXTRACT, Purpose.VERIFY):
@@ -102,7 +102,7 @@ def value_of(grade: ImportedGrade) -> Value:
 
 
 def _values(config: GraderConfig, topic: Topic) -> dict[Cell, Value]:
-    """What the database has of the config and topic; no query for rows where the counter says none."""
+    """The stored values of the config and topic; no query if its counter is 0."""
     if not MatrixStamp.objects.filter(config=config, topic=topic, grades__gt=0).exists():
         return {}
     rows = Grade.objects.by(config).for_topic(topic)

@@ -1,4 +1,4 @@
-"""Where the number of missing grades is told, and the button that asks for one grade again."""
+"""The address of missing grades, the names of ratings, and the button that grades one cell again."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
 
 @register.filter
 def rating_name(grade: Grade) -> str:
-    """What the grader's scale calls the rating ("partial support"); empty where it has only numbers."""
+    """The name of the rating on the grader's scale ("partial support"); empty if it has only numbers."""
     return name_of(grade.config, grade.rating)
 
 
 @register.inclusion_tag("grades/_again.html", takes_context=True)
 def again(context: Context, grade: Grade) -> dict[str, object]:
-    """The button, or that the cell is being graded again, on the page of the cell, which then refreshes."""
+    """The button on a cell's page, or that the cell is being graded again; the page then refreshes."""
     request, collection = context["request"], context["collection"]
     shown = again_of(request, grade, collection, address=request.get_full_path())
     return {"again": shown, "request": request, "csrf_token": context.get("csrf_token")}

@@ -1,4 +1,4 @@
-"""Whose extracted answers are verified: those of the collection's own grader, or of another."""
+"""Choose whose extracted answers are verified: those of the collection's own grader, or of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose grades are shown where an address names no grader: an organizer chooses."""
+"""Choose the default grader of a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job: its single calls, and what people do with it."""
+"""One job: its calls, and how to steer it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JOB = "grades/job.html"
 
 @require_safe
 def job(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """How far it is, its errors, and its calls: failed ones, or with `show=latest` the latest; live."""
+    """Progress, errors, and calls: failed ones, or with `show=latest` the latest; live."""
     job = access.job_for(request.user, slug, job_id)
     return page_or_part(request, JOB, _context(request, job), part="job")
 
@@ -51,7 +51,7 @@ def in_turn(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """After the batch that is being graded, or with `when=now` at once; what is saved stays."""
+    """After the current batch, or with `when=now` at once; saved grades stay."""
     is_now = request.POST.get("when") == "now"
     return _steered(
         request, slug, job_id, steer=actions.cancel_job if is_now else actions.cancel_job_after_batch

@@ -32,7 +32,7 @@ def jobs(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def missing(request: HtmxRequest, slug: str) -> HttpResponse:
-    """How many grades are missing in a bank, a topic or the collection, and the jobs that make some."""
+    """Show how many grades a bank, a topic or the collection misses, and the jobs at work."""
     collection = collection_for(request.user, slug)
     scope = _scope(collection, request.GET)
     return page_or_part(request, MISSING, _missing_context(request, collection, scope), part="missing")
@@ -54,7 +54,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> HttpResponse:
-    """The same part or page once more, with the refusal beside the button."""
+    """Render the part or page again, with the refusal beside the button."""
     context = {**_missing_context(request, collection, _scope(collection, request.POST)), **refusal}
     response = page_or_part(request, MISSING, context, part="missing")
     response.status_code = 422
@@ -97,7 +97,7 @@ def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
 
 
 def after(request: HtmxRequest, collection: Collection) -> HttpResponse:
-    """The part that the form stands in says so in `part`; a plain browser goes back to `next`."""
+    """Render the part that the form names in `part`; redirect a plain browser to `next`."""
     scope, to = _scope(collection, request.POST), back_to(request, collection)
     if not request.htmx:
         return after_post(request, JOBS, {}, to=to)
@@ -107,14 +107,14 @@ def after(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 
 def back_to(request: HtmxRequest, collection: Collection) -> str:
-    """The page that `next` names, if it is one of ours."""
+    """The URL in `next`, if it is one of ours."""
     to = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure())
     return to if is_ours else reverse("grades:jobs", args=[collection.slug])
 
 
 def _scope(collection: Collection, query: Context) -> Scope:
-    """404 for a bank or topic that is not the collection's."""
+    """404 for a bank or topic of another collection."""
     bank_id, topic_id = (_number(query.get(name, "")) for name in ("bank", "topic"))
     bank = get_object_or_404(collection.banks, pk=bank_id) if bank_id is not None else None
     topic = get_object_or_404(collection.topics, pk=topic_id) if topic_id is not None else None
@@ -122,7 +122,7 @@ def _scope(collection: Collection, query: Context) -> Scope:
 
 
 def _number(text: str) -> int | None:
-    """None for an empty field; 0, which no row has, for one that is no number."""
+    """None for an empty field; 0, which no row has, for a text that is no number."""
     return parse_id(text) if text else None
 
 
@@ -158,5 +158,5 @@ def may_start(request: HtmxRequest, collection: Collection) -> bool:
 
 
 def _page(request: HtmxRequest) -> str:
-    """The page that the fragment stands in."""
+    """The page that contains the fragment."""
     return request.htmx.current_url_abs_path or request.get_full_path()

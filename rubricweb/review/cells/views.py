@@ -117,6 +117,6 @@ def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
         "cell": cell.blinded() if own_and_others.is_blind else cell,
-        "cell_ratings": own_and_others,
+        "sayings": own_and_others,
         **address_kept(request),
     }

@@ -138,7 +138,7 @@ def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candi
         "now": now,
         "ahead": candidates[1:],
         "cell": selectors.cell(now.item, passage, rater),
-        "cell_ratings": own_and_others,
+        "sayings": own_and_others,
     }
 
 
