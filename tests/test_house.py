@@ -191,6 +191,19 @@ def test_heavy_libraries_are_imported_late():
     report(problems)
 
 
+def test_selectors_never_import_actions():
+    """What a screen reads must not depend on what changes it."""
+    problems = []
+    for path in own_code():
+        if path.stem not in {"selectors", "querysets"} and path.parent.name != "selectors":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {part for alias in node.names for part in f"{node.module}.{alias.name}".split(".")}
+                problems += [f"{where(path, node.lineno)} imports actions"] * ("actions" in names)
+    report(problems)
+
+
 def settings_read() -> set[str]:
     path = ROOT / "rubricweb" / "settings.py"
     text = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,6 +40,13 @@ class TopicPool:
             if doc_ids:
                 rows[run, : len(doc_ids)] = [self.row_of.get(doc_id, -1) for doc_id in doc_ids]
         return rows
+
+    def top(self, k: int) -> NDArray[np.bool_]:
+        """Shape (runs, passages): whether the passage is among the run's first k."""
+        rows = self.ranked_rows[:, :k]
+        mask = np.zeros((len(rows), len(self.doc_ids) + 1), dtype=np.bool_)
+        mask[np.arange(len(rows))[:, np.newaxis], rows] = True  # row -1 sets the spare last column
+        return mask[:, :-1]
 
     @cached_property
     def scored(self) -> tuple[dict[str, float] | None, ...]:

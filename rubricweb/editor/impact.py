@@ -146,10 +146,7 @@ def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
     """By run: whether it covers the item already; and (runs, passages) the missing cells in its first k."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
-    top = grades.pool.ranked_rows[:, : measure.cutoff]
-    in_reach = np.zeros((top.shape[0], column.size + 1), dtype=np.bool_)
-    in_reach[np.arange(top.shape[0])[:, np.newaxis], top] = True  # -1 marks the spare last column
-    in_reach = in_reach[:, :-1]
+    in_reach = grades.pool.top(measure.cutoff)
     sure: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
     return sure, in_reach & (column == MISSING)
 

@@ -8,7 +8,6 @@ from playwright.sync_api import Page, Route, expect
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.actions import human_cell
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
@@ -254,7 +253,7 @@ def test_rated_in_another_window_shows_both(people, campaign_of):
     page = people.sign_in("assessor")
     open_queue(page, campaign)
     cell = campaign.cells.get(order=1)
-    rate_cell(human_cell(cell), rating=1, by=User.objects.get(username="assessor"), seen=0)
+    rate_cell(cell.human_cell, rating=1, by=User.objects.get(username="assessor"), seen=0)
     page.keyboard.press("5")
     page.wait_for_url("**/cells/*/?mine=5")
     expect(page.get_by_role("alert")).to_contain_text("You rated this cell in another window")

@@ -10,7 +10,7 @@ from django.db.models import F
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.adjudication.actions import alike, decisions_of, ratings_by_person, standing
+from rubricweb.campaigns.adjudication.decisions import alike, decisions_of, ratings_by_person, standing
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratings
 from rubricweb.campaigns.queue.models import Campaign, Turn, new_uid

@@ -231,7 +231,7 @@ def rate(
     A rating that comes after its lease ended, when somebody else has the cell, counts as an additional turn.
     Sent twice, it is saved once. Raises what `grades.humans.rate_cell` raises.
     """
-    place = human_cell(cell)
+    place = cell.human_cell
     with humans.saved_once(place, by=by, seen=seen):
         turn, known = _own_turn(cell, by)
         is_new = known.last_number == seen and turn.uid != uid
@@ -250,7 +250,7 @@ def rate(
 def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellState, uid: UUID) -> HumanGrade:
     is_blind = turn.is_blind and turn.rating is None
     return humans.add_rating(
-        human_cell(cell),
+        cell.human_cell,
         rating=rating,
         by=by,
         seen=known.last_number,
@@ -304,7 +304,7 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
 
 def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
     """Withdraw the rating; return whether the cell waits for one again."""
-    cell = human_cell(turn.cell)
+    cell = turn.cell.human_cell
     last = humans.latest_by(by, cell)
     event = humans.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
     return event.is_withdrawn or event.how not in {How.BLIND, How.ASSISTED}
@@ -334,11 +334,6 @@ def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = N
         done.exclude(assigned_by=None).update(**free)
         done.filter(assigned_by=None).update(person=None, **free)
     return event
-
-
-def human_cell(cell: CampaignCell) -> humans.Cell:
-    channel = cell.campaign.collection.channel
-    return humans.Cell(cell.topic_id, cell.revision_id, cell.passage_id, channel)
 
 
 class CellState(NamedTuple):

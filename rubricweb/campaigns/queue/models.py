@@ -12,6 +12,7 @@ from django.urls import reverse
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.humans.latest_ratings import Cell
 from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
 
 
@@ -144,6 +145,11 @@ class CampaignCell(models.Model):
 
     def __str__(self) -> str:
         return f"cell {self.order}"
+
+    @property
+    def human_cell(self) -> Cell:
+        """The cell as `grades.humans` takes it."""
+        return Cell(self.topic_id, self.revision_id, self.passage_id, self.campaign.collection.channel)
 
 
 class Turn(models.Model):

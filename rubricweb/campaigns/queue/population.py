@@ -222,15 +222,12 @@ class ChoiceInputs:
         return [self.choice.rater, *others]
 
     def _cells(self, topic: TopicPool, ratings: list[Ratings], confidence: Floats) -> Cells:
-        in_top = np.zeros((len(topic.ranked), len(topic.doc_ids) + 1), dtype=np.bool_)
-        top = topic.ranked_rows[:, : self.choice.cutoff]
-        np.put_along_axis(in_top, np.where(top < 0, len(topic.doc_ids), top).astype(np.int64), True, axis=1)
         return Cells(
             ratings=ratings[0],
             confidence=confidence,
             others=tuple(ratings[1:]),
             judged=judged(topic),
-            in_top=in_top[:, :-1],
+            in_top=topic.top(self.choice.cutoff),
             min_relevant=self.choice.bank.collection.min_relevant,
             min_grade=self.choice.min_grade,
         )

@@ -16,7 +16,6 @@ from django.db.models.functions import Coalesce
 
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.queue.actions import human_cell
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
@@ -66,7 +65,7 @@ class Card:
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
+class QueuePage:
     """What a person sees of a campaign's queue."""
 
     campaign: Campaign
@@ -105,9 +104,9 @@ class Desk:
         return None if self.pace is None else self.pace * self.left
 
 
-def desk(
+def queue_page(
     campaign: Campaign, person: User, *, cell: CampaignCell | None = None, rating: HumanGrade | None = None
-) -> Desk:
+) -> QueuePage:
     """Show the cells that the person holds; `cell`, one of theirs, first.
 
     `rating` is their latest rating of `cell`, if the caller knows it.
@@ -118,7 +117,7 @@ def desk(
         looked_at.event = rating
     cards = _cards(turns[:2], person)
     figures = _figures(campaign, person, looked_at)
-    return Desk(
+    return QueuePage(
         campaign=campaign,
         cards=cards,
         cells=figures.cells,
@@ -239,12 +238,12 @@ def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn
 
 
 def _cards(turns: list[Any], person: User) -> tuple[Card, ...]:
-    unread = [human_cell(turn.cell) for turn in turns if turn.last_number and turn.event is None]
+    unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
     events = humans.latest_by_cell(person, unread)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
     answers = graded(shows)
     for turn in turns:
-        turn.event = turn.event or events.get(human_cell(turn.cell))
+        turn.event = turn.event or events.get(turn.cell.human_cell)
     return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
 
 

@@ -89,7 +89,7 @@ def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRes
 def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Show the cell to rate, and the one after it; without any, a button for the next ones."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
-    return _desk(request, campaign)
+    return _queue_page(request, campaign)
 
 
 @require_POST
@@ -104,14 +104,14 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     """Show a cell that the user has or had; POST rates it."""
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     if request.method != "POST":
-        return _desk(request, cell.campaign, cell, mine=_rating_of(request))
+        return _queue_page(request, cell.campaign, cell, mine=_rating_of(request))
     form = RateForm(request.POST, meanings_of(cell.config))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
         turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
     except RatedMeanwhile:
-        return _desk(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
+        return _queue_page(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
     is_first_look = turn.event is not None and turn.event.how == HumanGrade.How.BLIND
     return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.event)
 
@@ -197,14 +197,14 @@ def _show(
 ) -> HttpResponse:
     """`rating` is the user's latest rating of `cell`, if it is known."""
     if request.htmx:
-        return _desk(request, campaign, cell, rating=rating)
+        return _queue_page(request, campaign, cell, rating=rating)
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("campaigns:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
     return redirect(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
 
 
-def _desk(
+def _queue_page(
     request: HtmxRequest,
     campaign: Campaign,
     cell: CampaignCell | None = None,
@@ -216,7 +216,7 @@ def _desk(
     context = {
         "collection": campaign.collection,
         "campaign": campaign,
-        "desk": selectors.desk(campaign, request.user, cell=cell, rating=rating),
+        "desk": selectors.queue_page(campaign, request.user, cell=cell, rating=rating),
         "looked_at": cell,
         "mine": mine,
         **WORDS,

@@ -61,15 +61,15 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     figures = FiguresForm(sent, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     form = WeightTrialForm(sent, _items(bank, topic, config))
-    desk = WeightTrial(bank, topic, figures, config, form)
+    weight_trial = WeightTrial(bank, topic, figures, config, form)
     if not is_change:
-        return _shown(request, desk, status=200)
+        return _shown(request, weight_trial, status=200)
     if not form.is_valid() or _refused(form):
-        return _shown(request, desk, status=422)
+        return _shown(request, weight_trial, status=422)
     try:
-        return _saved(request, desk)
+        return _saved(request, weight_trial)
     except Conflict as conflict:
-        return _shown(request, desk, conflict=conflict, status=409)
+        return _shown(request, weight_trial, conflict=conflict, status=409)
 
 
 def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
@@ -87,37 +87,46 @@ def _refused(form: WeightTrialForm) -> bool:
     return True
 
 
-def _saved(request: HtmxRequest, desk: WeightTrial) -> HttpResponse:
-    changed = settle_items(desk.bank, desk.topic, weights=desk.form.weights(), by=request.user)
+def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
+    changed = settle_items(
+        weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
+    )
     messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
-    to = reverse("editor:trial", args=[desk.bank.pk, desk.topic.pk])
-    return after_post(request, "editor/trial.html#saved", {"bank": desk.bank, "topic": desk.topic}, to=to)
+    to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
+    return after_post(
+        request, "editor/trial.html#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
+    )
 
 
 def _shown(
-    request: HtmxRequest, desk: WeightTrial, *, status: int, conflict: Conflict | None = None
+    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
 ) -> HttpResponse:
     latest = last_change(conflict.item) if conflict else None
-    place = {"bank": desk.bank, "topic": desk.topic, "collection": desk.bank.collection, "section": "topics"}
-    context = place | _board(desk) | {"conflict": conflict, "theirs": latest}
+    place = {
+        "bank": weight_trial.bank,
+        "topic": weight_trial.topic,
+        "collection": weight_trial.bank.collection,
+        "section": "topics",
+    }
+    context = place | _board(weight_trial) | {"conflict": conflict, "theirs": latest}
     return form_response(request, "editor/trial.html", context, part="board", status=status)
 
 
-def _board(desk: WeightTrial) -> dict[str, object]:
+def _board(weight_trial: WeightTrial) -> dict[str, object]:
     """The settings as sent, and the board if a grader has one."""
-    form, config = desk.form, desk.config
+    form, config = weight_trial.form, weight_trial.config
     form.is_valid()
     settings = form.settings
     shown: dict[str, object] = {
-        "figures": desk.figures,
+        "figures": weight_trial.figures,
         "form": form,
         "config": config,
         "rows": _rows(form, settings),
     }
     if config is None:
         return shown
-    measure = MeasureSpec(form.measure_name, min_grade=desk.figures.measure_by(config).min_grade)
-    board = tried(desk.bank, desk.topic, config, measure, settings)
+    measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
+    board = tried(weight_trial.bank, weight_trial.topic, config, measure, settings)
     return {**shown, "measure": measure, "trial": board}
 
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, ratings_by_person, withdraw
+from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
+from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query, inbox, overruled
 from rubricweb.campaigns.agreement.latest_ratings import CellKey

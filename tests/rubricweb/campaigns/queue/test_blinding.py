@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, human_cell, rate
+from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
@@ -60,7 +60,7 @@ def test_assigned_cells_are_veiled_from_that_person_only(
     bank, campaign_of, assessor, second, developer, owner
 ):
     campaign = campaign_of(size=1)
-    assign_cells(bank, [human_cell(cell) for cell in campaign.cells.all()], to=assessor, by=developer)
+    assign_cells(bank, [cell.human_cell for cell in campaign.cells.all()], to=assessor, by=developer)
     close_campaign(campaign, by=owner)
     assert veiled_from(assessor, bank.collection) == places(campaign)
     assert veiled_from(second, bank.collection) == set()

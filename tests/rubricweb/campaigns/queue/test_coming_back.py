@@ -12,7 +12,6 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.queue.actions import (
     comment,
-    human_cell,
     rate,
     skip,
     undo,
@@ -21,7 +20,7 @@ from rubricweb.campaigns.queue.actions import (
 from rubricweb.campaigns.queue.leases import hand_back
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.progress import campaign_rows
-from rubricweb.campaigns.queue.selectors import desk
+from rubricweb.campaigns.queue.selectors import queue_page
 from rubricweb.grades.humans import latest, latest_by, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
@@ -69,14 +68,14 @@ def test_who_saw_the_graders_rating_does_not_rate_blind_when_the_cell_comes_back
 def test_who_rated_in_the_grid_and_took_it_back_does_not_rate_blind(campaign_of, assessor):
     campaign = campaign_of(mode="blind", size=1)
     cell = campaign.cells.get()
-    rate_cell(human_cell(cell), rating=1, by=assessor, seen=0)
-    undo_in_grid(human_cell(cell), by=assessor, seen=1)
+    rate_cell(cell.human_cell, rating=1, by=assessor, seen=0)
+    undo_in_grid(cell.human_cell, by=assessor, seen=1)
     assert (take(campaign, assessor)[0].mode, take(campaign, assessor)[0].rating) == ("assisted", None)
 
 
 def test_what_a_person_rated_elsewhere_comes_last(campaign_of, assessor):
     campaign = campaign_of(size=3)
-    rate_cell(human_cell(campaign.cells.get(order=1)), rating=1, by=assessor, seen=0)
+    rate_cell(campaign.cells.get(order=1).human_cell, rating=1, by=assessor, seen=0)
     orders = []
     while held := take(campaign, assessor, count=1):
         orders.append(held[0].order)
@@ -88,10 +87,10 @@ def test_a_skipped_cell_can_be_rated_after_all(campaign_of, assessor):
     campaign = campaign_of(size=1)
     cell = take(campaign, assessor)[0].cell
     skip(cell, reason="not English", by=assessor, uid=uuid4())
-    assert desk(campaign, assessor).skipped == cell.pk
+    assert queue_page(campaign, assessor).skipped == cell.pk
     rate(cell, rating=2, by=assessor, seen=0, uid=uuid4())
     assert [turn.state for turn in campaign.turns.all()] == [State.SUBMITTED]
-    assert desk(campaign, assessor).skipped is None
+    assert queue_page(campaign, assessor).skipped is None
 
 
 def test_a_rating_that_comes_late_takes_a_free_turn(campaign_of, assessor):
@@ -114,10 +113,10 @@ def test_another_persons_lapsed_cell_cannot_be_skipped(campaign_of, assessor, se
 def test_a_rating_taken_back_in_the_grid_is_asked_for_again(campaign_of, assessor):
     campaign, uid = campaign_of(size=2), uuid4()
     cell = rate_next(campaign, assessor).cell
-    undo_in_grid(human_cell(cell), by=assessor, seen=1, uid=uid)
+    undo_in_grid(cell.human_cell, by=assessor, seen=1, uid=uid)
     assert [turn.order for turn in take(campaign, assessor)] == [1, 2]
     rate(cell, rating=2, by=assessor, seen=2, uid=uuid4())
-    undo_in_grid(human_cell(cell), by=assessor, seen=1, uid=uid)  # the same request again
+    undo_in_grid(cell.human_cell, by=assessor, seen=1, uid=uid)  # the same request again
     assert campaign.turns.get(cell=cell).state == State.SUBMITTED
 
 
@@ -133,7 +132,7 @@ def test_whatever_people_do_the_campaign_can_be_finished(campaign_of, assessor, 
     row = next(iter(campaign_rows(campaign.collection, assessor)))
     assert (row.left, row.total >= 4 * campaign.assessors) == (0, True)
     for cell in campaign.cells.all():
-        assert len(latest(human_cell(cell))) >= campaign.assessors
+        assert len(latest(cell.human_cell)) >= campaign.assessors
 
 
 def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
@@ -151,7 +150,7 @@ def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
         case "lapse":
             expire(campaign)
         case "elsewhere":
-            cell = human_cell(chance.choice(list(campaign.cells.all())))
+            cell = chance.choice(list(campaign.cells.all())).human_cell
             said = latest_by(person, cell)
             if said is None or said.is_withdrawn:
                 rate_cell(cell, rating=3, by=person, seen=said.number if said else 0)
@@ -160,14 +159,14 @@ def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
 
 
 def _rate(cell: CampaignCell, person: User) -> None:
-    said = latest_by(person, human_cell(cell))
+    said = latest_by(person, cell.human_cell)
     rate(cell, rating=4, by=person, seen=said.number if said else 0, uid=uuid4())
 
 
 def _finish(campaign: Campaign, person: User) -> None:
     expire(campaign)
-    while take(campaign, person) or desk(campaign, person).skipped:
-        found = desk(campaign, person)
+    while take(campaign, person) or queue_page(campaign, person).skipped:
+        found = queue_page(campaign, person)
         _rate(found.card.cell if found.card else campaign.cells.get(pk=found.skipped), person)
 
 

@@ -11,7 +11,6 @@ from grading.measures.rubric_cover import cover
 from grading.types import FAILED, MISSING
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.queue import ordering
-from rubricweb.campaigns.queue.actions import human_cell
 from rubricweb.campaigns.queue.ordering import Cells
 from rubricweb.campaigns.queue.population import RANDOM, ChoiceInputs, chosen
 from rubricweb.grades.humans import rate_cell
@@ -203,5 +202,5 @@ class TestChoice:
 
     def test_what_people_rated_is_known(self, bank, campaign_of, assessor):
         """The grader said 4, a person 0: one cell of rating 4 was checked, and changed sides."""
-        rate_cell(human_cell(campaign_of(size=1).cells.get()), rating=0, by=assessor, seen=0)
+        rate_cell(campaign_of(size=1).cells.get().human_cell, rating=0, by=assessor, seen=0)
         assert ChoiceInputs(choice_of(bank)).checked.tolist() == [[0, 0, 0, 0, 1, 0]] * 2

@@ -12,7 +12,6 @@ from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import (
     assign_cells,
     close_campaign,
-    human_cell,
     rate,
     reopen_campaign,
     skip,
@@ -78,7 +77,7 @@ def test_a_rating_that_comes_late_counts_beside_the_other(campaign_of, assessor,
     expire(campaign)
     rate_next(campaign, second, 1)
     rate(late.cell, rating=5, by=assessor, seen=0, uid=uuid4())
-    assert sorted(said.rating for said in latest(human_cell(late.cell))) == [1, 5]
+    assert sorted(said.rating for said in latest(late.cell.human_cell)) == [1, 5]
     assert campaign.turns.filter(state=State.SUBMITTED).count() == 2
 
 
@@ -97,18 +96,18 @@ def test_an_old_rating_sent_again_after_an_undo_stays_undone(campaign_of, assess
     rate(cell, rating=4, by=assessor, seen=0, uid=uid)
     undo(campaign, by=assessor, uid=uuid4())
     rate(cell, rating=4, by=assessor, seen=0, uid=uid)
-    assert latest(human_cell(cell)) == []
+    assert latest(cell.human_cell) == []
     assert take(campaign, assessor, count=1)[0].cell_id == cell.pk
 
 
 def test_rated_elsewhere_meanwhile(campaign_of, assessor):
     cell = take(campaign_of(), assessor, count=1)[0].cell
-    rate_cell(human_cell(cell), rating=1, by=assessor, seen=0)
+    rate_cell(cell.human_cell, rating=1, by=assessor, seen=0)
     with pytest.raises(RatedMeanwhile) as refused:
         rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
     assert refused.value.now.rating == 1
     rate(cell, rating=5, by=assessor, seen=1, uid=uuid4())
-    assert [said.rating for said in latest(human_cell(cell))] == [5]
+    assert [said.rating for said in latest(cell.human_cell)] == [5]
 
 
 def test_blind_then_a_change_of_mind_keeps_both(campaign_of, assessor):
@@ -145,10 +144,10 @@ def test_undo_goes_back_step_by_step(campaign_of, assessor):
     second = rate_next(campaign, assessor, 2)
     rate(second.cell, rating=3, by=assessor, seen=1, uid=uuid4())
     assert undo(campaign, by=assessor, uid=uuid4()).state == State.SUBMITTED
-    assert latest(human_cell(second.cell))[0].rating == 2
+    assert latest(second.cell.human_cell)[0].rating == 2
     turn = undo(campaign, by=assessor, uid=uuid4())
     assert (turn.cell, turn.state) == (first.cell, State.LEASED)
-    assert latest(human_cell(first.cell)) == []
+    assert latest(first.cell.human_cell) == []
     with pytest.raises(NothingToUndo):
         undo(campaign, by=assessor, uid=uuid4())
 
@@ -167,7 +166,7 @@ def test_undo_of_a_rating_given_twice_and_taken_back_once(campaign_of, assessor)
     undo(campaign, by=assessor, uid=uuid4())
     rate(turn.cell, rating=5, by=assessor, seen=2, uid=uuid4())
     assert undo(campaign, by=assessor, uid=uuid4()).state == State.LEASED
-    assert latest(human_cell(turn.cell)) == []
+    assert latest(turn.cell.human_cell) == []
 
 
 def test_a_skipped_cell_goes_to_another_and_can_be_taken_back(campaign_of, assessor, second):
@@ -232,12 +231,12 @@ def test_a_closed_campaign_hands_out_nothing_and_takes_what_is_sent(campaign_of,
 def test_who_rated_a_cell_elsewhere_does_not_get_it(campaign_of, assessor):
     campaign = campaign_of(size=3)
     cell = campaign.cells.get(order=1)
-    rate_cell(human_cell(cell), rating=1, by=assessor, seen=0)
+    rate_cell(cell.human_cell, rating=1, by=assessor, seen=0)
     assert [turn.order for turn in take(campaign, assessor)] == [2, 3]
 
 
 def test_assigned_cells_wait_for_one_person(bank, campaign_of, assessor, second, developer):
-    cells = [human_cell(cell) for cell in campaign_of(size=2).cells.all()]
+    cells = [cell.human_cell for cell in campaign_of(size=2).cells.all()]
     assert assign_cells(bank, [*cells, cells[0]], to=assessor, by=developer) == 2
     assert assign_cells(bank, cells[:1], to=assessor, by=developer) == 0
     assert assign_cells(bank, cells[1:], to=second, by=developer) == 1
@@ -250,7 +249,7 @@ def test_assigned_cells_wait_for_one_person(bank, campaign_of, assessor, second,
 
 
 def test_cells_are_assigned_to_assessors_only(bank, campaign_of, viewer, developer):
-    cells = [human_cell(cell) for cell in campaign_of(size=2).cells.all()]
+    cells = [cell.human_cell for cell in campaign_of(size=2).cells.all()]
     for person in (viewer, UserFactory()):
         with pytest.raises(UnfitCampaign, match="no assessor"):
             assign_cells(bank, cells, to=person, by=developer)

@@ -22,7 +22,7 @@ def listed(autumn) -> str:
 
 
 @pytest.fixture
-def desk(autumn) -> str:
+def passage_url(autumn) -> str:
     passage = autumn.passages["d2"].pk
     return f"/review/banks/{autumn.bank.pk}/topics/{autumn.topic.pk}/uncovered/{passage}/"
 
@@ -64,33 +64,33 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
 
 
 @pytest.mark.usefixtures("developers_only")
-def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, listed, desk):
-    for address in (listed, desk):
+def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, listed, passage_url):
+    for address in (listed, passage_url):
         assert client_of(outsider).get(address).status_code == 404
         assert client_of(viewer).get(address).status_code == 200
-    assert 'id="draft"' not in client_of(assessor).get(desk).content.decode()
-    for address in (desk, desk + "nearest/"):
+    assert 'id="draft"' not in client_of(assessor).get(passage_url).content.decode()
+    for address in (passage_url, passage_url + "nearest/"):
         assert client_of(assessor).post(address, draft()).status_code == 403
         assert client_of(outsider).post(address, draft()).status_code == 404
-    assert client_of(viewer).get(desk + "nearest/").status_code == 405
+    assert client_of(viewer).get(passage_url + "nearest/").status_code == 405
     stray = PassageFactory(collection=autumn.collection)
     assert (
-        client_of(viewer).get(desk.replace(f"/{autumn.passages['d2'].pk}/", f"/{stray.pk}/")).status_code
+        client_of(viewer).get(passage_url.replace(f"/{autumn.passages['d2'].pk}/", f"/{stray.pk}/")).status_code
         == 404
     )
     assert autumn.bank.items.count() == 3
 
 
-def test_where_a_passage_stands(client_of, developer, autumn, desk):
+def test_where_a_passage_stands(client_of, developer, autumn, passage_url):
     client = client_of(developer)
-    html = client.get(desk).content.decode()
+    html = client.get(passage_url).content.decode()
     assert "Passage 1 of 1." in html
     assert "Maples are planted along many streets.</textarea>" in html
-    wide = client.get(desk, {"min_grade": 5, "min_relevant": 0}).content.decode()
+    wide = client.get(passage_url, {"min_grade": 5, "min_relevant": 0}).content.decode()
     assert "Passage 1 of 3." in wide
     assert f"/uncovered/{autumn.passages['d3'].pk}/?min_grade=5&amp;min_relevant=0" in wide
     of = {
-        doc_id: desk.replace(f"/{autumn.passages['d2'].pk}/", f"/{p.pk}/")
+        doc_id: passage_url.replace(f"/{autumn.passages['d2'].pk}/", f"/{p.pk}/")
         for doc_id, p in autumn.passages.items()
     }
     assert "<strong>covered</strong>" in client.get(of["d1"]).content.decode()
@@ -98,9 +98,9 @@ def test_where_a_passage_stands(client_of, developer, autumn, desk):
     assert "&lt;script&gt;alert" in client.get(of["d4"]).content.decode()
 
 
-def test_from_a_span_to_an_item(client_of, developer, autumn, desk):
-    answer = client_of(developer).post(desk, draft(spans=f"{SPAN}\r\n\r\nMaples  are\r\n"))
-    assert (answer.status_code, answer.url) == (302, desk)
+def test_from_a_span_to_an_item(client_of, developer, autumn, passage_url):
+    answer = client_of(developer).post(passage_url, draft(spans=f"{SPAN}\r\n\r\nMaples  are\r\n"))
+    assert (answer.status_code, answer.url) == (302, passage_url)
     item = autumn.bank.items.get(revision__text="Where are maples planted?")
     assert (item.kind, item.changes.get().by) == ("question", developer)
     source = ItemSource.objects.get(change__item=item)
@@ -108,11 +108,11 @@ def test_from_a_span_to_an_item(client_of, developer, autumn, desk):
     history = client_of(developer).get(f"/banks/{autumn.bank.pk}/items/{item.pk}/history/").content.decode()
     assert "From the passage" in history
     assert SPAN in history
-    assert desk in history
+    assert passage_url in history
 
 
-def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, desk):
-    answer = client_of(developer).post(desk, draft(kind="nugget"), headers=HTMX)
+def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, passage_url):
+    answer = client_of(developer).post(passage_url, draft(kind="nugget"), headers=HTMX)
     html = answer.content.decode()
     assert html.strip().startswith('<section id="draft"')
     assert "Nugget saved:" in html
@@ -131,50 +131,50 @@ def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, desk):
         ({"item": "999999"}, "retired meanwhile"),
     ],
 )
-def test_what_cannot_be_saved(client_of, developer, autumn, desk, wrong, said):
-    answer = client_of(developer).post(desk, draft(**wrong))
+def test_what_cannot_be_saved(client_of, developer, autumn, passage_url, wrong, said):
+    answer = client_of(developer).post(passage_url, draft(**wrong))
     assert answer.status_code == 422
     assert said in answer.content.decode()
     assert autumn.bank.items.count() == 3
 
 
-def test_the_nearest_items(client_of, developer, autumn, desk):
+def test_the_nearest_items(client_of, developer, autumn, passage_url):
     client = client_of(developer)
-    near = client.post(desk + "nearest/", {"spans": "Maples are"}, headers=HTMX).content.decode()
+    near = client.post(passage_url + "nearest/", {"spans": "Maples are"}, headers=HTMX).content.decode()
     assert "No item of this topic shares a rare word" in near
     actions.revise_item(autumn.items[0], text="Which streets have maples?", seen=1, by=developer)
     near = client.post(
-        desk + "nearest/", {"spans": "planted along many streets"}, headers=HTMX
+        passage_url + "nearest/", {"spans": "planted along many streets"}, headers=HTMX
     ).content.decode()
     assert "Which streets have maples?" in near
     assert f'name="reword" value="{autumn.items[0].pk}"' in near
     assert (
-        "do not stand in" in client.post(desk + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
+        "do not stand in" in client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
     )
 
 
-def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer, autumn, desk):
+def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer, autumn, passage_url):
     client, item = client_of(developer), autumn.items[0]
     actions.revise_item(item, text="Which streets have maples?", seen=1, by=developer)
-    found = client.post(desk, draft(text="half writt", find=1))
+    found = client.post(passage_url, draft(text="half writt", find=1))
     assert found.status_code == 200
     assert "<!doctype" in found.content.decode()
     assert "half writt</textarea>" in found.content.decode()
-    form = client.post(desk, draft(reword=item.pk)).content.decode()
+    form = client.post(passage_url, draft(reword=item.pk)).content.decode()
     assert "Which streets have maples?</textarea>" in form
     assert f'name="item" value="{item.pk}"' in form
     assert 'name="seen" value="2"' in form
-    answer = client.post(desk, draft(text="Which maples line streets?", item=item.pk, seen=2))
+    answer = client.post(passage_url, draft(text="Which maples line streets?", item=item.pk, seen=2))
     assert answer.status_code == 302
     item.refresh_from_db()
     assert str(item) == "Which maples line streets?"
     assert ItemSource.objects.get(change__item=item).change.number == 3
 
 
-def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autumn, desk):
+def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autumn, passage_url):
     item = autumn.items[0]
     actions.revise_item(item, text="Theirs?", seen=1, by=owner)
-    answer = client_of(developer).post(desk, draft(text="Mine?", item=item.pk, seen=1), headers=HTMX)
+    answer = client_of(developer).post(passage_url, draft(text="Mine?", item=item.pk, seen=1), headers=HTMX)
     html = answer.content.decode()
     assert answer.status_code == 409
     assert "Nothing was saved over it" in html
@@ -184,9 +184,9 @@ def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autum
     assert not ItemSource.objects.exists()
 
 
-def test_an_item_of_a_subtopic(client_of, developer, autumn, desk):
+def test_an_item_of_a_subtopic(client_of, developer, autumn, passage_url):
     Subtopic.objects.create(topic=autumn.topic, facet_id="f1", text="streets", position=0)
-    assert client_of(developer).post(desk, draft(facet_id="f1")).status_code == 302
+    assert client_of(developer).post(passage_url, draft(facet_id="f1")).status_code == 302
     assert autumn.bank.items.get(facet_id="f1").revision.uid.startswith("t1/f1/")
 
 
