@@ -96,7 +96,7 @@ def misfit(prompt: Prompt, pair: CellToGrade) -> GradeFailure | None:
     return GradeFailure(pair.item.item_id, pair.passage.passage_id, problem) if problem else None
 
 
-def unasked(prompt: Prompt, pair: CellToGrade) -> Grade | GradeFailure | None:
+def result_without_model(prompt: Prompt, pair: CellToGrade) -> Grade | GradeFailure | None:
     """Return a result that needs no model: a misfit, or 0 if the answer to verify is "unanswerable"."""
     failure = misfit(prompt, pair)
     if failure or not prompt.needs_answer or pair.answer is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import GeneratorOptions, ModelOptions
-from grading.graders.base import GraderSpec, unasked
+from grading.graders.base import GraderSpec, result_without_model
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.results import RatedReply, Result, failed, parsed
@@ -68,7 +68,7 @@ class BatchGrader(ABC):
         """Read WINDOW pairs ahead, then yield batch by batch."""
         stream = iter(pairs)
         while window := list(islice(stream, WINDOW)):
-            settled = [unasked(self._prompt, pair) for pair in window]
+            settled = [result_without_model(self._prompt, pair) for pair in window]
             yield from filter(None, settled)
             encoded = []
             for ready in self._ask([pair for pair, done in zip(window, settled, strict=True) if not done]):

@@ -107,7 +107,7 @@ class TokensUsed:
 
 
 @dataclass(slots=True)
-class _Manners:
+class _ServerLimits:
     """What this server was found to require."""
 
     refused: set[str] = field(default_factory=set)
@@ -132,7 +132,7 @@ class ChatClient:
                 f"{error}; install the models extra: pip install 'rubricweb[models]'"
             ) from error
         self.connection, self.call, self.used = connection, call, TokensUsed()
-        self._manners = _Manners()
+        self._limits = _ServerLimits()
         key = connection.api_key or "none"  # servers of one's own often want no key; the library wants one
         self._api = openai.AsyncOpenAI(api_key=key, base_url=connection.base_url, max_retries=0, timeout=None)
         self._loop = asyncio.new_event_loop()
@@ -170,10 +170,10 @@ class ChatClient:
                 return await self._attempt(messages)
             except _Failed as failed:
                 refused = next((name for name in _INSTEAD if name in failed.problem.refuses), "")
-                if not refused or refused in self._manners.refused:
+                if not refused or refused in self._limits.refused:
                     raise
                 logger.info("%s refuses %s", self.connection.host, refused)
-                self._manners.refused.add(refused)
+                self._limits.refused.add(refused)
 
     async def _attempt(self, messages: Sequence[Message]) -> Any:
         import openai
@@ -196,7 +196,7 @@ class ChatClient:
 
     def _parameters(self) -> dict[str, Any]:
         parameters = self.call.parameters()
-        for refused in self._manners.refused:
+        for refused in self._limits.refused:
             for name, instead in _INSTEAD[refused].items():
                 if name in parameters:
                     value = parameters.pop(name)
@@ -210,11 +210,11 @@ class ChatClient:
         jitter = random.uniform(0.5, 1.5)  # noqa: S311 - it keeps calls apart, and hides nothing
         if problem.wait is None:
             return float(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1)) * jitter)
-        self._manners.quiet_until = max(self._manners.quiet_until, self._loop.time() + problem.wait)
+        self._limits.quiet_until = max(self._limits.quiet_until, self._loop.time() + problem.wait)
         return problem.wait + 0.1 * FIRST_WAIT * jitter
 
     async def _quiet(self) -> None:
-        while (rest := self._manners.quiet_until - self._loop.time()) > 0:  # noqa: ASYNC110 - a time, not an event
+        while (rest := self._limits.quiet_until - self._loop.time()) > 0:  # noqa: ASYNC110 - a time, not an event
             await asyncio.sleep(rest)
 
     def _read(self, reply: Any) -> Completion:

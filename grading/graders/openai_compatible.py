@@ -14,7 +14,7 @@ from typing import cast
 
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import JSON_FORMS, ServerOptions
-from grading.graders.base import GraderSpec, unasked
+from grading.graders.base import GraderSpec, result_without_model
 from grading.graders.chat import Message
 from grading.graders.connection import Connection
 from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, TokensUsed
@@ -70,7 +70,7 @@ class ServerGrader:
         under_way: set[Future[Result]] = set()
         try:
             while window := list(islice(stream, WINDOW)):
-                settled = [unasked(self._prompt, pair) for pair in window]
+                settled = [result_without_model(self._prompt, pair) for pair in window]
                 yield from filter(None, settled)
                 open_pairs = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
                 for pair in sorted(open_pairs, key=self._prompt.render):
@@ -117,10 +117,10 @@ class ServerGrader:
             return failed(pair, reason, ErrorClass.PARSE, trace)
         result = parsed(self._prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
         if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
-            return with_confidence(result, self._said(result.rating, completion))
+            return with_confidence(result, self._distribution(result.rating, completion))
         return result
 
-    def _said(self, rating: int, completion: Completion) -> RatedReply | None:
+    def _distribution(self, rating: int, completion: Completion) -> RatedReply | None:
         """The distribution over the scale at the token that says the rating."""
         ratings = self._prompt.first_tokens
         for step in completion.steps:

@@ -62,7 +62,7 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
     # "(c)" says nothing, except where the key is such a label itself.
     if is_unanswerable(answer) and not (is_choice_label(key.strip()) and is_choice_label(answer.strip())):
         return False
-    return _is_close(normal(answer), normal(key)) or _says_choices(answer, key, choices)
+    return _is_close(normal(answer), normal(key)) or _names_choices(answer, key, choices)
 
 
 def _truth(answer: str) -> bool | None:
@@ -78,7 +78,7 @@ def _is_close(answer: str, key: str) -> bool:
     return Levenshtein.distance(answer, key) * 100 < FUZZY_PERCENT * longer
 
 
-def _says_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
+def _names_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
     """ "All of these" for "all of the above", or each of the choices by its words; the same for none."""
     named = [choice for choice in choices if not (_ALL_OF.fullmatch(choice) or _NONE_OF.fullmatch(choice))]
     if _ALL_OF.fullmatch(key):

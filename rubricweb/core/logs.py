@@ -39,7 +39,7 @@ class PrivateFormatter(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name that logging calls; Any: as its stub
         error = ei[1]
-        return "\n".join(_told(error)) if error is not None else "no exception"
+        return "\n".join(_traceback_lines(error)) if error is not None else "no exception"
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
@@ -48,13 +48,13 @@ class PrivateFormatter(logging.Formatter):
         return text
 
 
-def _told(error: BaseException) -> Iterator[str]:
+def _traceback_lines(error: BaseException) -> Iterator[str]:
     """The lines of `error`, after those of its causes."""
     import traceback
 
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if earlier is not None:
-        yield from _told(earlier)
+        yield from _traceback_lines(earlier)
         yield "This led to:"
     yield "Traceback (most recent call last):"
     yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
@@ -65,14 +65,14 @@ def safe_message(error: BaseException) -> str:
     """The first line of the message, unless it is so long that it may quote a text."""
     text = str(error)
     first = text.partition("\n")[0]
-    if isinstance(error, _speaking()):
+    if isinstance(error, _safe_errors()):
         return first[:LINE_CHARACTERS]
     if len(text) <= SAFE_CHARACTERS:
         return first
     return f"(a message of {len(text):,} characters is left out, since it may quote a text)"
 
 
-def _speaking() -> tuple[type[BaseException], ...]:
+def _safe_errors() -> tuple[type[BaseException], ...]:
     """Errors whose first line names code, hosts and tables, never rows."""
     from django.core.exceptions import ImproperlyConfigured
     from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError

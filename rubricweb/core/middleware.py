@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
-from rubricweb.core.reading import Reader, reading_as
+from rubricweb.core.reader import Reader, reading_as
 from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}

@@ -12,7 +12,7 @@ from grading.formats.workbench import read_official
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.corpus.importers.places import FilePosition, fitting_id
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore
 from rubricweb.corpus.pseudonyms import shown_names

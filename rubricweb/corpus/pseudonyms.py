@@ -6,7 +6,7 @@ from django.utils.crypto import salted_hmac
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core.reading import reader
+from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
 
 NAME_DIGITS = 6

@@ -20,7 +20,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.models import HumanGrade
-from rubricweb.grades.visibility import visible_sayings
+from rubricweb.grades.visibility import visible_human_grades
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -99,7 +99,7 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
     turns = _turns(collection)
     full = ("topic", "revision", "passage", "by", "config", "decision")
     rows = HumanGrade.objects.filter(topic__collection=collection).select_related(*full).order_by("pk")
-    for row in visible_sayings(rows, collection.pk).iterator(chunk_size=2_000):
+    for row in visible_human_grades(rows, collection.pk).iterator(chunk_size=2_000):
         campaign, comment = turns.get((row.revision_id, row.passage_id, row.by_id), ("", ""))
         decision = getattr(row, "decision", None)
         yield HumanGradeLine(

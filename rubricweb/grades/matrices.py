@@ -14,7 +14,7 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.stamped import StampedCache
+from rubricweb.grades.stamped_cache import StampedCache
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_MATRICES = 4_000

@@ -15,8 +15,8 @@ from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.config_settings import HasSettings
 from rubricweb.grades.querysets import GradeQuerySet
-from rubricweb.grades.settings_of_configs import HasSettings
 
 
 class GraderConfig(HasSettings, models.Model):

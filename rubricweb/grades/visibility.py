@@ -21,7 +21,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
-from rubricweb.core.reading import Reader, reader, reading_as
+from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool
 
@@ -137,7 +137,7 @@ def visible_grades(rows: Rows, collection_id: int) -> Rows:
     return _outside(rows, collection_id, hides_graders=True) if is_any else rows
 
 
-def visible_sayings(rows: Rows, collection_id: int) -> Rows:
+def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
     """Leave out human ratings that are hidden from the reader."""
     return _outside(rows, collection_id) if any(hidden_cells(collection_id).values()) else rows
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from grading import prompts
 from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt
 from grading.graders import BACKENDS, GraderSpec, build
-from grading.graders.base import misfit, unasked
+from grading.graders.base import misfit, result_without_model
 from grading.graders.options import refuse_unknown
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
@@ -268,7 +268,7 @@ VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 def test_a_pair_that_a_prompt_cannot_be_asked_about_fails(
     prompt_class: str, pair: CellToGrade, reason: str
 ) -> None:
-    failure = unasked(prompts.get(prompt_class), pair)
+    failure = result_without_model(prompts.get(prompt_class), pair)
     assert isinstance(failure, GradeFailure)
     assert failure.reason.endswith(reason)
     assert failure == misfit(prompts.get(prompt_class), pair)
@@ -277,12 +277,12 @@ def test_a_pair_that_a_prompt_cannot_be_asked_about_fails(
 def test_a_denial_is_wrong_without_asking_whether_it_is_right() -> None:
     prompt = prompts.get(VERIFYING)
     for denial in ("", "unanswerable", "(iii)", "No."):
-        grade = unasked(prompt, replace(PAIR, answer=denial))
+        grade = result_without_model(prompt, replace(PAIR, answer=denial))
         assert grade == Grade("q1/aa", "p1", 0, Outcome.UNANSWERABLE, denial)
-    assert unasked(prompt, replace(PAIR, answer="Bill Haley")) is None
+    assert result_without_model(prompt, replace(PAIR, answer="Bill Haley")) is None
     true_false = replace(PAIR, item=replace(PAIR.item, answers=("false",)), answer="No.")
-    assert unasked(prompt, true_false) is None
-    assert unasked(prompts.get("QuestionSelfRatedPrompt"), PAIR) is None
+    assert result_without_model(prompt, true_false) is None
+    assert result_without_model(prompts.get("QuestionSelfRatedPrompt"), PAIR) is None
 
 
 @pytest.mark.parametrize(

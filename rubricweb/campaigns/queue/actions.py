@@ -238,7 +238,7 @@ def rate(
         turn.event = None if is_new else humans.already_saved(place, by=by, seen=seen, uid=uid)
         if turn.event is None:
             if turn.state == State.SKIPPED:
-                _unskip(turn)
+                _undo_skip(turn)
             turn.event = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
             turn.rating = rating if turn.rating is None else turn.rating
             turn.comment = comment
@@ -293,7 +293,7 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
     turn = mine.filter(can_undo=True).order_by("-done_at", "-pk").first()
     if turn is None:
         raise NothingToUndo("There is nothing to undo: you have handed in nothing here.")
-    is_open = _unskip(turn) if turn.state == State.SKIPPED else _unsay(turn, by, uid)
+    is_open = _undo_skip(turn) if turn.state == State.SKIPPED else _withdraw_rating(turn, by, uid)
     turn.can_undo, turn.uid = False, uid
     if is_open:
         turn.state, turn.done_at, turn.lease_until = State.LEASED, None, Now() + LEASE
@@ -302,7 +302,7 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
     return turn
 
 
-def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
+def _withdraw_rating(turn: Turn, by: User, uid: UUID) -> bool:
     """Withdraw the rating; return whether the cell waits for one again."""
     cell = turn.cell.human_cell
     last = humans.latest_by(by, cell)
@@ -310,7 +310,7 @@ def _unsay(turn: Turn, by: User, uid: UUID) -> bool:
     return event.is_withdrawn or event.how not in {How.BLIND, How.ASSISTED}
 
 
-def _unskip(turn: Turn) -> bool:
+def _undo_skip(turn: Turn) -> bool:
     """Remove the turn that was made for somebody else, unless somebody has begun it."""
     others = turn.cell.turns.exclude(state=State.SKIPPED).exclude(pk=turn.pk)
     spare = others.filter(state=State.PENDING, person=None).order_by("-pk").first()

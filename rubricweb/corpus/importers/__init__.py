@@ -7,7 +7,7 @@ Tally. They are steps of one transaction, opened by `grades.importers.collection
 from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
 from rubricweb.corpus.importers.official import import_official
 from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.places import FilePosition, fitting, fitting_name
+from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_name
 from rubricweb.corpus.importers.runs import RunImporter
 from rubricweb.corpus.importers.tally import Counts, Tally
 from rubricweb.corpus.importers.topics import TopicImporter

@@ -11,7 +11,7 @@ from grading.errors import BadFormat
 from grading.formats.trec import numbered_qrels
 from grading.formats.workbench import GradedTopic
 from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.places import FilePosition, fitting_id, fitting_judgment
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id, fitting_judgment
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
 from rubricweb.corpus.importers.topics import TopicImporter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.formats.workbench import OfficialBoard, read_official
-from rubricweb.corpus.importers.places import FilePosition, fitting
+from rubricweb.corpus.importers.positions import FilePosition, fitting
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore

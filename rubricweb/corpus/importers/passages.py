@@ -8,7 +8,7 @@ from itertools import islice
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from rubricweb.corpus.importers.places import FilePosition, fitting_id
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from grading import types
 from grading.formats.ids import is_one_word
 from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.places import FilePosition, fitting_id
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Ranking, Run, Topic
 

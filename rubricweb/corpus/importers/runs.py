@@ -9,7 +9,7 @@ from grading import types
 from grading.errors import BadFormat
 from grading.formats.trec import read_run, trec_eval_order
 from grading.formats.workbench import GradedTopic
-from rubricweb.corpus.importers.places import FilePosition, fitting_id
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.rankings import write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.importers.topics import TopicImporter

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from grading.formats.workbench import read_queries
-from rubricweb.corpus.importers.places import FilePosition, fitting_id
+from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 

@@ -37,7 +37,7 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     figures = _figures(request, bank)
     opened = parse_ids(request.GET.getlist("open"))
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
-    context = _place(bank, topic) | _around(request, bank, topic, figures)
+    context = _place(bank, topic) | _page_context(request, bank, topic, figures)
     context |= {"sheet": sheet, "figures": figures, "can_edit": _can_edit(request, bank.collection)}
     return page_or_part(request, "editor/topic.html", context, part="items")
 
@@ -46,7 +46,7 @@ def _place(bank: Bank, topic: Topic) -> dict[str, object]:
     return {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
 
 
-def _around(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
+def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
     """The parts of the full page; the template calls them, so a fragment costs nothing."""
     return {
         "banks": banks.banks_for(bank.collection, topic),
@@ -64,7 +64,7 @@ def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | Non
     item = (
         bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
     )
-    return {"item": item, "what_if": _what(what_ifs.what_changed, item, figures)} if item else None
+    return {"item": item, "what_if": _what_if(what_ifs.what_changed, item, figures)} if item else None
 
 
 def _figures(request: HtmxRequest, bank: Bank) -> FiguresForm:
@@ -75,7 +75,7 @@ def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
     return roles.may_edit(request.user, collection)
 
 
-def _what(
+def _what_if(
     ask: Callable[[Item, GraderConfig, MeasureSpec], WhatIf], item: Item, figures: FiguresForm
 ) -> WhatIf | None:
     """None if no grader grades this kind of item."""
@@ -114,17 +114,17 @@ def item_restore(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespon
 def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> HttpResponse:
     form = SeenForm(request.POST) if request.method == "POST" else None
     if form is None or not form.is_valid():
-        return _asked(request, item, status=200 if form is None else 422)
+        return _confirmation(request, item, status=200 if form is None else 422)
     try:
         change(item, seen=form.cleaned_data["seen"], by=request.user)
     except Conflict as conflict:
-        return _asked(request, item, refusal=conflict, status=409)
+        return _confirmation(request, item, refusal=conflict, status=409)
     except BankError as refusal:
-        return _asked(request, item, refusal=refusal, status=422)
+        return _confirmation(request, item, refusal=refusal, status=422)
     figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {
         "item": item,
-        "what_if": _what(what_ifs.what_changed, item, figures),
+        "what_if": _what_if(what_ifs.what_changed, item, figures),
     }
     messages.success(
         request, f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
@@ -133,7 +133,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     return items_changed(after_post(request, "editor/what_if.html#done", context, to=to))
 
 
-def _asked(
+def _confirmation(
     request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
 ) -> HttpResponse:
     """The confirmation with its consequences: a retired item may be restored, an active one retired."""
@@ -141,7 +141,7 @@ def _asked(
     context = _place(item.bank, item.topic) | {
         "item": item,
         "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),
-        "what_if": _what(what_ifs.what_if, item, figures),
+        "what_if": _what_if(what_ifs.what_if, item, figures),
         "refusal": refusal,
         "theirs": banks.last_change(item) if refusal else None,
     }

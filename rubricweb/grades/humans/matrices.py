@@ -18,7 +18,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
-from rubricweb.grades.stamped import StampedCache
+from rubricweb.grades.stamped_cache import StampedCache
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000

@@ -100,8 +100,8 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
             events.publish_on_commit(collection.channel, event)
     has_changed = is_corpus or is_bank or is_graded
     if has_changed:
-        audit.record("collection imported", collection, by=by, detail=_news(tally))
-        transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _news(tally)))
+        audit.record("collection imported", collection, by=by, detail=_summary(tally))
+        transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _summary(tally)))
     return ImportSummary(collection, tally.counts, tuple(tally.notes), tally.reordered, has_changed)
 
 
@@ -184,7 +184,7 @@ class _Import:
         self.grades.add(GradedCells(topic, line.passages, revision_of, passage_of, at))
 
 
-def _news(tally: Tally) -> str:
+def _summary(tally: Tally) -> str:
     """ "25 topics, 290,000 grades": what was added or changed."""
     counted = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
     return ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in counted.items() if number)

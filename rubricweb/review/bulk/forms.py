@@ -40,7 +40,7 @@ class BulkForm(forms.Form):
         offer_rows(self, "person", people)
 
     @property
-    def uid_said(self) -> UUID:
+    def chosen_uid(self) -> UUID:
         uid: UUID = self.cleaned_data["uid"]
         return uid
 

@@ -58,7 +58,7 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
 def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
-        count = humans.take_back_right(plan.cells, by=request.user, uid=form.uid_said)
+        count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
         messages.info(request, f"{count:,} verdicts taken back.")
         return True
     if cleaned["cells"] != len(plan.cells):
@@ -81,7 +81,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
-    events = humans.find_right(plan.unchecked, by=request.user, uid=form.uid_said)
+    events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
     messages.success(request, f"{len(events):,} ratings found right.")
     return True
 

@@ -52,7 +52,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else shown(item, passage, rater, _source(request))
-    return _tried(request, place, form, partial(humans.rate_cell, shown=before))
+    return _save(request, place, form, partial(humans.rate_cell, shown=before))
 
 
 @require_POST
@@ -62,16 +62,14 @@ def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     form = CellForm(request.POST)
     if not form.is_valid():
         return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
-    return _tried(request, place, form, undo_in_grid)
+    return _save(request, place, form, undo_in_grid)
 
 
 def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, int]) -> Place:
     return access.cell_for(request.user, where, cell, request.GET, needed=roles.TO_ASSESS)
 
 
-def _tried(
-    request: HtmxRequest, place: Place, form: CellForm, say: Callable[..., HumanGrade]
-) -> HttpResponse:
+def _save(request: HtmxRequest, place: Place, form: CellForm, say: Callable[..., HumanGrade]) -> HttpResponse:
     cleaned = dict(form.cleaned_data)
     sent = cleaned.get("rating")
     try:

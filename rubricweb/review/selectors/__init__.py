@@ -2,8 +2,8 @@
 
 from rubricweb.review.selectors.cell import cell
 from rubricweb.review.selectors.grid import grid, run_tags
-from rubricweb.review.selectors.one import one_cell
 from rubricweb.review.selectors.overview import overview
+from rubricweb.review.selectors.single_cell import one_cell
 
 __all__ = [
     "cell",

@@ -47,11 +47,11 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
 def suspect(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """The passages of one item, and what to do about it."""
     item = item_for(request.user, bank_id, item_id)
-    context = _closer(request, item)
+    context = _detail(request, item)
     return page_or_part(request, "review/spurious/suspect.html", context, part="work")
 
 
-def _closer(request: HtmxRequest, item: Item) -> dict[str, object]:
+def _detail(request: HtmxRequest, item: Item) -> dict[str, object]:
     form = SuspectsForm(request.GET)
     rater = form.offer(raters(item.bank))
     form.offer_bank(item.bank, ())
@@ -106,7 +106,7 @@ def retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 
 def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -> HttpResponse:
-    context = {**_closer(request, item), **shown}
+    context = {**_detail(request, item), **shown}
     return form_response(request, "review/spurious/suspect.html", context, part="work", status=status)
 
 

@@ -41,7 +41,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     if request.method != "POST":
         return _answer(request, bank, None)
     form = VerdictForm(request.POST)
-    saving = _judged(request, bank, form)
+    saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
     return _answer(request, bank, saving, at=at)
 
@@ -82,7 +82,7 @@ def _bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO
     return bank
 
 
-def _judged(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
+def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving:
     """Save the verdict on the rating that the page showed, unless the grader rates the cell anew."""
     if not form.is_valid():
         return Saving(None, refusal=UnfitRating(form.why))
@@ -112,7 +112,7 @@ def _answer(
     form = CheckForm(request.GET)
     form.offer_topics(bank.collection.topics.all())
     if saving is not None and not request.htmx:
-        return _sent_back(request, bank, saving, at)
+        return _redirect(request, bank, saving, at)
     rater = form.offer(raters(bank))
     query = form.query()
     query = replace(query, at=at) if saving is not None else query
@@ -121,7 +121,12 @@ def _answer(
     context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
     topic = checks.topic_of(cells, query)
     context |= {"lines": checks.lines(bank, cells, topic.pool.topic_id) if topic else [], "here": topic}
-    context |= {"found": estimates(cells), "cells": cells, "hidden": cells.hidden, "kept": _kept(request)}
+    context |= {
+        "found": estimates(cells),
+        "cells": cells,
+        "hidden": cells.hidden,
+        "kept": _without_cell(request),
+    }
     response = page_or_part(request, PAGE, context, part="check")
     response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
     return response
@@ -142,20 +147,20 @@ def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candi
     }
 
 
-def _sent_back(
+def _redirect(
     request: HtmxRequest, bank: Bank, saving: Saving, at: tuple[int, int, int] | None
 ) -> HttpResponse:
     if saving.refusal:
         messages.error(request, f"Not saved. {saving.refusal}")
     else:
         messages.success(request, "Taken back." if at else "Saved.")
-    kept = _kept(request)
+    kept = _without_cell(request)
     if at:
         kept["at"] = "-".join(map(str, at))
     return redirect(f"{reverse('review:verify', args=[bank.collection.slug, bank.pk])}?{kept.urlencode()}")
 
 
-def _kept(request: HtmxRequest) -> QueryDict:
+def _without_cell(request: HtmxRequest) -> QueryDict:
     """The parameters without `at`, the one cell."""
     kept = request.GET.copy()
     kept.pop("at", None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rubricweb.core.reading import Reader, reading_as
+from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from tests.factories import CollectionFactory, gradable, grade, lexical_config, ranked
 

@@ -75,7 +75,9 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
     assert client_of(viewer).get(passage_url + "nearest/").status_code == 405
     stray = PassageFactory(collection=autumn.collection)
     assert (
-        client_of(viewer).get(passage_url.replace(f"/{autumn.passages['d2'].pk}/", f"/{stray.pk}/")).status_code
+        client_of(viewer)
+        .get(passage_url.replace(f"/{autumn.passages['d2'].pk}/", f"/{stray.pk}/"))
+        .status_code
         == 404
     )
     assert autumn.bank.items.count() == 3
@@ -149,7 +151,8 @@ def test_the_nearest_items(client_of, developer, autumn, passage_url):
     assert "Which streets have maples?" in near
     assert f'name="reword" value="{autumn.items[0].pk}"' in near
     assert (
-        "do not stand in" in client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
+        "do not stand in"
+        in client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
     )
 
 
