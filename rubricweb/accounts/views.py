@@ -33,7 +33,7 @@ def keys(request: HtmxRequest) -> HttpResponse:
 @require_POST
 def keys_reset(request: HtmxRequest) -> HttpResponse:
     actions.reset_keys(request.user)
-    messages.success(request, "Everybody's keys are yours again.")
+    messages.success(request, "Default keys restored.")
     return redirect("accounts:keys")
 
 
@@ -58,7 +58,7 @@ def password_forgotten(request: HtmxRequest) -> HttpResponse:
     if has_mail and form.is_valid():
         site = f"{request.scheme}://{request.get_host()}"
         passwords.mail_links(form.cleaned_data["email"], site=site)
-        messages.success(request, "If an account has this address, a link is on its way to it.")
+        messages.success(request, "If an account has this address, a link has been sent to it.")
         return redirect("accounts:login")
     return form_response(request, "accounts/password_forgotten.html", {"form": form, "has_mail": has_mail})
 

@@ -156,7 +156,7 @@ def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
     """Supply the text of an item that was imported by its id; the id is a digest that the text must match."""
     text, revision = text.strip(), item.revision
     if not text:
-        raise EmptyWording("Write the words behind this id first.")
+        raise EmptyWording("Enter the text of this id first.")
     if md5_of_id(revision.uid) != text_md5(text):
         raise WrongText(revision.uid)
     if ItemRevision.objects.filter(pk=revision.pk, text="").update(text=text):
@@ -175,7 +175,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     """
     accepted = accepted_answers(texts)
     if item.kind != ItemKind.QUESTION or not item.revision.text:
-        raise NoAnswerKey("Only a question whose words are known can have an answer key.")
+        raise NoAnswerKey("Only a question with text can have an answer key.")
     ItemRevision.objects.select_for_update().get(
         pk=item.revision_id
     )  # a worker's verdicts wait, or we for it

@@ -30,5 +30,5 @@ def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
         if len(span) > SPAN_CHARS:
             raise UnfitSpan(f"Keep each span under {SPAN_CHARS:,} characters: \u201c{span[:60]}…\u201d.")
         if span not in text:
-            raise UnfitSpan(f"These words do not stand in the passage: \u201c{span[:60]}\u201d.")
+            raise UnfitSpan(f"This span is not in the passage: \u201c{span[:60]}\u201d.")
     return Origin(passage, spans)

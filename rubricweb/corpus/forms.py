@@ -84,10 +84,10 @@ class SettingsForm(forms.Form):
     )
 
     blind_sums = forms.ChoiceField(
-        label="Boards and files for whoever has cells to rate blind",
+        label="Boards and files for people with cells to rate blind",
         choices=Collection.BlindSums.choices,
         required=False,
-        help_text="Their own ratings free the cells, one by one. All other pages leave the cells out.",
+        help_text="Each cell is shown once they have rated it. All other pages leave these cells out.",
     )
     public_counts_blind = forms.BooleanField(
         label="Public boards count cells that are still rated blind",
@@ -106,12 +106,13 @@ class SettingsForm(forms.Form):
     )
     assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
     assessors_grade_up_to = forms.DecimalField(
-        label="Assessors may start grading up to so many dollars a click",
+        label="Dollar limit per click for assessors",
         min_value=0,
         max_digits=8,
         decimal_places=2,
         required=False,
-        help_text="By the estimate that Re-grade shows. A model without a known price is for developers.",
+        help_text="By the estimate that Re-grade shows. Only topic developers may use a model "
+        "without a known price.",
     )
 
     own: tuple[Prompt, ...] = ()
@@ -179,5 +180,7 @@ class MemberForm(forms.Form):
     def clean_username(self) -> User:
         user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()
         if user is None:
-            raise forms.ValidationError("No account has this name. Whoever runs the server can make one.")
+            raise forms.ValidationError(
+                "No account has this name. The server's administrator can create one."
+            )
         return user

@@ -32,7 +32,7 @@ class FiguresForm(forms.Form):
     """The grader and the threshold; a value that cannot be read is named on the page and ignored."""
 
     grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
-    min_grade = forms.IntegerField(label="Covered from grade", min_value=1, required=False)
+    min_grade = forms.IntegerField(label="Threshold", min_value=1, required=False)
 
     threshold: int | None
     """At most the highest rating of the graders' scales; None for each grader's own threshold."""

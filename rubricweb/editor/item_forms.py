@@ -45,7 +45,7 @@ class AnswerKeyForm(forms.Form):
     """Accepted answers of a question, one a line; empty removes the key."""
 
     texts = forms.CharField(
-        label="Accepted answers, one a line",
+        label="Accepted answers, one per line",
         required=False,
         max_length=MOST_KEYS * (KEY_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 4}),

@@ -50,5 +50,5 @@ def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_V
         pk=grade_id,
     )
     if visibility.is_hidden(collection.pk, grade.topic_id, (grade.revision_id, grade.passage_id)):
-        raise PermissionDenied("You are to rate this cell before you see what graders say of it.")
+        raise PermissionDenied("Rate this cell before you see graders' ratings.")
     return grade

@@ -112,7 +112,9 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
     CannotAskAgain.
     """
     if not can_ask(grade.config) or not grade.revision.text:
-        raise CannotAskAgain("This grade came in a file, or its prompt has changed: nobody can ask it again.")
+        raise CannotAskAgain(
+            "This grade came in a file, or its prompt has changed: it cannot be graded again."
+        )
     jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)
     if grade.outcome != Outcome.FAILED:
         for job in (job for job in jobs if job.is_retry):  # another verifies the new answer

@@ -49,7 +49,7 @@ def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.Choi
 def covered_from() -> forms.IntegerField:
     """The threshold; GraderForm limits it to the scale of its grader."""
     return forms.IntegerField(
-        label="Covered from grade",
+        label="Threshold",
         min_value=1,
         max_value=MAX_RATING,
         required=False,

@@ -15,7 +15,7 @@ class TopicsForm(GraderForm):
 
     bank = select_at_once("Bank", ())
     q = forms.CharField(
-        label="Topic or query holds", required=False, widget=forms.TextInput(attrs={"type": "search"})
+        label="Topic or query contains", required=False, widget=forms.TextInput(attrs={"type": "search"})
     )
     sort = forms.ChoiceField(
         choices=[(sign + name, name) for name in SORTS for sign in ("", "-")],

@@ -74,7 +74,7 @@ def view_drop(request: HtmxRequest, slug: str, view_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug)
     mine = SavedView.objects.filter(user=request.user, collection=collection)
     drop_view(get_object_or_404(mine, pk=view_id), by=request.user)
-    messages.success(request, "View dropped.")
+    messages.success(request, "View deleted.")
     return _back(request, collection)
 
 

@@ -53,7 +53,7 @@ def test_a_key_presses_its_element(page, places):
 
 def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page):
     wrong = counter(page, "wrong")
-    search = page.get_by_label("Topic or query holds")
+    search = page.get_by_label("Topic or query contains")
     search.focus()
     page.keyboard.press("w")
     expect(search).to_have_value("w")

@@ -23,7 +23,7 @@ def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple
     revision = get_object_or_404(revisions, pk=revision_id)
     get_object_or_404(Pooled, topic=revision.topic_id, passage=passage_id)
     if hidden_of_cell(user, revision.topic, revision.pk, passage_id).people:
-        raise PermissionDenied("You are to rate this cell yourself before you see what others say of it.")
+        raise PermissionDenied("Rate this cell yourself before you see other people's ratings.")
     return collection, CellKey(revision.topic_id, revision.pk, passage_id)
 
 

@@ -55,7 +55,7 @@ def open_campaign(
     seed = randbelow(SEEDS) if seed is None else seed
     drawn = chosen(choice, seed=seed)
     if not drawn.cells:
-        raise UnfitCampaign("No cell meets this choice: take other topics, kinds or cells.")
+        raise UnfitCampaign("No cell matches: choose other topics, kinds or cells.")
     if len(drawn.cells) * plan.assessors > MOST_TURNS:
         raise UnfitCampaign(
             f"These are {len(drawn.cells):,} cells; {plan.assessors} assessors each are more than "
@@ -169,7 +169,7 @@ def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User
     """
     held = roles.role_of(to, bank.collection)
     if held is None or not held.includes(roles.TO_ASSESS):
-        raise UnfitCampaign(f"{to} is no assessor here.")
+        raise UnfitCampaign(f"{to} is not an assessor here.")
     campaign = _standing(bank, by)
     frozen = _joined(campaign, list(dict.fromkeys(cells)))
     assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
@@ -266,7 +266,7 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellSt
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:
     """Save the comment to the adjudicator on a cell that `by` holds; raises NotYours."""
     if not cell.turns.filter(person=by).update(comment=text):
-        raise NotYours("Only the comment of a cell that you have can be kept.")
+        raise NotYours("You can only comment on a cell that you hold.")
 
 
 @transaction.atomic
@@ -292,7 +292,7 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
         return done
     turn = mine.filter(can_undo=True).order_by("-done_at", "-pk").first()
     if turn is None:
-        raise NothingToUndo("There is nothing to undo: you have handed in nothing here.")
+        raise NothingToUndo("Nothing to undo: you have not rated anything here.")
     is_open = _undo_skip(turn) if turn.state == State.SKIPPED else _withdraw_rating(turn, by, uid)
     turn.can_undo, turn.uid = False, uid
     if is_open:

@@ -106,9 +106,9 @@ class CampaignForm(forms.Form):
         help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered. "
         "A prompt that is not known here, since its grades came in a file, counts from 4; labels from 1.",
     )
-    cutoff = forms.IntegerField(label="Leaderboard's cutoff k", min_value=1, max_value=1_000, initial=20)
+    cutoff = forms.IntegerField(label="Rank cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label="At most so many cells",
+        label="Maximum number of cells",
         min_value=1,
         required=False,
         help_text="Empty for all of them, or for a sample of the usual size.",
@@ -123,7 +123,7 @@ class CampaignForm(forms.Form):
         "are.",
     )
     assessors = forms.IntegerField(
-        label="Independent assessors a cell", min_value=1, max_value=MOST_ASSESSORS, initial=1
+        label="Independent assessors per cell", min_value=1, max_value=MOST_ASSESSORS, initial=1
     )
     mode = forms.ChoiceField(label="What assessors see", choices=Campaign.Mode.choices)
     people = RowsField(

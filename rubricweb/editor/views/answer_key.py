@@ -23,7 +23,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     is_change = request.method == "POST"
     item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
     if item.kind != Item.Kind.QUESTION or not item.revision.text:
-        raise Http404("Only a question whose words are known has an answer key.")
+        raise Http404("Only a question with text has an answer key.")
     form = answer_key_form(item, sent=request.POST if is_change else None)
     if not form.is_valid():
         return _shown(request, item, form)

@@ -83,7 +83,7 @@ def _refused(form: WeightTrialForm) -> bool:
     """Saving a solo would retire all other items, which nobody intends."""
     if form.only is None:
         return False
-    form.add_error("solo", "Solo is for looking only: end it, then save.")
+    form.add_error("solo", "Solo is a preview: turn it off, then save.")
     return True
 
 

@@ -186,7 +186,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
     ).first()
     last = latest_by(by, cell)
     if last is None:
-        raise UnfitRating("There is nothing to undo: you said nothing of this cell.")
+        raise UnfitRating("Nothing to undo: you have not rated this cell.")
     if before is None:
         return _append(cell, by, seen, uid, {"is_withdrawn": True, "how": last.how})
     return _append(cell, by, seen, uid, {name: getattr(before, name) for name in SAME})

@@ -49,7 +49,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     if started:
         messages.success(request, _started_words(started))
     else:
-        messages.info(request, "Nothing to start: no grade is missing that is not being made already.")
+        messages.info(request, "Nothing to start: every missing grade is being made already.")
     return after(request, collection)
 
 
@@ -93,7 +93,7 @@ def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
         follows = f"; at most {later:,} more {'is' if later == 1 else 'are'} verified then" if later else ""
         messages.success(request, f"{message}{follows}.")
     else:
-        messages.info(request, "Nothing to retry: no grade is failed that is not being retried already.")
+        messages.info(request, "Nothing to retry: every failed grade is being retried already.")
 
 
 def after(request: HtmxRequest, collection: Collection) -> HttpResponse:

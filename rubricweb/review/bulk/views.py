@@ -62,10 +62,10 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
         messages.info(request, f"{count:,} verdicts taken back.")
         return True
     if cleaned["cells"] != len(plan.cells):
-        messages.error(request, "Nothing was done: the selection holds other cells by now. Look again.")
+        messages.error(request, "Nothing was changed: the selection has other cells now. Check again.")
         return False
     if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
-        messages.error(request, "Nothing was done: nobody looks at so many cells. Select fewer.")
+        messages.error(request, "Nothing was changed: too many cells. Select fewer.")
         return False
     return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
@@ -89,7 +89,7 @@ def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm
 def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
-        messages.error(request, "Nothing was done: choose who shall rate these cells.")
+        messages.error(request, "Nothing was changed: choose who shall rate these cells.")
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):

@@ -18,7 +18,7 @@ class Reworded(HumanGradeError):
     """The item was reworded after the page was made."""
 
     def __init__(self) -> None:
-        super().__init__("The item has other words by now: read them first.")
+        super().__init__("The item has been reworded: read it first.")
 
 
 class NoText(HumanGradeError):

@@ -21,7 +21,7 @@ class SpansForm(forms.Form):
     """Spans of the passage, one a line."""
 
     spans = forms.CharField(
-        label="What an answer should hold, one span a line",
+        label="What an answer should contain, one span per line",
         required=False,
         max_length=MOST_SPANS * (SPAN_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 2}),

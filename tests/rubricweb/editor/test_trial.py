@@ -149,7 +149,7 @@ def test_what_cannot_be_saved(client_of, developer, url, items):
         answer = client.post(url, sent(items, **wrong))
         assert answer.status_code == 422
         assert 'role="alert"' in answer.content.decode()
-    assert "Solo is for looking only" in client.post(url, sent(items, solo=items[0].pk)).content.decode()
+    assert "Solo is a preview" in client.post(url, sent(items, solo=items[0].pk)).content.decode()
     assert {item.version for item in items[0].bank.items.all()} == {1}
 
 

@@ -184,5 +184,5 @@ def test_imported_grades_have_no_button(client_of, developer, collection, redis_
     client = client_of(developer)
     assert "once more" not in client.get(cell).content.decode()
     text = client.post(url(Grade.objects.get()), {"part": "again", "next": cell}, headers=HTMX)
-    assert "nobody can ask it again" in text.content.decode()
+    assert "cannot be graded again" in text.content.decode()
     assert not GradingJob.objects.exists()

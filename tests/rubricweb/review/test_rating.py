@@ -107,7 +107,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of):
     revise_item(autumn.items[0], text="Which colour?", seen=autumn.items[0].version, by=owner)
     reworded = rate(client, autumn, "d1", 0, rating=4, seen=1, revision=before)
     assert reworded.status_code == 409
-    assert "other words by now" in reworded.content.decode()
+    assert "has been reworded" in reworded.content.decode()
     assert rate(client_of(viewer), autumn, "d1", 1, rating=4).status_code == 403
     assert rate(client_of(outsider), autumn, "d1", 1, rating=4).status_code == 404
     assert client.get(f"{autumn.cell('d1', 0)}rate/").status_code == 405

@@ -251,6 +251,6 @@ def test_assigned_cells_wait_for_one_person(bank, campaign_of, assessor, second,
 def test_cells_are_assigned_to_assessors_only(bank, campaign_of, viewer, developer):
     cells = [cell.human_cell for cell in campaign_of(size=2).cells.all()]
     for person in (viewer, UserFactory()):
-        with pytest.raises(UnfitCampaign, match="no assessor"):
+        with pytest.raises(UnfitCampaign, match="not an assessor"):
             assign_cells(bank, cells, to=person, by=developer)
     assert not Campaign.objects.filter(is_standing=True).exists()

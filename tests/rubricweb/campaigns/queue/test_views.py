@@ -141,7 +141,7 @@ def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"cells": "unsure"}, "No cell meets this choice"),
+        ({"cells": "unsure"}, "No cell matches"),
         ({"name": " "}, "This field is required"),
         ({"size": 0}, "greater than or equal to 1"),
         ({"topics": [999]}, "not one of the available choices"),

@@ -126,7 +126,7 @@ def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, passag
     ("wrong", "said"),
     [
         ({"spans": ""}, "Mark a span of the passage first"),
-        ({"spans": "planted in gardens"}, "These words do not stand in the passage"),
+        ({"spans": "planted in gardens"}, "This span is not in the passage"),
         ({"text": ""}, "Write the question or nugget first."),
         ({"text": "Which pigment makes leaves red?"}, "already asks exactly this"),
         ({"kind": "poem"}, "Select a valid choice"),
@@ -151,7 +151,7 @@ def test_the_nearest_items(client_of, developer, autumn, passage_url):
     assert "Which streets have maples?" in near
     assert f'name="reword" value="{autumn.items[0].pk}"' in near
     assert (
-        "do not stand in"
+        "is not in the passage"
         in client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
     )
 
