@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from django import forms
+
 from rubricweb.accounts.models import User
 from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
@@ -95,3 +97,14 @@ def _event(event: FlagEvent, name: Naming) -> dict[str, object]:
         "assignee": name(event.assignee),
         "text": event.text,
     }
+
+
+class FlagsExportForm(forms.Form):
+    """A file of flags and comments."""
+
+    format = forms.ChoiceField(
+        label="Format", choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")], required=False
+    )
+    names = forms.ChoiceField(
+        label="People", choices=[("", "pseudonyms"), ("1", "usernames")], required=False
+    )

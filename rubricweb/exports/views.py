@@ -17,7 +17,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
-from rubricweb.exports.forms import FlagsExportForm
+from rubricweb.exports.flags import FlagsExportForm
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board

@@ -21,7 +21,6 @@ from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, lef
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
-from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.querysets import GradeQuerySet
 
@@ -30,6 +29,10 @@ logger = logging.getLogger(__name__)
 CHUNKS_A_QUERY = 200
 CELLS_TO_WAIT_FOR = 2_000
 """A person who starts a job of up to so many cells is taken to wait for it."""
+
+
+class CannotRegrade(Exception):
+    """The grade's cell cannot be graded again by its grader; the text says why."""
 
 
 def start_grading(
@@ -109,10 +112,10 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
     """Grade one cell once more, because somebody doubts its grade; nobody else is ever asked twice.
 
     The new grade takes the place of the old one, unless it fails. None if a live job is at it already. Raises
-    CannotAskAgain.
+    CannotRegrade.
     """
     if not can_ask(grade.config) or not grade.revision.text:
-        raise CannotAskAgain(
+        raise CannotRegrade(
             "This grade came in a file, or its prompt has changed: it cannot be graded again."
         )
     jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.grades import access, actions
+from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.engine import calls, monitor, progress
 from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.templatetags.grades import again_of
 from rubricweb.grades.views.jobs import after, back_to, may_grade, say_retried
@@ -72,7 +72,7 @@ def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
     grade = access.grade_for(request.user, slug, grade_id, needed=roles.TO_GRADE)
     try:
         started = actions.ask_again(grade, by=request.user)
-    except CannotAskAgain as refusal:
+    except CannotRegrade as refusal:
         messages.error(request, str(refusal))
     else:
         _say_asked(request, started)

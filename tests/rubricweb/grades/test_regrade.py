@@ -10,10 +10,10 @@ from grading.types import ErrorClass, GradeFailure, Purpose
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions, jobs
+from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.regrade import can_ask, job_at
-from rubricweb.grades.errors import CannotAskAgain
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.store import GradeRow, save_grades
@@ -119,7 +119,7 @@ def test_a_cell_is_asked_again_by_one_job_at_a_time(grades, developer):
 
 def test_grades_of_files_and_of_prompts_that_have_changed_cannot_be_asked(grades, developer, config):
     GraderConfig.objects.filter(pk=config.pk).update(fingerprint="that of an older version")
-    with pytest.raises(CannotAskAgain):
+    with pytest.raises(CannotRegrade):
         actions.ask_again(Grade.objects.get(pk=grades[0].pk), by=developer)
     assert not can_ask(imported_config("t5", "LexicalBaseline", Purpose.RATE))
     assert GradingJob.objects.count() == 1
