@@ -23,47 +23,49 @@ def places(campaign):
     return {(cell.revision_id, cell.passage_id) for cell in campaign.cells.all()}
 
 
-def veiled_from(person, collection):
-    return {place for veil in visibility.hidden_from(person, collection.pk).values() for place in veil.people}
+def hidden_places(person, collection):
+    return {
+        place for hidden in visibility.hidden_from(person, collection.pk).values() for place in hidden.people
+    }
 
 
-def test_until_they_rated_assessors_are_veiled(campaign_of, assessor, second, collection):
+def test_cells_are_hidden_from_assessors_until_they_rate(campaign_of, assessor, second, collection):
     campaign = campaign_of(mode="blind", assessors=2)
-    assert veiled_from(assessor, collection) == places(campaign)
+    assert hidden_places(assessor, collection) == places(campaign)
     turn = rate_next(campaign, assessor)
-    assert veiled_from(assessor, collection) == places(campaign) - {
+    assert hidden_places(assessor, collection) == places(campaign) - {
         (turn.cell.revision_id, turn.cell.passage_id)
     }
-    assert veiled_from(second, collection) == places(campaign)
+    assert hidden_places(second, collection) == places(campaign)
     topic = collection.topics.first()
     assert visibility.hidden_in_topic(second, topic).people == {
         (cell.revision_id, cell.passage_id) for cell in campaign.cells.filter(topic=topic)
     }
 
 
-def test_developers_are_veiled_from_what_they_took_or_were_named_for(campaign_of, developer, collection):
+def test_developers_are_hidden_places_what_they_took_or_were_named_for(campaign_of, developer, collection):
     campaign = campaign_of(mode="blind")
-    assert veiled_from(developer, collection) == set()
+    assert hidden_places(developer, collection) == set()
     cell = take(campaign, developer, count=1)[0].cell
-    assert veiled_from(developer, collection) == {(cell.revision_id, cell.passage_id)}
+    assert hidden_places(developer, collection) == {(cell.revision_id, cell.passage_id)}
     named = campaign_of(people=[developer])
-    assert veiled_from(developer, collection) == places(named)
+    assert hidden_places(developer, collection) == places(named)
 
 
-def test_a_closed_campaign_and_one_of_others_veil_nothing(campaign_of, assessor, second, owner, collection):
+def test_a_closed_campaign_and_one_of_others_hide_nothing(campaign_of, assessor, second, owner, collection):
     close_campaign(campaign_of(), by=owner)
     campaign_of(people=[second])
-    assert veiled_from(assessor, collection) == set()
+    assert hidden_places(assessor, collection) == set()
 
 
-def test_assigned_cells_are_veiled_from_that_person_only(
+def test_assigned_cells_are_hidden_places_that_person_only(
     bank, campaign_of, assessor, second, developer, owner
 ):
     campaign = campaign_of(size=1)
     assign_cells(bank, [cell.human_cell for cell in campaign.cells.all()], to=assessor, by=developer)
     close_campaign(campaign, by=owner)
-    assert veiled_from(assessor, bank.collection) == places(campaign)
-    assert veiled_from(second, bank.collection) == set()
+    assert hidden_places(assessor, bank.collection) == places(campaign)
+    assert hidden_places(second, bank.collection) == set()
 
 
 class TestGrid:
@@ -81,7 +83,7 @@ class TestGrid:
     def grade_in(self, html: str, cell) -> str:
         return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
 
-    def test_the_cell_is_veiled_until_rated(self, cell, client_of, assessor, developer):
+    def test_the_cell_is_hidden_until_rated(self, cell, client_of, assessor, developer):
         client = client_of(assessor)
         assert self.grade_in(self.grid(cell, client), cell) == "4"
         assert self.grade_in(self.grid(cell, client, "humans"), cell) == "missing"
