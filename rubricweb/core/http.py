@@ -1,6 +1,4 @@
-"""`HtmxRequest`, and the three ways to answer a request with or without htmx. No other module looks at
-`request.htmx`.
-"""
+"""`HtmxRequest`, and the three ways to answer a request with or without htmx."""
 
 from __future__ import annotations
 
