@@ -102,7 +102,9 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
-def retirements(bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec) -> dict[int, WhatIf]:
+def retirements(
+    bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
+) -> dict[int, WhatIf]:
     """By item pk: the effect of retiring each of these active items alone."""
     now = board_inputs(bank, config, measure)
     rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")

@@ -78,7 +78,7 @@ def default_source(collection: Collection) -> RelevanceSource:
 
 
 def evidence(
-    bank: Bank, rater: Rater, look: EvidenceQuery, reader: User, topic_id: int | None = None
+    bank: Bank, rater: Rater, query: EvidenceQuery, reader: User, topic_id: int | None = None
 ) -> list[TopicEvidence]:
     """Return the evidence of each topic with items, or of one, in the collection's order, as `reader` may see
     it.
@@ -86,7 +86,7 @@ def evidence(
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance, hidden_by_topic = _relevance(pool, look), hidden_from(reader, bank.collection_id)
+    relevance, hidden_by_topic = _relevance(pool, query), hidden_from(reader, bank.collection_id)
     evidence_by_topic = []
     for pk, items in _items(bank, topic_id).items():
         topic = pool.by_topic[pk]
@@ -94,10 +94,10 @@ def evidence(
         columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
         ratings, hidden = (
             ratings_of(grades, columns, len(topic.doc_ids)),
-            _hidden(topic, hidden_by_topic[pk], look),
+            _hidden(topic, hidden_by_topic[pk], query),
         )
         shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
-        min_grades = rater.min_grades_of((item.kind for item in items), look.min_grade)
+        min_grades = rater.min_grades_of((item.kind for item in items), query.min_grade)
         evidence_by_topic.append(TopicEvidence(topic, items, ratings, shown, min_grades, hidden))
     return evidence_by_topic
 
@@ -107,8 +107,8 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
     return sum(int(topic.hidden.sum()) for topic in topics)
 
 
-def _hidden(topic: TopicPool, hidden: Hidden, look: EvidenceQuery) -> Mask:
-    places = hidden.people if look.source is RelevanceSource.PEOPLE else hidden.graders
+def _hidden(topic: TopicPool, hidden: Hidden, query: EvidenceQuery) -> Mask:
+    places = hidden.people if query.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 
@@ -125,10 +125,10 @@ def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[EvidenceItem, ..
     return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
-def _relevance(pool: CollectionPool, look: EvidenceQuery) -> dict[int, Relevance]:
-    if look.source is RelevanceSource.JUDGMENTS:
-        return {topic.topic_id: _judged(topic, look.min_relevant) for topic in pool.topics}
-    return {pk: _rated(grades, look.min_grade) for pk, grades in human_matrices(pool).items()}
+def _relevance(pool: CollectionPool, query: EvidenceQuery) -> dict[int, Relevance]:
+    if query.source is RelevanceSource.JUDGMENTS:
+        return {topic.topic_id: _judged(topic, query.min_relevant) for topic in pool.topics}
+    return {pk: _rated(grades, query.min_grade) for pk, grades in human_matrices(pool).items()}
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

@@ -25,7 +25,6 @@ from rubricweb.editor.drafts import DraftInbox, RefusedDraft
 from rubricweb.editor.views.items import editor_url, items_changed
 
 PAGE = "editor/drafts.html"
-"""Of a row's id; databases refuse to look for larger numbers."""
 
 
 @require_safe

@@ -15,8 +15,6 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject
 
-"""Of a row's id; databases refuse to look for larger numbers."""
-
 
 def flag_for(user: User, slug: str, flag_id: int, *, needed: Role = roles.TO_VIEW) -> Flag:
     collection = collection_for(user, slug, needed=needed)

@@ -45,7 +45,7 @@ class CoveredPassage:
     rating: int
 
 
-def suspects(topics: Iterable[TopicEvidence], look: EvidenceQuery, sort: str = "count") -> list[Suspect]:
+def suspects(topics: Iterable[TopicEvidence], query: EvidenceQuery, sort: str = "count") -> list[Suspect]:
     """Worst first; ties in the bank's order."""
     found = [
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
@@ -62,20 +62,20 @@ def _spurious(topic: TopicEvidence) -> list[Spurious]:
     return spurious_items(topic.ratings, topic.relevance, min_grade=topic.min_grades)
 
 
-def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, look: EvidenceQuery) -> list[SuspectRow]:
+def rows(bank: Bank, listed: Iterable[Suspect], rater: Rater, query: EvidenceQuery) -> list[SuspectRow]:
     """A page of suspects with their topics, and the effect of retiring each alone."""
     page = list(listed)
     topics = bank.collection.topics.in_bulk({suspect.topic_id for suspect in page})
     pks = {suspect.item.pk for suspect in page}
     changes: dict[int, WhatIf] = {}
     for kind, config in rater.by_kind.items() if page else ():
-        measure = MeasureSpec(min_grade=rater.min_grade_of(kind, look.min_grade))
+        measure = MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade))
         changes |= retirements(bank, pks, config, measure)
     return [SuspectRow(suspect, topics[suspect.topic_id], changes.get(suspect.item.pk)) for suspect in page]
 
 
 def suspect(
-    item: Item, topics: Iterable[TopicEvidence], look: EvidenceQuery
+    item: Item, topics: Iterable[TopicEvidence], query: EvidenceQuery
 ) -> tuple[Spurious | None, list[CoveredPassage]]:
     """Return one item's finding and its first passages; None for a retired item."""
     for topic in topics:

@@ -59,7 +59,7 @@ class NearItem:
     score: float
 
 
-def uncovered_of(topics: Iterable[TopicEvidence], look: EvidenceQuery) -> UncoveredPassages:
+def uncovered_of(topics: Iterable[TopicEvidence], query: EvidenceQuery) -> UncoveredPassages:
     uncovered: list[UncoveredPassage] = []
     ungraded: list[UncoveredPassage] = []
     hidden: set[tuple[int, int]] = set()
