@@ -10,14 +10,14 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.graded_entries import direct_grade, direct_key, entry_key, item_grades
 from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
-from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade, Judgment, PooledRank
+from grading.formats.graded_records import GradedLine, GradedPassage, ImportedGrade, Judgment, PooledRank
 from grading.formats.jsonl import records
 from grading.formats.numbers import real, whole
 
 _DECODER = msgspec.json.Decoder(TopicJson)
 
 
-def read_graded(path: Path) -> Iterator[GradedTopic]:
+def read_graded(path: Path) -> Iterator[GradedLine]:
     """Yield the topics of a graded file, a line at a time. Raises `BadFormat` with file, line and what was
     expected.
 
@@ -28,14 +28,14 @@ def read_graded(path: Path) -> Iterator[GradedTopic]:
     return records(path, _DECODER, _topic, shape=SHAPE)
 
 
-def _topic(raw: TopicJson, line: int) -> GradedTopic:
+def _topic(raw: TopicJson, line: int) -> GradedLine:
     query_id = identifier(raw.query_id, "the query id")
     passages, ignored = [], 0
     for raw_passage in raw.passages:
         passage, left_out = _passage(raw_passage, query_id)
         passages.append(passage)
         ignored += left_out
-    return GradedTopic(query_id, line, passages, ignored)
+    return GradedLine(query_id, line, passages, ignored)
 
 
 def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:

@@ -60,7 +60,7 @@ class GradedPassage(msgspec.Struct, frozen=True):
     grades: list[ImportedGrade]
 
 
-class GradedTopic(msgspec.Struct, frozen=True):
+class GradedLine(msgspec.Struct, frozen=True):
     """One line of the file. A topic may take several lines, and a passage may be in several topics."""
 
     query_id: str

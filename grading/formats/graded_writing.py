@@ -21,14 +21,14 @@ from grading.formats.graded_json import (
     SelfRatingJson,
     TopicJson,
 )
-from grading.formats.graded_records import GradedPassage, GradedTopic, ImportedGrade
+from grading.formats.graded_records import GradedLine, GradedPassage, ImportedGrade
 from grading.formats.reading import write_lines
 from grading.types import ItemKind, Outcome, Purpose
 
 _PROMPT_TYPE = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "nugget", ItemKind.DIRECT: "direct_grading"}
 
 
-def write_graded(path: Path, topics: Iterable[GradedTopic]) -> None:
+def write_graded(path: Path, topics: Iterable[GradedLine]) -> None:
     """Write what `read_graded` and the published Workbench read, a topic a line.
 
     Grades of one grader that follow each other become one entry. Reading a written file and writing it again
@@ -38,7 +38,7 @@ def write_graded(path: Path, topics: Iterable[GradedTopic]) -> None:
     write_lines(path, (msgspec.json.encode(_topic(topic)) for topic in topics))
 
 
-def _topic(topic: GradedTopic) -> TopicJson:
+def _topic(topic: GradedLine) -> TopicJson:
     return TopicJson(topic.query_id, [_passage(passage, topic.query_id) for passage in topic.passages])
 
 

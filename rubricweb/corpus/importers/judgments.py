@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.trec import numbered_qrels
-from grading.formats.workbench import GradedTopic
+from grading.formats.workbench import GradedLine
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id, fitting_judgment
 from rubricweb.corpus.importers.tally import Tally
@@ -57,7 +57,7 @@ class JudgmentImporter:
         self._judged_often: set[tuple[int, Key]] = set()
         self._elsewhere: list[tuple[str, str, int, FilePosition]] = []
 
-    def read_line(self, topic: Topic, line: GradedTopic, *, at: FilePosition) -> None:
+    def read_line(self, topic: Topic, line: GradedLine, *, at: FilePosition) -> None:
         for passage in line.passages:
             for judgment in passage.judgments:
                 if judgment.query_id == topic.query_id:

@@ -8,7 +8,7 @@ from pathlib import Path
 from grading import types
 from grading.errors import BadFormat
 from grading.formats.trec import read_run, trec_eval_order
-from grading.formats.workbench import GradedTopic
+from grading.formats.workbench import GradedLine
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.rankings import write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
@@ -35,7 +35,7 @@ class RunImporter:
         self._gathered: dict[str, dict[int, Ranks]] = {}
         self._line_of: dict[str, FilePosition] = {}
 
-    def read_line(self, topic: Topic, line: GradedTopic, *, at: FilePosition) -> None:
+    def read_line(self, topic: Topic, line: GradedLine, *, at: FilePosition) -> None:
         """Gather the ranks of the line's passages, one rank per run."""
         for passage in line.passages:
             for ranked in passage.rankings:

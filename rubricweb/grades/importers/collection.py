@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import reset_queries, transaction
 
-from grading.formats.workbench import GradedTopic, read_graded
+from grading.formats.workbench import GradedLine, read_graded
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -174,7 +174,7 @@ class _Import:
                 "purpose of an earlier one on the same passage (the first counts)"
             )
 
-    def _read_line(self, line: GradedTopic, *, at: FilePosition) -> None:
+    def _read_line(self, line: GradedLine, *, at: FilePosition) -> None:
         topic = self.topics.require(line.query_id, at=at)
         passage_of = self.passages.pool(topic, ((p.doc_id, p.text) for p in line.passages), at=at)
         self.judgments.read_line(topic, line, at=at)

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from grading.measures import registry
 from grading.measures.base import ItemMeasure, LabelMeasure, ShortName, Threshold
-from rubricweb.editor.trial_forms import TrialForm
+from rubricweb.editor.trial_forms import WeightTrialForm
 from tests.worked import judge
 
 BOARD = "/leaderboards/autumn/"
@@ -138,7 +138,7 @@ def test_influence_leaves_items_out_of_it(shown_on):
 
 
 def test_a_trial_of_weights_offers_it(rf):
-    assert ("half_cover", "Half cover") in TrialForm(rf.get("/").GET, []).fields["measure"].choices
+    assert ("half_cover", "Half cover") in WeightTrialForm(rf.get("/").GET, []).fields["measure"].choices
 
 
 def test_one_that_cannot_resample_topics_has_no_intervals(made, shown_on, monkeypatch):
