@@ -23,10 +23,10 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell_ratings, shown
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.cells import RatedAnew, bank_cells
+from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells
 from rubricweb.review.verify.estimates import estimates
 from rubricweb.review.verify.forms import CheckForm, VerdictForm
-from rubricweb.review.verify.selectors import Candidate
+from rubricweb.review.verify.selectors import Candidate, CheckQuery
 
 PAGE = "review/verify/verify.html"
 STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
@@ -119,17 +119,23 @@ def _answer(
     cells = bank_cells(bank, rater, request.user)
     context = _place(bank) | {"form": form, "rater": rater, "query": query, "saving": saving}
     context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
-    topic = checks.topic_of(cells, query)
-    context |= {"lines": checks.lines(bank, cells, topic.pool.topic_id) if topic else [], "here": topic}
-    context |= {
-        "found": estimates(cells),
-        "cells": cells,
-        "hidden": cells.hidden,
-        "kept": _without_cell(request),
-    }
+    context |= _progress(bank, cells, query) | {"kept": _without_cell(request)}
     response = page_or_part(request, PAGE, context, part="check")
     response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
     return response
+
+
+def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, object]:
+    """How far the bank and the chosen topic are checked, and what that says of the grader."""
+    topic = checks.topic_of(cells, query)
+    lines = checks.lines(bank, cells, topic.pool.topic_id) if topic else []
+    return {
+        "lines": lines,
+        "here": topic,
+        "found": estimates(cells),
+        "cells": cells,
+        "hidden": cells.hidden,
+    }
 
 
 def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
