@@ -41,7 +41,7 @@ def test_from_a_span_to_an_item(people, places, address):
     page.evaluate(MARK, [40, 70])
     page.get_by_role("button", name="Quote what is marked").click()
     expect(page.locator("#nearest blockquote")).to_have_text([first, second])
-    expect(page.get_by_label("What an answer should hold")).to_have_value(f"{first}\n{second}")
+    expect(page.get_by_label("What an answer should contain")).to_have_value(f"{first}\n{second}")
     page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
     expect(page.locator("#draft .preview")).to_contain_text("passages to grade")
     expect(page.locator("#draft .preview")).to_contain_text("runs could move")
@@ -68,7 +68,7 @@ def test_by_keyboard_alone(people, places, address):
     expect(page.locator("#passage-text")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    expect(page.get_by_label("What an answer should hold")).to_be_focused()
+    expect(page.get_by_label("What an answer should contain")).to_be_focused()
 
 
 def test_rewording_is_offered_first(people, places, address):
@@ -98,7 +98,7 @@ def test_without_javascript(people, places, address):
     page.get_by_role("button", name="Sign in").click()
     text = opened(page, address)
     expect(page.get_by_role("button", name="Quote what is marked")).to_be_hidden()
-    page.get_by_label("What an answer should hold").fill(text[:30])
+    page.get_by_label("What an answer should contain").fill(text[:30])
     page.get_by_role("button", name="Find the items nearest to it").click()
     expect(page.locator("#nearest blockquote")).to_have_text([text[:30].strip()])
     page.get_by_label("Question or nugget").fill("What has nobody asked so far?")

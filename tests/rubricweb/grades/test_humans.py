@@ -117,7 +117,7 @@ def test_undo_goes_back_to_what_was_said_before(cells, assessor):
 
 def test_undo_of_the_first_word_takes_it_back(cells, assessor):
     cell = cells[0, 0]
-    with pytest.raises(UnfitRating, match="nothing to undo"):
+    with pytest.raises(UnfitRating, match="Nothing to undo"):
         undo(cell, by=assessor, seen=0)
     rate_cell(cell, rating=2, by=assessor, seen=0)
     undo(cell, by=assessor, seen=1)

@@ -276,7 +276,7 @@ def test_skip_and_undo(campaign, client_of, assessor):
     response = client.post(at("queue-undo", campaign), {"uid": uuid4()})
     assert response.url == at("queue-cell", campaign, cell.pk)
     again = client.post(at("queue-undo", campaign), {"uid": uuid4()}, follow=True)
-    assert "There is nothing to undo" in again.content.decode()
+    assert "Nothing to undo" in again.content.decode()
 
 
 def test_a_finished_cell_has_neighbours(campaign, client_of, assessor):
