@@ -141,18 +141,18 @@ def view(name: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
 
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
-    from rubricweb.leaderboards.board.scored import scored
+    from rubricweb.leaderboards.board.scored import scored_board
 
     asked = spec(measure)
     reading = seconds(lambda: matrices(asked.config, collection_pool(asked.collection)))
     profile = cProfile.Profile(builtins=True)
     if is_profiled:
         profile.enable()
-    first = seconds(lambda: VIEWS[name](scored(asked)))
+    first = seconds(lambda: VIEWS[name](scored_board(asked)))
     if is_profiled:
         profile.disable()
         pstats.Stats(profile, stream=sys.stderr).sort_stats("cumulative").print_stats(18)
-    again = statistics.median(seconds(lambda: VIEWS[name](scored(asked))) for _ in range(REPEATS))
+    again = statistics.median(seconds(lambda: VIEWS[name](scored_board(asked))) for _ in range(REPEATS))
     return {"reading": reading, "first": first, "again": again, "memory": peak_memory()}
 
 
@@ -163,10 +163,10 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     from _collection import spec
 
     from rubricweb.grades import scoring
-    from rubricweb.leaderboards.board.scored import scored
+    from rubricweb.leaderboards.board.scored import scored_board
     from rubricweb.leaderboards.influence.items import item_influences
 
-    made = scored(spec(measure))
+    made = scored_board(spec(measure))
     effects = {row.uid: row.influence for row in item_influences(made).rows}
     every = [(topic, uid) for topic, uids in made.base.items.items() for uid in uids]
     chosen = every[:: len(every) // ANEW][:ANEW]

@@ -120,7 +120,7 @@ def collected(slug: str) -> dict[str, Floats]:
     from rubricweb.grades.scales import default_min_grade
     from rubricweb.grades.scoring import MeasureSpec
     from rubricweb.leaderboards.board import lookup
-    from rubricweb.leaderboards.board.scored import scored
+    from rubricweb.leaderboards.board.scored import scored_board
     from rubricweb.leaderboards.board.types import BoardSpec
 
     collection, found = Collection.objects.get(slug=slug), {}
@@ -129,7 +129,7 @@ def collected(slug: str) -> dict[str, Floats]:
         plain = MeasureSpec(MEASURES[0], default_min_grade(row.config))
         spec = BoardSpec(collection, row.config, bank, lookup.kinds_chosen(row.config, ""), plain)
         for name in MEASURES if bank else MEASURES[1:]:
-            found[f"grader {row.config.pk}, {name}"] = scored(
+            found[f"grader {row.config.pk}, {name}"] = scored_board(
                 replace(spec, measure=replace(plain, name=name))
             )
     return {name: made.table.scores for name, made in found.items()}

@@ -31,7 +31,7 @@ def label_scores(ranked: Labels, judged: Labels, name: str, *, level: int = 1) -
     >>> label_scores(ranked, np.array([0, 3, 2]), "P_2", level=3).tolist()
     [0.5, 0.0]
     """
-    found = registry.find(name)
-    if not isinstance(found.measure, LabelMeasure) or found.measure.scores is None:
+    named = registry.find(name)
+    if not isinstance(named.measure, LabelMeasure) or named.measure.scores is None:
         raise ValueError(f"{name} is none of those known here")
-    return found.measure.scores(LabelledTopic(ranked, judged, level, found.cutoff))
+    return named.measure.scores(LabelledTopic(ranked, judged, level, named.cutoff))

@@ -106,8 +106,8 @@ def find(name: str) -> NamedMeasure:
     ('ndcg_cut', 'ndcg_cut_10', 10)
     """
     for measure in MEASURES:
-        if (found := _named(measure, name)) is not None:
-            return found
+        if (named := _named(measure, name)) is not None:
+            return named
     raise UnknownMeasure(f"no measure {name!r}; known are {known()}")
 
 

@@ -48,13 +48,13 @@ def labels(
     if min_answers < 1:
         raise ValueError(f"min_answers is {min_answers}, expected 1 or more")
     if mode is LabelMode.COUNT:
-        found = (ratings >= min_grade).sum(axis=1)
+        reached = (ratings >= min_grade).sum(axis=1)
     else:
-        found = _reached_by(ratings, min_answers)
+        reached = _reached_by(ratings, min_answers)
         if mode is LabelMode.BINARY:
-            found = found >= min_grade
+            reached = reached >= min_grade
     is_judged = (ratings >= MIN_RATING).any(axis=1)
-    return np.where(is_judged, found, UNJUDGED).astype(np.int16)
+    return np.where(is_judged, reached, UNJUDGED).astype(np.int16)
 
 
 def _reached_by(ratings: Ratings, min_answers: int) -> NDArray[np.int8]:

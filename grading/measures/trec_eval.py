@@ -25,10 +25,10 @@ def validate(name: str) -> str:
     >>> validate("ndcg_cut.10"), validate("P_20"), validate("iprec_at_recall.0.1")
     ('ndcg_cut_10', 'P_20', 'iprec_at_recall_0.10')
     """
-    found = registry.find(name)
-    if not isinstance(found.measure, LabelMeasure):
+    named = registry.find(name)
+    if not isinstance(named.measure, LabelMeasure):
         raise UnknownMeasure(f"{name} is a measure of items")
-    return found.name
+    return named.name
 
 
 def topic_scores(

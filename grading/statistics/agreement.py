@@ -126,9 +126,9 @@ def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats
     >>> coincidences(np.array([[0, 1, -1], [0, 0, 1]]), [0, 1]).tolist()
     [[2.0, 1.0], [1.0, 0.0]]
     """
-    said = np.stack([(ratings == value).sum(axis=0) for value in categories], axis=-1).astype(np.float64)
-    raters = said.sum(axis=-1)
-    paired = said[raters >= 2]
+    counts = np.stack([(ratings == value).sum(axis=0) for value in categories], axis=-1).astype(np.float64)
+    raters = counts.sum(axis=-1)
+    paired = counts[raters >= 2]
     weights = 1.0 / (raters[raters >= 2] - 1)
     pairs = np.einsum("uc,ud,u->cd", paired, paired, weights)
     return np.asarray(pairs - np.diag(np.einsum("uc,u->c", paired, weights)), dtype=np.float64)

@@ -88,8 +88,8 @@ def intervals(
     return RunIntervals(*bounds)
 
 
-def _percentiles(means: NDArray[np.float64], wanted: tuple[float, ...]) -> NDArray[np.float64]:
+def _percentiles(means: NDArray[np.float64], percents: tuple[float, ...]) -> NDArray[np.float64]:
     ascending = np.ascontiguousarray(means.T)
     if np.isnan(ascending).any():
-        return np.asarray(np.nanpercentile(ascending, wanted, axis=1))
-    return np.asarray(np.percentile(ascending, wanted, axis=1))
+        return np.asarray(np.nanpercentile(ascending, percents, axis=1))
+    return np.asarray(np.percentile(ascending, percents, axis=1))

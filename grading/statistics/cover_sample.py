@@ -124,7 +124,7 @@ def cover_sample(topics: Sequence[Ranked], *, size: int, seed: int) -> list[Samp
 
 def _items(topics: Sequence[Ranked], *, above: bool) -> list[_Item]:
     """Those that some run covers, or with not `above` leaves uncovered, with the cells of these runs."""
-    found = []
+    items = []
     for number, topic in enumerate(topics):
         passages = len(topic.reached)
         top = np.zeros((len(topic.ranked), passages + 1), dtype=np.bool_)
@@ -136,5 +136,5 @@ def _items(topics: Sequence[Ranked], *, above: bool) -> list[_Item]:
         chosen = covers if above else ~covers & cells.any(axis=1, keepdims=True)
         for column in np.flatnonzero(chosen.any(axis=0)).tolist():
             those = cells[chosen[:, column]]
-            found.append(_Item(number, column, those & topic.reached[:, column] if above else those))
-    return found
+            items.append(_Item(number, column, those & topic.reached[:, column] if above else those))
+    return items

@@ -56,9 +56,9 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
     known = ~(np.isnan(answers) | np.isnan(rests))
     n = known.sum(axis=0)
     x, y = (_deviations(values, known) for values in (answers, rests))
-    found = divide((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
-    found[n < MIN_CASES] = np.nan
-    return found
+    r = divide((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
+    r[n < MIN_CASES] = np.nan
+    return r
 
 
 def rest_means(answers: Floats) -> Floats:
@@ -240,13 +240,13 @@ def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrad
     """
     rows = np.flatnonzero(relevance.not_relevant)
     least = np.broadcast_to(min_grade, ratings.shape[1])
-    found = []
+    spurious = []
     for item in range(ratings.shape[1]):
         column = ratings[rows, item]
         order = np.argsort(-column, kind="stable")
         covering = rows[order][column[order] >= least[item]]
-        found.append(Spurious(item, tuple(covering.tolist()), int((column >= MIN_RATING).sum())))
-    return found
+        spurious.append(Spurious(item, tuple(covering.tolist()), int((column >= MIN_RATING).sum())))
+    return spurious
 
 
 @dataclass(frozen=True, slots=True)

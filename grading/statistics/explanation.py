@@ -73,8 +73,8 @@ def item_changes(before: Side, after: Side) -> list[ItemChange]:
     [('q2', 'gained', 0.5, ('d1',))]
     """
     item_ids = dict.fromkeys([*before.item_ids, *after.item_ids])
-    found = [_change(item_id, before, after) for item_id in item_ids]
-    changed = [change for change in found if change.contribution]
+    changes = [_change(item_id, before, after) for item_id in item_ids]
+    changed = [change for change in changes if change.contribution]
     return sorted(changed, key=lambda change: (-abs(change.contribution), change.item_id))
 
 

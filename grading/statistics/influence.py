@@ -38,8 +38,7 @@ def ranks(scores: Scores) -> NDArray[np.int64]:
     """
     comparable = _comparable(scores)
     ahead = comparable[np.newaxis, :] > comparable[:, np.newaxis]
-    found: NDArray[np.int64] = ahead.sum(axis=1, dtype=np.int64) + 1
-    return found
+    return np.asarray(ahead.sum(axis=1, dtype=np.int64) + 1)
 
 
 def moves(before: Scores, after: Scores, run_tags: Sequence[str]) -> list[Move]:
@@ -155,12 +154,12 @@ def dependents(board: Scores, without: Scores) -> list[Dependent]:
     changed = np.stack([ranks(row) for row in without])
     moved = np.abs(changed - places)
     strongest = moved.argmax(axis=0)
-    found = [
+    moving = [
         Dependent(run, int(item), int(places[run]), int(changed[item, run]))
         for run, item in enumerate(strongest)
         if moved[item, run]
     ]
-    return sorted(found, key=lambda one: (-abs(one.after - one.before), one.before))
+    return sorted(moving, key=lambda one: (-abs(one.after - one.before), one.before))
 
 
 def _comparable(scores: Scores) -> Scores:

@@ -23,10 +23,10 @@ MAX_RUNS = 100
 MAX_TOPICS = 200
 """With more runs or topics counting takes too long: use `t`, which agrees with it on so many topics."""
 _BATCH = 64
-"""Pairs that are counted together: enough to hide numpy's overhead, few enough to stay in the cache."""
+"""Pairs of runs that are counted together: enough to hide numpy's overhead, few enough for the cache."""
 _ROUNDING = 1e-9
 
-Pairs = NDArray[np.float64]
+PValueMatrix = NDArray[np.float64]
 """Shape (runs, runs), symmetric: p-values, 1 on the diagonal."""
 Ints = NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class PairedTest(StrEnum):
     T = "t"
 
 
-def p_values(scores: NDArray[np.float64], test: PairedTest) -> Pairs:
+def p_values(scores: NDArray[np.float64], test: PairedTest) -> PValueMatrix:
     """P-values of all pairs of runs from scores of shape (runs, topics); 1 where fewer than two topics count.
 
     >>> scores = np.array([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3], [0.9, 0.8, 0.7]])
@@ -46,10 +46,10 @@ def p_values(scores: NDArray[np.float64], test: PairedTest) -> Pairs:
     [1.0, 0.0351, 1.0]
     """
     first, second = np.triu_indices(len(scores), k=1)
-    found = np.ones((len(scores), len(scores)))
+    matrix = np.ones((len(scores), len(scores)))
     p = p_of_differences(scores[first] - scores[second], test)
-    found[first, second] = found[second, first] = p
-    return found
+    matrix[first, second] = matrix[second, first] = p
+    return matrix
 
 
 def p_of_differences(differences: NDArray[np.float64], test: PairedTest) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.statistics.influence import Scores
-from grading.statistics.paired_tests import ALPHA, Pairs
+from grading.statistics.paired_tests import ALPHA, PValueMatrix
 
 POWER = 0.8
 
@@ -25,13 +25,11 @@ class Order:
     @property
     def first_possible(self) -> NDArray[np.int64]:
         """Shape (runs,): the best rank that a run may have, behind all that are better."""
-        found: NDArray[np.int64] = 1 + self.better.sum(axis=0, dtype=np.int64)
-        return found
+        return np.asarray(1 + self.better.sum(axis=0, dtype=np.int64))
 
     @property
     def last_possible(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = len(self.better) - self.better.sum(axis=1, dtype=np.int64)
-        return found
+        return np.asarray(len(self.better) - self.better.sum(axis=1, dtype=np.int64))
 
     @property
     def top_group(self) -> list[int]:
@@ -39,16 +37,16 @@ class Order:
         return np.flatnonzero(self.first_possible == 1).tolist()
 
 
-def holm(pairs: Pairs) -> Pairs:
+def holm(p: PValueMatrix) -> PValueMatrix:
     """P-values of all pairs adjusted for being many (Holm 1979), 1 on the diagonal.
 
     >>> holm(np.array([[1.0, 0.01, 0.04], [0.01, 1.0, 0.03], [0.04, 0.03, 1.0]]))[0].round(4).tolist()
     [1.0, 0.03, 0.06]
     """
-    first, second = np.triu_indices(len(pairs), k=1)
-    found = np.ones_like(pairs)
-    found[first, second] = found[second, first] = adjusted(pairs[first, second])
-    return found
+    first, second = np.triu_indices(len(p), k=1)
+    corrected = np.ones_like(p)
+    corrected[first, second] = corrected[second, first] = adjusted(p[first, second])
+    return corrected
 
 
 def adjusted(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,26 +57,26 @@ def adjusted(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     ascending = np.argsort(p, kind="stable")
     steps = len(p) - np.arange(len(p))
-    found = np.empty_like(p)
-    found[ascending] = np.minimum(np.maximum.accumulate(p[ascending] * steps), 1.0)
-    return found
+    corrected = np.empty_like(p)
+    corrected[ascending] = np.minimum(np.maximum.accumulate(p[ascending] * steps), 1.0)
+    return corrected
 
 
-def order(means: Scores, pairs: Pairs, *, alpha: float = ALPHA) -> Order:
+def order(means: Scores, p: PValueMatrix, *, alpha: float = ALPHA) -> Order:
     """Which runs are better than which, all statements together wrong with a chance of at most `alpha`.
 
-    `pairs` has the p-values after Holm's correction. The intervals of ranks that follow are those of
+    `p` has the p-values after Holm's correction. The intervals of ranks that follow are those of
     Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of Economic Studies 2024), with Holm's
     correction in place of their bootstrap.
 
-    >>> pairs = np.array([[1.0, 0.6, 0.01], [0.6, 1.0, 0.2], [0.01, 0.2, 1.0]])
-    >>> found = order(np.array([0.9, 0.8, 0.1]), pairs)
+    >>> p = np.array([[1.0, 0.6, 0.01], [0.6, 1.0, 0.2], [0.01, 0.2, 1.0]])
+    >>> found = order(np.array([0.9, 0.8, 0.1]), p)
     >>> found.first_possible.tolist(), found.last_possible.tolist(), found.top_group
     ([1, 1, 2], [2, 3, 3], [0, 1])
     """
     comparable = np.where(np.isnan(means), -np.inf, means)
     higher = comparable[:, np.newaxis] > comparable[np.newaxis, :]
-    return Order(higher & (pairs <= alpha))
+    return Order(higher & (p <= alpha))
 
 
 def brackets(better: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -92,14 +90,14 @@ def brackets(better: NDArray[np.bool_]) -> list[tuple[int, int]]:
     [(0, 1), (1, 2), (2, 3)]
     """
     apart = better | better.T
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for first in range(len(apart)):
         last = first
         while last + 1 < len(apart) and not apart[first : last + 1, last + 1].any():
             last += 1
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return found
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups
 
 
 def more_topics(

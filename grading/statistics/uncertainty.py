@@ -57,5 +57,5 @@ def marks(means: NDArray[np.float64]) -> Marks:
     known = means[~np.isnan(means)]
     if not len(known):
         return Marks(*[float("nan")] * 5)
-    found = np.percentile(known, (0, 50, 100, 75, 85)).round(12)
-    return Marks(*found.tolist())
+    percentiles = np.percentile(known, (0, 50, 100, 75, 85)).round(12)
+    return Marks(*percentiles.tolist())

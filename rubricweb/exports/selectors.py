@@ -58,7 +58,7 @@ def _by_topic(spec: BoardSpec) -> Iterator[tuple[TopicPool, list[Qrel]]]:
     """By subtopic, the query id is `topic/subtopic`; items without a subtopic are under the topic's id."""
     base = basis(spec)
     for topic in base.pool.topics:
-        topic_items = base.asked.get(topic.topic_id, NOTHING)
+        topic_items = base.topic_items.get(topic.topic_id, NOTHING)
         qrels: list[Qrel] = []
         for facet, part in (topic_items.subtopics() if spec.by_subtopic else {"": topic_items}).items():
             query_id = f"{topic.query_id}/{facet}" if facet else topic.query_id

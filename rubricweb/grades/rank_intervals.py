@@ -26,14 +26,14 @@ class RankIntervals:
     topics: int
 
     @property
-    def pairs(self) -> int:
+    def n_pairs(self) -> int:
         runs = len(self.order.better)
         return runs * (runs - 1) // 2
 
     @property
     def can_tell(self) -> bool:
         """Whether there are enough topics for a pair to pass Holm's first step."""
-        return smallest_p(self.topics, self.test) <= ALPHA / self.pairs
+        return smallest_p(self.topics, self.test) <= ALPHA / self.n_pairs
 
     def possible(self, run: int) -> tuple[int, int]:
         """The first and the last rank that the tests leave possible."""

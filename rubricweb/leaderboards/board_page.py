@@ -1,4 +1,4 @@
-"""The rows and figure that the pages of this app show; no queries."""
+"""What the pages of a board and of one run show: rows, columns and the figure; no queries."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class TableRow:
 
 
 def query_of(form: LabelForm) -> str:
-    """The form as the tail of an address, with its defaults spelled out."""
-    said = {name: form[name].value() for name in form.fields}
-    return urlencode({name: value for name, value in said.items() if value not in (None, "", False)})
+    """Return the form as the tail of an address, with its defaults spelled out."""
+    values = {name: form[name].value() for name in form.fields}
+    return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})
 
 
-def board_screen(board: Board, query: str, sent: Mapping[str, str]) -> dict[str, object]:
-    """Context of the board: its rows with their moves, the figure, and what it states."""
+def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str, object]:
+    """Return the context of the board: its rows with their moves, the figure, and what it states."""
     sort = sent.get("sort", "")
     rendering, label = rank_changes.rendering(board, sent), provenance.measure_name(board.spec)
     axis = score_axis.axis(board)

@@ -74,13 +74,13 @@ def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
     )
     kinds = lookup.kinds_chosen(config, options["kind"])
     bank = lookup.bank_named(collection, config, options["bank"])
-    wanted = replace(_labelled(options, config), name=registry.DEFAULT_OF_LABELS, cutoff=cutoff)
+    measure = replace(_labelled(options, config), name=registry.DEFAULT_OF_LABELS, cutoff=cutoff)
     spec = BoardSpec(
         collection,
         config,
         bank,
         kinds,
-        lookup.measure_chosen(config, wanted),
+        lookup.measure_chosen(config, measure),
         version=lookup.version_numbered(bank, options["bank_version"]),
         source=lookup.one_of(Source, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],

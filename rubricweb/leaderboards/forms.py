@@ -105,8 +105,8 @@ class LabelForm(forms.Form):
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
-        said = _with_grades({name: sent[name] for name in sent if sent[name]}, collection)
-        super().__init__({**_defaults(collection, self.graders, said), **said}, auto_id=auto_id)
+        given = _with_grades({name: sent[name] for name in sent if sent[name]}, collection)
+        super().__init__({**_defaults(collection, self.graders, given), **given}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
         self._fit_scale(self.data["grader"])
@@ -201,18 +201,18 @@ class BoardForm(LabelForm):
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         picked = self.cleaned_data
-        found = replace(
+        limited = replace(
             super().refined(spec),
             missing=Missing(picked["missing"] or Missing.ZERO),
             topic=picked["topic"],
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
         )
-        return columns.with_columns(lookup.scope_chosen(found), picked["columns"])
+        return columns.with_columns(lookup.scope_chosen(limited), picked["columns"])
 
 
-class FewShown(BoardForm):
-    """The controls of a board, of which few are shown; the others come with the address."""
+class CompactBoardForm(BoardForm):
+    """The controls of a board, of which few are shown; the address carries the others."""
 
     shown: tuple[str, ...] = SHOWN
     further: tuple[str, ...] = ()
@@ -232,22 +232,22 @@ class FewShown(BoardForm):
         return any(self[name].value() or self[name].errors for name in self.further)
 
 
-class BehindForm(FewShown):
-    """A board that a page looks behind, with all its options but those that cannot apply there."""
+class AnalysisForm(CompactBoardForm):
+    """The board that a page analyses, with all its options but those that do not apply there."""
 
-    unfit: Mapping[str, str] = {}
-    """By option of the board: why it cannot apply."""
+    inapplicable: Mapping[str, str] = {}
+    """By option of the board: why it does not apply."""
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
-        return _fitted(replace(super().refined(spec), columns=()), self.unfit)
+        return _without(replace(super().refined(spec), columns=()), self.inapplicable)
 
     def not_applied(self) -> list[str]:
-        """What the address asks of the board and the page cannot do, in words."""
-        said = {**NO_COLUMNS, **self.unfit}
-        return [text for name, text in said.items() if self[name].value()]
+        """Return, in words, which options of the address the page leaves out."""
+        reasons = {**NO_COLUMNS, **self.inapplicable}
+        return [text for name, text in reasons.items() if self[name].value()]
 
 
-class ChosenForm(FewShown):
+class PublishedBoardForm(CompactBoardForm):
     """The board that is to be published."""
 
     shown = (*SHOWN, "columns", "version", "source")
@@ -260,20 +260,20 @@ class PublishForm(forms.Form):
     )
 
 
-def _with_grades(said: dict[str, object], collection: Collection) -> dict[str, object]:
+def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:
     """What the address says, with a grader that has grades of the bank that it names, where any has."""
-    number = parse_id(said.get("bank"))
+    number = parse_id(given.get("bank"))
     bank = collection.banks.filter(pk=number).first() if number else None
     if bank is None:
-        return said
+        return given
     bank.collection = collection
-    named = GraderConfig.objects.filter(pk=parse_id(said.get("grader"))).first()
+    named = GraderConfig.objects.filter(pk=parse_id(given.get("grader"))).first()
     if named and (named.purpose != Purpose.RATE or bank in banks_graded_by(named, collection)):
-        return said
-    there = [] if "grader" in said and named is None else graders_of(bank)
+        return given
+    there = [] if "grader" in given and named is None else graders_of(bank)
     if not there:
-        return said
-    fitting = {name: value for name, value in said.items() if named is None or name != "min_grade"}
+        return given
+    fitting = {name: value for name, value in given.items() if named is None or name != "min_grade"}
     return fitting | {"grader": str(there[0].pk)}
 
 
@@ -294,12 +294,12 @@ def _defaults(
     }
 
 
-def _fitted(spec: BoardSpec, unfit: Container[str]) -> BoardSpec:
+def _without(spec: BoardSpec, inapplicable: Container[str]) -> BoardSpec:
     """The board with the defaults of what cannot apply."""
-    if "definition" in unfit:
+    if "definition" in inapplicable:
         spec = replace(spec, measure=replace(spec.measure, definition=Definition.PAPERS))
-    if "missing" in unfit:
+    if "missing" in inapplicable:
         spec = replace(spec, missing=Missing.ZERO)
-    if "units" in unfit:
+    if "units" in inapplicable:
         spec = replace(spec, by_subtopic=False)
-    return replace(spec, topic="", facet="") if "topic" in unfit else spec
+    return replace(spec, topic="", facet="") if "topic" in inapplicable else spec

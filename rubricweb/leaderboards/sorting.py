@@ -26,15 +26,15 @@ class Head:
 
 def changed(query: str, **changes: str) -> str:
     """The tail of an address with these words in place of what it says; an empty word takes one away."""
-    said = dict(parse_qsl(query)) | changes
-    return urlencode({name: value for name, value in said.items() if value})
+    words = dict(parse_qsl(query)) | changes
+    return urlencode({name: value for name, value in words.items() if value})
 
 
 def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
     """Of the further columns, with what each stands on and how many topics it counts."""
     measure = dict(parse_qsl(query)).get("measure", "")
     tokens = [column.token for column in board.spec.columns]
-    found = []
+    heads = []
     for place, column in enumerate(board.spec.columns):
         title = (
             f"{column.token}: {provenance.column_stated(board, place)}. Each score with its standard error"
@@ -43,21 +43,21 @@ def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
         if column.is_own:
             others = ",".join(measure if token == column.token else token for token in tokens)
             head = replace(head, ranks=changed(query, measure=column.token, columns=others, sort=""))
-        found.append(replace(head, note=_topics(board.columns[place].n_topics)))
-    return found
+        heads.append(replace(head, note=_topics(board.columns[place].n_topics)))
+    return heads
 
 
 def heads(board: Board, query: str, sort: str) -> list[Head]:
     """Of the further columns, then of what stands beside the score."""
-    found = further_heads(board, query, sort)
+    shown = further_heads(board, query, sort)
     k = board.judged_at
-    found.append(
+    shown.append(
         _head("judged", f"judged@{k}", f"Graded share of the first {k} passages", query=query, sort=sort)
     )
     if board.verified[0]:
         title = f"Share of the cells of the first {k} passages that people have seen to"
-        found.append(_head("verified", "Verified", title, query=query, sort=sort))
-    return [*found, _head("topics", "Topics", "Topics in the mean", query=query, sort=sort)]
+        shown.append(_head("verified", "Verified", title, query=query, sort=sort))
+    return [*shown, _head("topics", "Topics", "Topics in the mean", query=query, sort=sort)]
 
 
 def _topics(n: int) -> str:
@@ -94,6 +94,6 @@ def is_ranked(sort: str) -> bool:
 
 def _head(name: str, label: str, title: str, *, query: str, sort: str) -> Head:
     order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-    wanted = name if order == "descending" else f"-{name}"
-    sorts = changed(query, sort="" if (name, wanted) == ("score", "-score") else wanted)
+    next_sort = name if order == "descending" else f"-{name}"
+    sorts = changed(query, sort="" if (name, next_sort) == ("score", "-score") else next_sort)
     return Head(name, label, title, order, sorts)

@@ -30,11 +30,11 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(request, "leaderboards/board.html", context, part="board")
     if not form.is_valid():
         return refused(form_response(request, "leaderboards/board.html", context, part="board"))
-    found = selectors.board(form.spec)
-    if request.GET.get("digest") == rank_changes.digest(found):
+    leaderboard = selectors.board(form.spec)
+    if request.GET.get("digest") == rank_changes.digest(leaderboard):
         return HttpResponse(status=204)
     query = board_page.query_of(form)
-    context |= {"query": query, **board_page.board_screen(found, query, request.GET)}
+    context |= {"query": query, **board_page.board_context(leaderboard, query, request.GET)}
     part = "leaderboard" if "seen" in request.GET else "board"
     return page_or_part(request, "leaderboards/board.html", context, part=part)
 
@@ -43,15 +43,15 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """One run's score on every topic, beside the mean and the best of all runs."""
     collection = access.collection_for(request.user, slug)
-    found = get_object_or_404(collection.runs, pk=run_id)
-    (found.run_tag,) = shown_names(collection.pk, (found.run_tag,))
+    of_run = get_object_or_404(collection.runs, pk=run_id)
+    (of_run.run_tag,) = shown_names(collection.pk, (of_run.run_tag,))
     form = BoardForm(request.GET, collection=collection)
-    context = {"collection": collection, "section": "leaderboard", "run": found, "form": form}
+    context = {"collection": collection, "section": "leaderboard", "run": of_run, "form": form}
     if not form.is_valid():
         return form_response(request, "leaderboards/run.html", context, part="topics")
     sort = request.GET.get("sort", "topic")
-    rows = board_page.sorted_topics(selectors.run_topics(form.spec, found), sort)
-    context |= {"spec": form.spec, "rows": rows, "columns": board_page.topic_columns(found.run_tag, sort)}
+    rows = board_page.sorted_topics(selectors.run_topics(form.spec, of_run), sort)
+    context |= {"spec": form.spec, "rows": rows, "columns": board_page.topic_columns(of_run.run_tag, sort)}
     context |= {"query": board_page.query_of(form), "measure_name": provenance.measure_name(form.spec)}
     return page_or_part(request, "leaderboards/run.html", context, part="topics")
 

@@ -24,23 +24,23 @@ Json = dict[str, object]
 Line = dict[str, Value]
 
 
-def table(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
+def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
     """The boxes of all tables: labels from one to another by judgments from one to another."""
-    lines = _binary_lines(found, min_grade, min_relevant)
-    lines += [line for one in found for line in _graded_lines(one, min_relevant)]
-    return from_mappings(lines, _stated([one.labeller for one in found], min_relevant=min_relevant))
+    lines = _binary_lines(agreements, min_grade, min_relevant)
+    lines += [line for one in agreements for line in _graded_lines(one, min_relevant)]
+    return from_mappings(lines, _stated([one.labeller for one in agreements], min_relevant=min_relevant))
 
 
-def binary_table(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
+def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
     """Four boxes a grader: labels from the threshold on and below it by relevant and other judgments."""
-    stated = _stated([one.labeller for one in found], min_relevant=min_relevant)
-    return from_mappings(_binary_lines(found, min_grade, min_relevant), stated)
+    stated = _stated([one.labeller for one in agreements], min_relevant=min_relevant)
+    return from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
 
 
-def graded_table(found: Agreement, *, min_relevant: int) -> DataTable:
+def graded_table(agreement: Agreement, *, min_relevant: int) -> DataTable:
     """A box a label and judgment."""
-    stated = _stated([found.labeller], min_relevant=min_relevant)
-    return from_mappings(_graded_lines(found, min_relevant), stated)
+    stated = _stated([agreement.labeller], min_relevant=min_relevant)
+    return from_mappings(_graded_lines(agreement, min_relevant), stated)
 
 
 def thresholds_table(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> DataTable:
@@ -75,7 +75,7 @@ def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
     return from_mappings(lines, _stated([one.first for one in pairs]))
 
 
-def document(found: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
+def document(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
     """Everything as one JSON document; what is undefined is null."""
     return {
         "min_grade": min_grade,
@@ -83,7 +83,7 @@ def document(found: Sequence[Agreement], *, min_grade: int, min_relevant: int, m
         "min_answers": min_answers,
         "resamples": RESAMPLES,
         "version": __version__,
-        "graders": [_document(one, min_grade, min_relevant) for one in found],
+        "graders": [_document(one, min_grade, min_relevant) for one in agreements],
     }
 
 
@@ -115,9 +115,9 @@ def _rows(one: Agreement, place: int, label: int, min_relevant: int) -> Json:
     }
 
 
-def _binary_lines(found: Sequence[Agreement], min_grade: int, min_relevant: int) -> list[Line]:
+def _binary_lines(agreements: Sequence[Agreement], min_grade: int, min_relevant: int) -> list[Line]:
     lines: list[Line] = []
-    for one in found:
+    for one in agreements:
         if not one.labels or not one.judgments:
             continue
         low = lowest(one.labeller, min_grade)

@@ -34,8 +34,8 @@ class AgreementForm(forms.Form):
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
         several = {"grader", "bank"}
-        said = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
-        super().__init__({**self._defaults(), **said})
+        given = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
+        super().__init__({**self._defaults(), **given})
         self.fields["min_grade"].help_text = threshold_note(self.graders[0]) if self.graders else ""
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -59,12 +59,12 @@ class AgreementForm(forms.Form):
 
 def labellers(collection: Collection, configs: list[GraderConfig], banks: list[Bank]) -> list[Labeller]:
     """Each grader with each of the banks that it graded."""
-    wanted = {bank.pk for bank in banks}
-    found: list[Labeller] = []
+    bank_ids = {bank.pk for bank in banks}
+    labellers: list[Labeller] = []
     for config in configs:
         if config.purpose == Purpose.DIRECT:
-            found.append(Labeller(collection, config, None))
+            labellers.append(Labeller(collection, config, None))
         else:
             graded = banks_graded_by(config, collection)
-            found += [Labeller(collection, config, bank) for bank in graded if bank.pk in wanted]
-    return found
+            labellers += [Labeller(collection, config, bank) for bank in graded if bank.pk in bank_ids]
+    return labellers

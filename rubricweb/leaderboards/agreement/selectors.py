@@ -33,7 +33,7 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board.items import NOTHING, asked_items
+from rubricweb.leaderboards.board.items import NOTHING, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
 RESAMPLES = 2_000
@@ -125,8 +125,8 @@ def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[A
 
 def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:
     """Kappa by items needed (1 to 5), then by threshold (1 to 5)."""
-    found = [_agreement(labeller, needed) for needed in range(1, MOST_ANSWERS + 1)]
-    return [[one.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for one in found]
+    agreements = [_agreement(labeller, needed) for needed in range(1, MOST_ANSWERS + 1)]
+    return [[one.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for one in agreements]
 
 
 def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int = 1) -> list[Between]:
@@ -158,12 +158,12 @@ def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Label
     pool = collection_pool(labeller.collection)
     config = labeller.config
     spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), MeasureSpec())
-    asked, grades = asked_items(spec), matrices(config, pool)
+    items, grades = topic_items_of(spec), matrices(config, pool)
     return [
         (
             topic,
             rubric_qrels.labels(
-                grades[topic.topic_id].matrix.columns(asked.get(topic.topic_id, NOTHING).uids).ratings,
+                grades[topic.topic_id].matrix.columns(items.get(topic.topic_id, NOTHING).uids).ratings,
                 min_answers=min_answers,
             ),
         )

@@ -24,12 +24,12 @@ SIGN = "\N{GREEK SMALL LETTER KAPPA}"
 KAPPA = f"Cohen's {SIGN}"
 
 
-def graded(found: Agreement, *, min_relevant: int) -> PrintedTable:
+def graded(agreement: Agreement, *, min_relevant: int) -> PrintedTable:
     """A row a label: its judgments, kappa of the judgment that it fits best, and of the papers' pairing."""
-    counts, kappas = found.counts, found.cell_kappas
+    counts, kappas = agreement.counts, agreement.cell_kappas
     best_of_column = counts.max(axis=0, initial=0)
     lines = []
-    for place, label in enumerate(found.labels):
+    for place, label in enumerate(agreement.labels):
         cells = [
             TextCell(
                 f"{count:,}",
@@ -39,32 +39,34 @@ def graded(found: Agreement, *, min_relevant: int) -> PrintedTable:
             for column, count in enumerate(counts[place].tolist())
         ]
         pairs = [
-            _kappa_of(found, place, column)
-            for column in (found.best_fit(place), found.fixed_pair(label, min_relevant))
+            _kappa_of(agreement, place, column)
+            for column in (agreement.best_fit(place), agreement.fixed_pair(label, min_relevant))
         ]
         lines.append((TextCell(str(label)), *cells, TextCell(f"{int(counts[place].sum()):,}"), *pairs))
-    judged = (f"judged {value}" for value in found.judgments)
+    judged = (f"judged {value}" for value in agreement.judgments)
     columns = ("Label", *judged, "Total", f"{SIGN} best fit", f"{SIGN} fixed pairing")
-    said = (
-        *_stated(found.labeller),
+    notes = (
+        *_stated(agreement.labeller),
         "best fit: Cohen's kappa of the label with the judgment that it fits best, chosen after the fact",
         "fixed pairing: with the judgment that the papers pair it with, chosen beforehand",
     )
     legend = ((Mark.TIED, "most frequent label of a judgment"),)
-    data = files.graded_table(found, min_relevant=min_relevant)
-    return PrintedTable(found.labeller.label, columns, tuple(lines), 1, said, legend=legend, data=data)
+    data = files.graded_table(agreement, min_relevant=min_relevant)
+    return PrintedTable(agreement.labeller.label, columns, tuple(lines), 1, notes, legend=legend, data=data)
 
 
-def _kappa_of(found: Agreement, place: int, column: int | None) -> TextCell:
+def _kappa_of(agreement: Agreement, place: int, column: int | None) -> TextCell:
     if column is None:
         return TextCell("\N{EN DASH}")
-    return TextCell(f"{number(float(found.cell_kappas[place, column]))} with {found.judgments[column]}")
+    return TextCell(
+        f"{number(float(agreement.cell_kappas[place, column]))} with {agreement.judgments[column]}"
+    )
 
 
-def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> PrintedTable:
+def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> PrintedTable:
     """Two rows a grader: labels from the threshold on and below it, by relevant and other judgments."""
     lines = []
-    for one in found:
+    for one in agreements:
         low = lowest(one.labeller, min_grade)
         tables = one.binary(low, min_relevant)
         counts = np.array(tables).sum(axis=0) if tables else np.zeros((2, 2), dtype=np.int64)
@@ -76,10 +78,10 @@ def binary(found: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> 
             texts = (one.labeller.label, name, *row, *ends)
             lines.append(tuple(TextCell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
-    said = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"
-    data = files.binary_table(found, min_grade=min_grade, min_relevant=min_relevant)
+    note = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"
+    data = files.binary_table(agreements, min_grade=min_grade, min_relevant=min_relevant)
     return PrintedTable(
-        "Labels against human judgments, binarised", columns, tuple(lines), 2, (said,), data=data
+        "Labels against human judgments, binarised", columns, tuple(lines), 2, (note,), data=data
     )
 
 
@@ -118,9 +120,9 @@ def graders(pairs: Sequence[Between], *, min_grade: int) -> PrintedTable:
         for one in pairs
     )
     columns = ("Grader", "and", "Passages", KAPPA, "95 % interval", "Weighted \N{GREEK SMALL LETTER KAPPA}")
-    said = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"
+    note = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"
     data = files.between_table(pairs, min_grade=min_grade)
-    return PrintedTable("Labels of two graders", columns, lines, 2, (said,), data=data)
+    return PrintedTable("Labels of two graders", columns, lines, 2, (note,), data=data)
 
 
 def _stated(labeller: Labeller) -> tuple[str, ...]:

@@ -37,13 +37,13 @@ def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
 def _tables(form: AgreementForm) -> Context:
     picked = form.cleaned_data
     min_grade, min_relevant, needed = picked["min_grade"], picked["min_relevant"], picked["min_answers"]
-    found = selectors.agreements(form.labellers, min_answers=needed)
+    agreements = selectors.agreements(form.labellers, min_answers=needed)
     rated = [labeller for labeller in form.labellers if labeller.bank]
     return {
-        "binary": sheets.binary(found, min_grade=min_grade, min_relevant=min_relevant),
+        "binary": sheets.binary(agreements, min_grade=min_grade, min_relevant=min_relevant),
         "graded": [
             (f"graded-{place}", sheets.graded(one, min_relevant=min_relevant))
-            for place, one in enumerate(found)
+            for place, one in enumerate(agreements)
         ],
         "thresholds": [
             (

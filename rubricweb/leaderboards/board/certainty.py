@@ -37,10 +37,10 @@ class Certainty(RankIntervals):
 
 def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None:
     """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
-    found = rank_intervals(scores, test)
-    if found is None:
+    known = rank_intervals(scores, test)
+    if known is None:
         return None
-    return Certainty(found.order, found.test, found.topics, _intervals(scores.tobytes(), scores.shape))
+    return Certainty(known.order, known.test, known.topics, _intervals(scores.tobytes(), scores.shape))
 
 
 @lru_cache(maxsize=KEPT)
@@ -48,15 +48,15 @@ def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.RunIntervals
     return bootstrap.intervals(np.frombuffer(content).reshape(shape))
 
 
-def top(scores: NDArray[np.float64], found: Certainty | None, places: Places) -> Top | None:
+def top(scores: NDArray[np.float64], known: Certainty | None, places: Places) -> Top | None:
     """The top group, and how many more topics would separate the first two rows."""
-    if found is None:
+    if known is None:
         return None
-    if not found.can_tell:
-        return Top(len(scores), None, topics_needed(found.pairs))
+    if not known.can_tell:
+        return Top(len(scores), None, topics_needed(known.n_pairs))
     first, second = places[:2]
-    if found.order.better[first, second]:
+    if known.order.better[first, second]:
         more: int | None = 0
     else:
         more = more_topics(scores[first] - scores[second])
-    return Top(len(found.order.top_group), more)
+    return Top(len(known.order.top_group), more)

@@ -157,10 +157,10 @@ def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
 
 
 def _grader(collection: Collection, source: str) -> GraderConfig:
-    wanted = source.removeprefix("grader-")
+    pk = source.removeprefix("grader-")
     scored = scored_graders(collection)
-    found = next((row.config for row in scored if f"{row.config.pk}" == wanted), None)
-    if found is None:
+    config = next((row.config for row in scored if f"{row.config.pk}" == pk), None)
+    if config is None:
         known = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
         raise BoardError("columns", f"no {source} with grades here; there are {known}")
-    return found
+    return config

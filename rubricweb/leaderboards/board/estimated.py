@@ -73,35 +73,37 @@ class Draws:
 
 def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     """By run, with what the estimates stand on; None for every run where the board cannot tell."""
-    units = [(topic, asked) for topic, asked in base.units() if asked.uids]
+    units = [(topic, listed) for topic, listed in base.units() if listed.uids]
     graded = matrices(base.spec.config, base.pool)
-    board = tuple(Part(graded[topic.topic_id], checked[topic.topic_id], asked.uids) for topic, asked in units)
+    board = tuple(
+        Part(graded[topic.topic_id], checked[topic.topic_id], listed.uids) for topic, listed in units
+    )
     items = {item for part in board for item in part.items(base.spec.measure.depth)}
     draws = _draws(base.spec, items)
     left_out = items - draws.sampled
     adds = _adds(base, units)
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
-    found, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
+    estimates, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
     elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
     reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no campaign drew cells for it"
     sample = Sample(size, elsewhere, len(left_out), len(items), reason)
-    if found is None or sample.reason:
+    if estimates is None or sample.reason:
         return (None,) * len(adds), sample
-    return _rows(found, outside.sum(axis=1)), _with_cost(sample, found, base)
+    return _rows(estimates, outside.sum(axis=1)), _with_cost(sample, estimates, base)
 
 
 def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
     """A draw serves the board if it could draw from all but MOST_UNSAMPLED of the board's items."""
     draws = list(Draw.objects.filter(collection=spec.collection).prefetch_related("configs"))
     fitting = {draw.pk: draw for draw in draws if _fits(draw, spec)}
-    wanted = {pk for draw in fitting.values() for pk in draw.revisions}
-    revisions = ItemRevision.objects.filter(topic__collection=spec.collection, pk__in=wanted)
+    revision_ids = {pk for draw in fitting.values() for pk in draw.revisions}
+    revisions = ItemRevision.objects.filter(topic__collection=spec.collection, pk__in=revision_ids)
     item_of = {pk: (topic, uid) for pk, topic, uid in revisions.values_list("pk", "topic_id", "uid")}
     drawn_from = {
         pk: {item_of[revision] for revision in draw.revisions if revision in item_of} & items
         for pk, draw in fitting.items()
     }
-    serving = {pk for pk, found in drawn_from.items() if len(found) >= (1 - MOST_UNSAMPLED) * len(items)}
+    serving = {pk for pk, drawn in drawn_from.items() if len(drawn) >= (1 - MOST_UNSAMPLED) * len(items)}
     nearest = max(drawn_from.values(), key=len, default=set())
     sampled = nearest.union(*(drawn_from[pk] for pk in serving))
     others = {draw.pk for draw in draws} - serving
@@ -142,11 +144,11 @@ def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[in
     some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
     """
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
-    said = part.checked.matrix.columns(part.uids).ratings
+    by_people = part.checked.matrix.columns(part.uids).ratings
     drawn = part.checked.drawn_in(part.uids, draws)
     in_top = np.zeros(len(reached) + 1, dtype=np.bool_)
     in_top[part.graded.pool.ranked_rows[:, : measure.depth]] = True
-    truth = np.where(said >= MIN_RATING, said >= measure.min_grade, ~reached)
+    truth = np.where(by_people >= MIN_RATING, by_people >= measure.min_grade, ~reached)
     rated = drawn & in_top[:-1, np.newaxis]
     return int(drawn.sum()), np.where(rated, truth, NOT_RATED).astype(np.int8)
 
@@ -156,16 +158,16 @@ def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
     has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), -1)
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    sizes = [len(asked.uids) for _, asked in units]
-    worths = [_worths(asked, base.spec) for _, asked in units]
+    sizes = [len(items.uids) for _, items in units]
+    worths = [_worths(items, base.spec) for _, items in units]
     return np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
 
 
-def _worths(asked: TopicItems, spec: BoardSpec) -> Floats:
+def _worths(items: TopicItems, spec: BoardSpec) -> Floats:
     """Shape (items,): what covering each adds to the score of the topic, or subtopic, that is averaged."""
-    averaged = parts(asked, spec)
+    averaged = parts(items, spec)
     worth = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}
-    return np.array([worth[uid] for uid in asked.uids])
+    return np.array([worth[uid] for uid in items.uids])
 
 
 def _reason(size: SampleSize, unsampled: int, items: int) -> str:
@@ -186,24 +188,28 @@ def _reason(size: SampleSize, unsampled: int, items: int) -> str:
     return ""
 
 
-def _rows(found: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
+def _rows(estimates: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
     """Nothing is known of items outside the draws: they widen the interval from none covered to all."""
     return tuple(
         RunEstimate(value + unknown / 2, low, high + unknown)
         for value, low, high, unknown in zip(
-            found.value.tolist(), found.low.tolist(), found.high.tolist(), outside.tolist(), strict=True
+            estimates.value.tolist(),
+            estimates.low.tolist(),
+            estimates.high.tolist(),
+            outside.tolist(),
+            strict=True,
         )
     )
 
 
-def _with_cost(sample: Sample, found: Estimates, base: Basis) -> Sample:
+def _with_cost(sample: Sample, estimates: Estimates, base: Basis) -> Sample:
     """What more cells would do to the median run's interval.
 
     The variance that stems from the rates falls with the size of the sample, the rest with the share of cells
     that stay unknown.
     """
-    of_rates = float(np.median(found.settled))
-    pools = [(topic, len(asked.uids)) for topic, asked in base.units()]
+    of_rates = float(np.median(estimates.settled))
+    pools = [(topic, len(listed.uids)) for topic, listed in base.units()]
     k, have = base.spec.measure.depth, sample.size.cells
     there = sum(len(np.unique(t.ranked_rows[:, :k][t.ranked_rows[:, :k] >= 0])) * items for t, items in pools)
     sizes = np.arange(have, max(there, have + 1))

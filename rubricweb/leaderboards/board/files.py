@@ -30,7 +30,7 @@ FORMATS = ("json", "tsv", "tex")
 
 def document(board: Board) -> Json:
     """The board as one JSON document; what is undefined is null."""
-    said = dict(provenance.statements(board))
+    statements = dict(provenance.statements(board))
     return {
         **_spec(board.spec),
         "items": board.n_items,
@@ -49,12 +49,12 @@ def document(board: Board) -> Json:
         "verified_cells": board.verified[0],
         "cells": board.verified[1] or None,
         "version": __version__,
-        "made": said["made"],
+        "made": statements["made"],
         "columns": [_column(board, place) for place in range(len(board.spec.columns))],
         "importance": provenance.importance(board) or None,
         "rows": [_row(row, board.spec.columns) for row in board.rows],
         "brackets": [[board.rows[n].run_tag for n in range(a, b + 1)] for a, b in board.brackets],
-        "correlations": [_correlation(found) for found in board.correlations],
+        "correlations": [_correlation(correlation) for correlation in board.correlations],
     }
 
 
@@ -64,15 +64,15 @@ def json_lines(board: Board) -> list[str]:
 
 def tsv_lines(board: Board) -> list[str]:
     """Comment lines that state everything, a header, one run a line; numbers with all their digits."""
-    said = provenance.statements(board)
-    said += [
-        (f"{name} with {found.against} ({found.measure})", f"{_value(value)} over {value.n} runs")
-        for found in board.correlations
-        for name, value in (("Spearman", found.spearman), ("Kendall tau-b", found.kendall))
+    statements = provenance.statements(board)
+    statements += [
+        (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
+        for correlation in board.correlations
+        for name, value in (("Spearman", correlation.spearman), ("Kendall tau-b", correlation.kendall))
     ]
     has_estimates = any(row.estimate for row in board.rows)
     rows = [_values(row, board.spec.columns, has_estimates=has_estimates) for row in board.rows]
-    return tsv_lines_of(from_mappings(rows, said))
+    return tsv_lines_of(from_mappings(rows, statements))
 
 
 def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates: bool) -> dict[str, Value]:
@@ -92,10 +92,10 @@ def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates:
         "verified": row.verified,
     }
     if has_estimates:
-        found = row.estimate
-        values["cover_by_people"] = found.value if found else None
-        values["cover_by_people_low"] = found.low if found else None
-        values["cover_by_people_high"] = found.high if found else None
+        estimate = row.estimate
+        values["cover_by_people"] = estimate.value if estimate else None
+        values["cover_by_people_low"] = estimate.low if estimate else None
+        values["cover_by_people_high"] = estimate.high if estimate else None
     for column, other in zip(columns, row.others, strict=True):
         values[column.token] = other.score
         values[f"{column.token}_stderr"] = other.stderr
@@ -132,8 +132,8 @@ def tex_lines(board: Board) -> list[str]:
 
 
 def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
-    found = row.estimate
-    return sheets.row(*((found.value, found.low, found.high) if found else (None, None, None)))
+    estimate = row.estimate
+    return sheets.row(*((estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)))
 
 
 def _sample(board: Board) -> Json | None:
@@ -219,8 +219,8 @@ def _row(row: BoardRow, columns: tuple[MeasureColumn, ...]) -> Json:
     }
 
 
-def _estimate(found: RunEstimate | None) -> Json | None:
-    return {"value": found.value, "low": found.low, "high": found.high} if found else None
+def _estimate(estimate: RunEstimate | None) -> Json | None:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high} if estimate else None
 
 
 def _top(top: Top | None) -> Json | None:
@@ -233,25 +233,25 @@ def _top(top: Top | None) -> Json | None:
 
 
 def _marks(board: Board) -> Json | None:
-    found = board.marks
-    if found is None or found.median != found.median:
+    marks = board.marks
+    if marks is None or marks.median != marks.median:
         return None
     return {
-        "min": found.minimum,
-        "median": found.median,
-        "max": found.maximum,
-        "percentile_75": found.upper_quarter,
-        "percentile_85": found.upper_15,
+        "min": marks.minimum,
+        "median": marks.median,
+        "max": marks.maximum,
+        "percentile_75": marks.upper_quarter,
+        "percentile_85": marks.upper_15,
     }
 
 
-def _correlation(found: BoardCorrelation) -> Json:
+def _correlation(correlation: BoardCorrelation) -> Json:
     both: Mapping[str, Json] = {
         name: {"value": value.value, "runs": value.n, "reason": value.reason}
-        for name, value in (("spearman", found.spearman), ("kendall", found.kendall))
+        for name, value in (("spearman", correlation.spearman), ("kendall", correlation.kendall))
     }
-    return {"against": found.against, "measure": found.measure, **both}
+    return {"against": correlation.against, "measure": correlation.measure, **both}
 
 
-def _value(found: Correlation) -> str:
-    return f"void, {found.reason}" if found.value is None else repr(found.value)
+def _value(correlation: Correlation) -> str:
+    return f"void, {correlation.reason}" if correlation.value is None else repr(correlation.value)

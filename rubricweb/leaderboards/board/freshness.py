@@ -20,8 +20,8 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
     waiting = _topics_at_work(base)
     totals = np.zeros((2, len(base.pool.run_tags)))
     if waiting:
-        for topic, asked in base.units():
-            missing, cells = missing_counts(base.grades[topic.topic_id], asked.uids, k)
+        for topic, items in base.units():
+            missing, cells = missing_counts(base.grades[topic.topic_id], items.uids, k)
             totals += (missing if topic.topic_id in waiting else 0 * missing, cells)
     missing, cells = totals
     return np.where(missing > 0, divide(cells - missing, cells), np.nan)

@@ -28,31 +28,35 @@ class TopicItems:
     weights: Weights = ()
     facets: tuple[str, ...] = ()
 
+    @property
+    def n_vital(self) -> int:
+        return sum(importance is Importance.VITAL for importance, _ in self.weights)
+
     def subtopics(self) -> dict[str, TopicItems]:
         """By subtopic in the order of the bank; items of the topic as a whole are under ""."""
         entries = zip(self.uids, self.weights, self.facets, strict=True)
-        found: dict[str, list[tuple[str, Weighed, str]]] = {}
+        by_facet: dict[str, list[tuple[str, Weighed, str]]] = {}
         for entry in entries:
-            found.setdefault(entry[2], []).append(entry)
-        return {facet: TopicItems(*zip(*rows, strict=True)) for facet, rows in found.items()}
+            by_facet.setdefault(entry[2], []).append(entry)
+        return {facet: TopicItems(*zip(*rows, strict=True)) for facet, rows in by_facet.items()}
 
 
 NOTHING = TopicItems()
 
 
-def asked_items(spec: BoardSpec) -> dict[int, TopicItems]:
+def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
     """By topic id; of two items that ask the same words the first counts."""
     if spec.bank is None:
         one = graded_items(spec.config, None, spec.collection)
         return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
-    found: dict[int, TopicItems] = {}
+    by_topic: dict[int, TopicItems] = {}
     for topic_id, rows in groupby(_rows(spec), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}
         for _, uid, importance, weight, facet in rows:
             first.setdefault(uid, ((Importance(importance), weight), facet))
         weighed, facets = zip(*first.values(), strict=True)
-        found[topic_id] = TopicItems(tuple(first), weighed, facets)
-    return found
+        by_topic[topic_id] = TopicItems(tuple(first), weighed, facets)
+    return by_topic
 
 
 def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
@@ -65,11 +69,11 @@ def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
 
 
 def _rows(spec: BoardSpec) -> list[Fields]:
-    wanted = [str(kind) for kind in spec.kinds]
+    kinds = [str(kind) for kind in spec.kinds]
     if spec.version is None:
-        now = Item.objects.active().filter(bank=spec.bank, kind__in=wanted)
+        now = Item.objects.active().filter(bank=spec.bank, kind__in=kinds)
         fields = ("topic_id", "revision__uid", "importance", "weight", "facet_id")
         return list(now.order_by("topic_id", "position", "pk").values_list(*fields))
-    then = spec.version.entries.filter(item__kind__in=wanted)
+    then = spec.version.entries.filter(item__kind__in=kinds)
     fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))

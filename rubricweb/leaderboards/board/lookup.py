@@ -35,19 +35,19 @@ def grader_named(
         and backend in ("", row.config.backend)
         and pk in (None, row.config.pk)
     ]
-    wanted = f"{llm} with prompt class {prompt_class}" + (f" on back-end {backend}" if backend else "")
-    wanted += f" with id {pk}" if pk is not None else ""
+    description = f"{llm} with prompt class {prompt_class}" + (f" on back-end {backend}" if backend else "")
+    description += f" with id {pk}" if pk is not None else ""
     if not named:
         known = _listed(grader_name(row.config) for row in rows if row.config.purpose != Purpose.EXTRACT)
         raise BoardError(
-            "grader", f"{collection.slug} has no grades by {wanted}; there are grades by {known}"
+            "grader", f"{collection.slug} has no grades by {description}; there are grades by {known}"
         )
     scored = [config for config in named if config.purpose != Purpose.EXTRACT]
     if len(scored) > 1:
         several = _listed(
             f"{grader_name(config)}, {config.get_purpose_display()}, id {config.pk}" for config in scored
         )
-        text = f"several graders are {wanted}: {several}; name one by its back-end or its id"
+        text = f"several graders are {description}: {several}; name one by its back-end or its id"
         raise BoardError("grader", text)
     return scored_or_refused(scored[0] if scored else named[0])
 
@@ -136,8 +136,8 @@ def scope_chosen(spec: BoardSpec) -> BoardSpec:
     if topics is not None and not topics.exists():
         raise BoardError("topic", f"{spec.collection.slug} has no topic {spec.topic}")
     if spec.facet and spec.bank is not None:
-        asked = spec.bank.items.active().filter(topic__query_id=spec.topic)
-        known = sorted(set(asked.values_list("facet_id", flat=True)) - {""})
+        items = spec.bank.items.active().filter(topic__query_id=spec.topic)
+        known = sorted(set(items.values_list("facet_id", flat=True)) - {""})
         if spec.facet not in known:
             text = f"topic {spec.topic} has no items of subtopic {spec.facet}; there are {_listed(known)}"
             raise BoardError("facet", text)

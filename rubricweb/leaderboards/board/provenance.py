@@ -18,7 +18,7 @@ from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn, Sample
 
 Json = dict[str, object]
@@ -112,52 +112,53 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
 
 def label_basis(spec: BoardSpec) -> str:
     """`labels`, and what is not as it usually is: whose ratings, of which items."""
-    said = [labels(spec)]
+    parts = [labels(spec)]
     if spec.source is not Source.GRADER:
-        said.append(f"ratings by {SOURCES[spec.source]}")
+        parts.append(f"ratings by {SOURCES[spec.source]}")
     if spec.version:
-        said.append(f"items of version {spec.version.number}")
+        parts.append(f"items of version {spec.version.number}")
     if spec.by_subtopic:
-        said.append("by subtopic")
+        parts.append("by subtopic")
     if spec.measure.is_workbench:
-        said.append(f"definition: {DEFINITIONS[spec.measure.definition]}")
-    return ", ".join(said)
+        parts.append(f"definition: {DEFINITIONS[spec.measure.definition]}")
+    return ", ".join(parts)
 
 
 def statements(board: Board) -> list[tuple[str, str]]:
     """Pairs of name and value: everything that a reader needs to make this board again."""
     spec = board.spec
-    said = _made_of(spec, bank(board))
-    said += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
-    said += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
+    stated = _made_of(spec, bank(board))
+    stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
+    stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     if note := importance(board):
-        said.append(("importance", note))
+        stated.append(("importance", note))
     if hidden := visibility.hidden_count(spec.collection.pk):
-        said.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
+        stated.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
     if board.verified[0]:
-        said.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
-    said += estimate_stated(board)
-    return [*said, ("uncertainty", uncertainty(board)), *when()]
+        stated.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
+    stated += estimate_stated(board)
+    return [*stated, ("uncertainty", uncertainty(board)), *when()]
 
 
-def scored_statements(made: Scored) -> list[tuple[str, str]]:
+def scored_statements(scored: ScoredBoard) -> list[tuple[str, str]]:
     """The same of a board's scores alone."""
-    base, lacking = made.base, "is left out of its mean" if made.spec.skips_missing else "counts 0"
+    base, lacking = scored.base, "is left out of its mean" if scored.spec.skips_missing else "counts 0"
     n_items, stamp = sum(len(uids) for uids in base.items.values()), items_stamp(base.pool, base.items)
-    said = _made_of(made.spec, _bank(made.spec, n_items, stamp))
-    return [*said, ("a topic that a run lacks", lacking), ("possible ranks", _possible(made)), *when()]
+    stated = _made_of(scored.spec, _bank(scored.spec, n_items, stamp))
+    return [*stated, ("a topic that a run lacks", lacking), ("possible ranks", _possible(scored)), *when()]
 
 
-def _possible(made: Scored) -> str:
-    """How the ranks that the topics leave open were found."""
-    if not made.spec.measure.bootstraps_by_topic:
+def _possible(scored: ScoredBoard) -> str:
+    """Return how the ranks that the topics leave open were computed."""
+    ranks = scored.ranks
+    if not scored.spec.measure.bootstraps_by_topic:
         return f"none: {NO_TOPICS}"
-    if made.ranks is None:
+    if ranks is None:
         return "none: fewer than two topics or two runs"
-    powerless = "" if made.ranks.can_tell else "; with so few topics this test cannot tell any runs apart"
+    powerless = "" if ranks.can_tell else "; with so few topics this test cannot tell any runs apart"
     return (
-        f"those that a paired {TESTS[made.ranks.test]} over {made.ranks.topics} topics leaves open, Holm's "
-        f"correction over {made.ranks.pairs} pairs, {100 * ALPHA:g} % for all together{powerless}"
+        f"those that a paired {TESTS[ranks.test]} over {ranks.topics} topics leaves open, Holm's correction "
+        f"over {ranks.n_pairs} pairs, {100 * ALPHA:g} % for all together{powerless}"
     )
 
 
@@ -168,7 +169,7 @@ def when() -> list[tuple[str, str]]:
 
 def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
     config = spec.config
-    said = [
+    stated = [
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
         ("definition", DEFINITIONS[spec.measure.definition]),
@@ -178,10 +179,10 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
         ("threshold", ". ".join(filter(None, (f"grade {threshold(spec)}", threshold_note(config))))),
     ]
     if spec.topic:
-        said.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
+        stated.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
     if spec.measure.uses_labels:
-        return [*said, ("labels", labels(spec)), relevant(spec.measure)]
-    return [*said, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
+        return [*stated, ("labels", labels(spec)), relevant(spec.measure)]
+    return [*stated, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
 
 COVER_CHOICE = "a sample that estimates every run's Rubric-Cover"
@@ -221,23 +222,23 @@ def estimate_basis(sample: Sample) -> str:
         f"From {size.cells:,} rated cells that were drawn at random, {size.below:,} that the grader rates "
         f"below the threshold and {size.above:,} at or above it."
     )
-    said = [drawn, ASSUMES]
+    sentences = [drawn, ASSUMES]
     if sample.unsampled:
-        said.append(
+        sentences.append(
             f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
         )
     if size.has_few_misses:
-        said.append(
+        sentences.append(
             f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
             "the intervals are wider than they need to be."
         )
     if sample.narrower:
         halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
-        said.append(
+        sentences.append(
             f"About {size.cells:,} more cells would make the intervals {100 * sample.narrower:.0f} % narrower"
             f"{halved}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def estimate_lacks(board: Board) -> str:
@@ -330,8 +331,8 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     whose = f"by {column.config} (config {column.config.pk}), " if column.config else ""
     if not measure.uses_labels:
         return f"{whose}grade >= {measure.min_grade}, first {measure.cutoff} passages"
-    name, said = relevant(measure)
-    return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {said}"
+    name, value = relevant(measure)
+    return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {value}"
 
 
 def _grader_words(config: GraderConfig) -> str:

@@ -1,4 +1,4 @@
-"""A board's scores with everything that they were made of, for the pages that look behind it."""
+"""A board's scores with what they were computed from, for the pages that analyse a board."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from rubricweb.leaderboards.board.types import BoardSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredBoard:
+    """The scores of a board with what they were computed from."""
+
     base: Basis
     table: ScoreTable
 
@@ -55,25 +57,28 @@ class Scored:
             grades[t.topic_id].matrix.columns(items.get(t.topic_id, ())).ratings
             for t in self.base.pool.topics
         )
-        return not any((found >= MIN_RATING).any() for found in ratings)
+        return not any((matrix >= MIN_RATING).any() for matrix in ratings)
 
-    def asking(self, kept: Mapping[int, Container[str]]) -> Scored:
-        """The same board with only these items, by topic id."""
-        asked = {topic_id: only(found, kept.get(topic_id, ())) for topic_id, found in self.base.asked.items()}
-        base = replace(self.base, asked=asked)
-        return Scored(base, score_units(base, self.spec.measure))
+    def with_items(self, kept: Mapping[int, Container[str]]) -> ScoredBoard:
+        """Return the same board with only these items, by topic id."""
+        topic_items = {
+            topic_id: keep_items(items, kept.get(topic_id, ()))
+            for topic_id, items in self.base.topic_items.items()
+        }
+        base = replace(self.base, topic_items=topic_items)
+        return ScoredBoard(base, score_units(base, self.spec.measure))
 
 
-def scored(spec: BoardSpec) -> Scored:
+def scored_board(spec: BoardSpec) -> ScoredBoard:
     base = basis(spec)
-    return Scored(base, score_units(base, spec.measure))
+    return ScoredBoard(base, score_units(base, spec.measure))
 
 
-def only(asked: TopicItems, kept: Container[str]) -> TopicItems:
-    """What is asked of a topic, without the items that are not kept."""
-    places = [place for place, uid in enumerate(asked.uids) if uid in kept]
+def keep_items(items: TopicItems, kept: Container[str]) -> TopicItems:
+    """Return the items of a topic without those that are not kept."""
+    places = [place for place, uid in enumerate(items.uids) if uid in kept]
     return TopicItems(
-        uids=tuple(asked.uids[place] for place in places),
-        weights=tuple(asked.weights[place] for place in places),
-        facets=tuple(asked.facets[place] for place in places),
+        uids=tuple(items.uids[place] for place in places),
+        weights=tuple(items.weights[place] for place in places),
+        facets=tuple(items.facets[place] for place in places),
     )

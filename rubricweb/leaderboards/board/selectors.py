@@ -12,7 +12,6 @@ from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
-from grading.types import Importance
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import CollectionPool
@@ -58,7 +57,7 @@ def board(spec: BoardSpec) -> Board:
         judged_at=k,
         correlations=_correlations(spec, base.pool, table),
         n_undefined=counted.n_undefined,
-        n_vital=sum(said is Importance.VITAL for asked in base.asked.values() for said, _ in asked.weights),
+        n_vital=sum(items.n_vital for items in base.topic_items.values()),
         columns=tuple(_counted(base, column.measure, scores) for column, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
         top=top(table.scores, sure, places),
@@ -130,9 +129,11 @@ class _Beside:
             "current": none_if_nan(self.current[run]),
             "others": tuple(
                 ColumnScore(
-                    none_if_nan(found.mean[run]), none_if_nan(found.stderr[run]), int(found.n_topics[run])
+                    none_if_nan(summary.mean[run]),
+                    none_if_nan(summary.stderr[run]),
+                    int(summary.n_topics[run]),
                 )
-                for found in self.others
+                for summary in self.others
             ),
         }
 
@@ -142,8 +143,8 @@ def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> 
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
     undefined = 0
     if not measure.uses_labels:
-        asked = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
-        undefined = int((asked & ~counted).sum())
+        has_items = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
+        undefined = int((has_items & ~counted).sum())
     return Counted(int(counted.sum()), int((~counted).sum()), undefined)
 
 
@@ -181,17 +182,17 @@ def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
 
 
 def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> tuple[BoardCorrelation, ...]:
-    found = []
+    correlations = []
     ours = dict(zip(table.run_tags, np.round(table.means(), TIED_DECIMALS).tolist(), strict=True))
     if any(topic.judgments for topic in pool.topics):
         measure, level = of_judgments(spec.measure), spec.collection.min_relevant
         judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
-        found.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
+        correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
-        found.append(_correlation(against, official.kind, ours, official.scores))
-    return tuple(found)
+        correlations.append(_correlation(against, official.kind, ours, official.scores))
+    return tuple(correlations)
 
 
 def _correlation(

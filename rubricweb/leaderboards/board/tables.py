@@ -24,7 +24,7 @@ from rubricweb.grades.scoring import (
     topic_scores,
 )
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.board.items import NOTHING, TopicItems, asked_items
+from rubricweb.leaderboards.board.items import NOTHING, TopicItems, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 
 Grades = Mapping[int, TopicGrades]
@@ -33,23 +33,23 @@ Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What all columns of a board share. `asked` has the topics and subtopics that the board is of."""
+    """What all columns of a board share. `topic_items` has the topics and subtopics that the board is of."""
 
     spec: BoardSpec
     pool: CollectionPool
     grades: Grades
-    asked: Mapping[int, TopicItems]
+    topic_items: Mapping[int, TopicItems]
 
     @property
     def items(self) -> dict[int, Uids]:
-        return {topic_id: asked.uids for topic_id, asked in self.asked.items()}
+        return {topic_id: listed.uids for topic_id, listed in self.topic_items.items()}
 
     def units(self) -> list[tuple[TopicPool, TopicItems]]:
         """What the mean goes over: topics, or the subtopics of the board's one topic."""
-        whole = [(topic, self.asked.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
+        whole = [(topic, self.topic_items.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
         if not (self.spec.by_subtopic and self.spec.topic):
             return whole
-        return [(topic, part) for topic, asked in whole for part in asked.subtopics().values()]
+        return [(topic, part) for topic, items in whole for part in items.subtopics().values()]
 
 
 def basis(spec: BoardSpec) -> Basis:
@@ -57,10 +57,12 @@ def basis(spec: BoardSpec) -> Basis:
     pool = collection_pool(spec.collection)
     if spec.topic:
         pool = replace(pool, topics=tuple(topic for topic in pool.topics if topic.query_id == spec.topic))
-    asked = asked_items(spec)
+    topic_items = topic_items_of(spec)
     if spec.facet:
-        asked = {topic: found.subtopics().get(spec.facet, NOTHING) for topic, found in asked.items()}
-    return Basis(spec, pool, ratings_by(spec.source, spec.config, pool), asked)
+        topic_items = {
+            topic: items.subtopics().get(spec.facet, NOTHING) for topic, items in topic_items.items()
+        }
+    return Basis(spec, pool, ratings_by(spec.source, spec.config, pool), topic_items)
 
 
 def score_units(
@@ -70,8 +72,8 @@ def score_units(
     ratings = base.grades if grades is None else grades
     units = base.units()
     columns = [
-        unit_scores(ratings[topic.topic_id], asked, replace(base.spec, measure=measure), scorer)
-        for topic, asked in units
+        unit_scores(ratings[topic.topic_id], items, replace(base.spec, measure=measure), scorer)
+        for topic, items in units
     ]
     return _table(base, (topic for topic, _ in units), columns)
 
@@ -88,8 +90,8 @@ def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
     if bank is not None and column.config.purpose != Purpose.DIRECT:
         return score_units(base, column.measure, grades)
     labelled = graded_items(column.config, None, base.spec.collection)
-    asked = {topic_id: TopicItems(uids) for topic_id, uids in labelled.items()}
-    return score_units(replace(base, asked=asked), column.measure, grades)
+    topic_items = {topic_id: TopicItems(uids) for topic_id, uids in labelled.items()}
+    return score_units(replace(base, topic_items=topic_items), column.measure, grades)
 
 
 def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
@@ -98,19 +100,19 @@ def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
 
 
 def unit_scores(
-    grades: TopicGrades, asked: TopicItems, spec: BoardSpec, scorer: Scorer = topic_scores
+    grades: TopicGrades, items: TopicItems, spec: BoardSpec, scorer: Scorer = topic_scores
 ) -> Scores:
     """Shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may lack the topic."""
-    each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(asked, spec)]
+    each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(items, spec)]
     if len(each) == 1:
         return each[0]
     return mean_and_stderr(np.column_stack(each)).mean
 
 
-def parts(asked: TopicItems, spec: BoardSpec) -> list[TopicItems]:
+def parts(items: TopicItems, spec: BoardSpec) -> list[TopicItems]:
     """What the score of a topic is the mean over: its subtopics where the board asks for them."""
-    is_whole = not spec.by_subtopic or spec.topic or len(set(asked.facets)) < 2
-    return [asked] if is_whole else list(asked.subtopics().values())
+    is_whole = not spec.by_subtopic or spec.topic or len(set(items.facets)) < 2
+    return [items] if is_whole else list(items.subtopics().values())
 
 
 def _table(base: Basis, units: Iterable[TopicPool], columns: list[Scores]) -> ScoreTable:

@@ -33,10 +33,10 @@ def verified(base: Basis, k: int) -> Verified:
     if not HumanStamp.objects.filter(topic__collection=base.spec.collection).exists():
         return Verified(0, 0, np.full(runs, np.nan), (None,) * runs)
     checked = corrected(base.spec.config, base.pool)
-    units = [(topic, asked) for topic, asked in base.units() if asked.uids]
-    counts = [checked_counts(checked[topic.topic_id], asked.uids, k) for topic, asked in units]
-    cells = sum(int(checked[topic.topic_id].checked_in(asked.uids).sum()) for topic, asked in units)
-    of = sum(len(topic.doc_ids) * len(asked.uids) for topic, asked in units)
+    units = [(topic, items) for topic, items in base.units() if items.uids]
+    counts = [checked_counts(checked[topic.topic_id], items.uids, k) for topic, items in units]
+    cells = sum(int(checked[topic.topic_id].checked_in(items.uids).sum()) for topic, items in units)
+    of = sum(len(topic.doc_ids) * len(items.uids) for topic, items in units)
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
     shares = divide(seen, all_cells)
     if not base.spec.measure.has_estimate:

@@ -11,17 +11,17 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.board.columns import measures_named
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.forms import ALL_TOPICS, SHOWN, BehindForm
+from rubricweb.leaderboards.forms import ALL_TOPICS, SHOWN, AnalysisForm
 from rubricweb.leaderboards.meta.references import reference_choices
 
 FURTHER = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}
 MAX_OTHERS = 5
 
 
-class FigureForm(BehindForm):
+class FigureForm(AnalysisForm):
     """A form that passes holds the `spec` and what else the figure needs."""
 
-    unfit = {**ALL_TOPICS, "definition": "the Workbench's definition: scores are as in the papers"}
+    inapplicable = {**ALL_TOPICS, "definition": "the Workbench's definition: scores are as in the papers"}
     against = forms.CharField(
         max_length=60, required=False, label="Against", widget=forms.TextInput({"list": "measures"})
     )

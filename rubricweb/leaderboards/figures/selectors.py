@@ -18,7 +18,7 @@ from grading.formats.sheets import PrintedTable, TextCell, number
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import lookup, provenance
 from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
-from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.meta.references import reference
 
@@ -33,9 +33,9 @@ class Drawn:
     """What the figure shows, for those who do not see it."""
 
 
-def against(made: Scored, name: str, links: Links) -> Drawn:
+def against(scored: ScoredBoard, name: str, links: Links) -> Drawn:
     """The board's measure against another one."""
-    x, y = _told_apart([made, _under(made.spec, name)], ["", name])
+    x, y = _told_apart([scored, _under(scored.spec, name)], ["", name])
     rows = [
         (
             TextCell(tag, href=links.get(tag, "")),
@@ -46,49 +46,49 @@ def against(made: Scored, name: str, links: Links) -> Drawn:
         if tag in y.scores
     ]
     data = _data(
-        made, [{"run_tag": tag, x.name: x.scores[tag], y.name: y.scores.get(tag)} for tag in x.scores]
+        scored, [{"run_tag": tag, x.name: x.scores[tag], y.name: y.scores.get(tag)} for tag in x.scores]
     )
     sheet = PrintedTable("Measure against measure", ("Run", x.name, y.name), tuple(rows), data=data)
     return Drawn(scatter(x, y, links=links), sheet, f"Each run by {x.name} and by {y.name}")
 
 
-def renormalised_boards(made: Scored, names: Sequence[str], references: Sequence[str]) -> Drawn:
+def renormalised_boards(scored: ScoredBoard, names: Sequence[str], references: Sequence[str]) -> Drawn:
     """Several boards in one figure, each from 0 (its worst run) to 1 (its best)."""
-    spec = made.spec
+    spec = scored.spec
     under = {name: _under(spec, name) for name in names}
     further = {name: one for name, one in under.items() if one.spec.measure != spec.measure}
-    boards = _told_apart([made, *further.values()], ["", *further])
-    tags = set(made.run_tags)
+    boards = _told_apart([scored, *further.values()], ["", *further])
+    tags = set(scored.run_tags)
     for name in references:
-        found = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
-        boards.append(Series(found.label, {tag: v for tag, v in found.values.items() if tag in tags}))
+        series = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
+        boards.append(Series(series.label, {tag: v for tag, v in series.values.items() if tag in tags}))
     scores = [renormalised(board.scores) for board in boards]
     rows = [
-        (TextCell(tag), *(TextCell(number(found.get(tag))) for found in scores)) for tag in ordered(boards)
+        (TextCell(tag), *(TextCell(number(series.get(tag))) for series in scores)) for tag in ordered(boards)
     ]
     lines = [
-        {"run_tag": tag} | {board.name: found.get(tag) for board, found in zip(boards, scores, strict=True)}
+        {"run_tag": tag} | {board.name: series.get(tag) for board, series in zip(boards, scores, strict=True)}
         for tag in ordered(boards)
     ]
     heads = ("Run", *(board.name for board in boards))
-    sheet = PrintedTable("Renormalised boards", heads, tuple(rows), data=_data(made, lines))
+    sheet = PrintedTable("Renormalised boards", heads, tuple(rows), data=_data(scored, lines))
     return Drawn(several(boards), sheet, "Runs by several boards, each renormalised to 0 and 1")
 
 
-def topics_and_runs(made: Scored) -> Drawn:
+def topics_and_runs(scored: ScoredBoard) -> Drawn:
     """Every run's score on every topic that counts; a click opens the topic's grid."""
-    places, columns = _best_first(made), _counted(made)
-    names = [made.base.pool.topics[column].query_id for column in columns]
-    tags = [made.run_tags[run] for run in places]
-    scores = [[none_if_nan(made.table.scores[run, column]) for column in columns] for run in places]
-    grids = [_grid(made, made.base.pool.topics[column].topic_id) for column in columns]
-    label = provenance.measure_name(made.spec)
+    places, columns = _best_first(scored), _counted(scored)
+    names = [scored.base.pool.topics[column].query_id for column in columns]
+    tags = [scored.run_tags[run] for run in places]
+    scores = [[none_if_nan(scored.table.scores[run, column]) for column in columns] for run in places]
+    grids = [_grid(scored, scored.base.pool.topics[column].topic_id) for column in columns]
+    label = provenance.measure_name(scored.spec)
     figure = heat_map(tags, names, scores, label=label, links=[grids] * len(tags))
     lines = [
         (TextCell(tag), *(TextCell(number(s)) for s in row)) for tag, row in zip(tags, scores, strict=True)
     ]
     data = _data(
-        made,
+        scored,
         [
             {"run_tag": tag, "topic": name, "score": score}
             for tag, row in zip(tags, scores, strict=True)
@@ -99,18 +99,18 @@ def topics_and_runs(made: Scored) -> Drawn:
     return Drawn(figure, sheet, f"{label} of each run on each topic")
 
 
-def one_run(made: Scored, run_tag: str) -> Drawn:
+def one_run(scored: ScoredBoard, run_tag: str) -> Drawn:
     """One run topic by topic, among the others; a click opens the topic's grid."""
-    run = made.run_tags.index(run_tag)
-    columns = sorted(_counted(made), key=lambda column: -made.table.scores[run, column])
-    topics = [made.base.pool.topics[column] for column in columns]
-    own = [none_if_nan(made.table.scores[run, column]) for column in columns]
-    rest = [place for place in range(len(made.run_tags)) if place != run]
-    others = [[none_if_nan(made.table.scores[place, column]) for column in columns] for place in rest]
-    label, names = provenance.measure_name(made.spec), [topic.query_id for topic in topics]
-    grids = [_grid(made, topic.topic_id) for topic in topics]
+    run = scored.run_tags.index(run_tag)
+    columns = sorted(_counted(scored), key=lambda column: -scored.table.scores[run, column])
+    topics = [scored.base.pool.topics[column] for column in columns]
+    own = [none_if_nan(scored.table.scores[run, column]) for column in columns]
+    rest = [place for place in range(len(scored.run_tags)) if place != run]
+    others = [[none_if_nan(scored.table.scores[place, column]) for column in columns] for place in rest]
+    label, names = provenance.measure_name(scored.spec), [topic.query_id for topic in topics]
+    grids = [_grid(scored, topic.topic_id) for topic in topics]
     figure = strip(run_tag, names, own, others, label=label, links=grids)
-    scores = made.table.scores[:, columns]
+    scores = scored.table.scores[:, columns]
     lines = [
         (
             TextCell(name, href=grid),
@@ -122,19 +122,21 @@ def one_run(made: Scored, run_tag: str) -> Drawn:
         for place, (name, grid) in enumerate(zip(names, grids, strict=True))
     ]
     heads = ("Topic", run_tag, "Mean of all", "Worst", "Best")
-    sheet = PrintedTable(f"{run_tag} by topic", heads, tuple(lines), data=_by_topic(made, run, columns))
+    sheet = PrintedTable(f"{run_tag} by topic", heads, tuple(lines), data=_by_topic(scored, run, columns))
     return Drawn(figure, sheet, f"{label} of {run_tag} on each topic, among all runs")
 
 
-def grade_counts(made: Scored) -> Drawn:
+def grade_counts(scored: ScoredBoard) -> Drawn:
     """How often each grade was given to the board's items."""
     counts = np.zeros(MAX_RATING + 1, dtype=np.int64)
-    for topic in made.base.pool.topics:
+    for topic in scored.base.pool.topics:
         ratings = (
-            made.base.grades[topic.topic_id].matrix.columns(made.base.items.get(topic.topic_id, ())).ratings
+            scored.base.grades[topic.topic_id]
+            .matrix.columns(scored.base.items.get(topic.topic_id, ()))
+            .ratings
         )
         counts += np.bincount(ratings[ratings >= 0].ravel(), minlength=MAX_RATING + 1)[: MAX_RATING + 1]
-    name, total = str(made.spec.config), int(counts.sum())
+    name, total = str(scored.spec.config), int(counts.sum())
     rows = [
         (TextCell(str(grade)), TextCell(f"{count:,}"), TextCell(number(count / total if total else None)))
         for grade, count in enumerate(counts.tolist())
@@ -144,16 +146,16 @@ def grade_counts(made: Scored) -> Drawn:
         {"grade": grade, "cells": count, "share": share}
         for grade, (count, share) in enumerate(zip(counts.tolist(), shares, strict=True))
     ]
-    sheet = PrintedTable("Grades", ("Grade", "Cells", "Share"), tuple(rows), data=_data(made, lines))
+    sheet = PrintedTable("Grades", ("Grade", "Cells", "Share"), tuple(rows), data=_data(scored, lines))
     return Drawn(grade_histogram({name: counts.tolist()}), sheet, f"How often {name} gave each grade")
 
 
-def _by_topic(made: Scored, run: int, columns: Sequence[int]) -> DataTable:
+def _by_topic(scored: ScoredBoard, run: int, columns: Sequence[int]) -> DataTable:
     """One run topic by topic, beside all runs."""
-    scores = made.table.scores
+    scores = scored.table.scores
     lines: list[dict[str, Value]] = [
         {
-            "topic": made.base.pool.topics[column].query_id,
+            "topic": scored.base.pool.topics[column].query_id,
             "score": none_if_nan(scores[run, column]),
             "mean": float(np.nanmean(scores[:, column])),
             "worst": float(np.nanmin(scores[:, column])),
@@ -161,20 +163,20 @@ def _by_topic(made: Scored, run: int, columns: Sequence[int]) -> DataTable:
         }
         for column in columns
     ]
-    return from_mappings(lines, [*provenance.scored_statements(made), ("run", made.run_tags[run])])
+    return from_mappings(lines, [*provenance.scored_statements(scored), ("run", scored.run_tags[run])])
 
 
-def _data(made: Scored, lines: Sequence[Mapping[str, Value]]) -> DataTable:
-    return from_mappings(lines, provenance.scored_statements(made))
+def _data(scored: ScoredBoard, lines: Sequence[Mapping[str, Value]]) -> DataTable:
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
-def _under(spec: BoardSpec, name: str) -> Scored:
+def _under(spec: BoardSpec, name: str) -> ScoredBoard:
     """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
     measure = lookup.measure_chosen(spec.config, measure_of(name, spec.measure))
-    return scored(replace(spec, measure=measure))
+    return scored_board(replace(spec, measure=measure))
 
 
-def _told_apart(boards: Sequence[Scored], names: Sequence[str]) -> list[Series]:
+def _told_apart(boards: Sequence[ScoredBoard], names: Sequence[str]) -> list[Series]:
     """The scores of boards that differ by their measures, each with a label of its own."""
     measures = [board.spec.measure for board in boards]
     labels = distinct_labels(zip(names, measures, strict=True))
@@ -184,19 +186,19 @@ def _told_apart(boards: Sequence[Scored], names: Sequence[str]) -> list[Series]:
     ]
 
 
-def _best_first(made: Scored) -> list[int]:
-    means = made.means
+def _best_first(scored: ScoredBoard) -> list[int]:
+    means = scored.means
     return sorted(
-        range(len(means)), key=lambda run: (-np.nan_to_num(means[run], nan=-1.0), made.run_tags[run])
+        range(len(means)), key=lambda run: (-np.nan_to_num(means[run], nan=-1.0), scored.run_tags[run])
     )
 
 
-def _counted(made: Scored) -> list[int]:
-    if not len(made.run_tags):
+def _counted(scored: ScoredBoard) -> list[int]:
+    if not len(scored.run_tags):
         raise BoardError("grader", "no runs: import them first")
-    return [int(column) for column in np.flatnonzero((~np.isnan(made.table.scores)).any(axis=0))]
+    return [int(column) for column in np.flatnonzero((~np.isnan(scored.table.scores)).any(axis=0))]
 
 
-def _grid(made: Scored, topic_id: int) -> str:
-    bank = made.spec.bank
+def _grid(scored: ScoredBoard, topic_id: int) -> str:
+    bank = scored.spec.bank
     return reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""

@@ -13,7 +13,7 @@ from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.board_page import query_of
@@ -77,21 +77,21 @@ def _view(request: HtmxRequest) -> str:
 
 
 def _drawn(form: FigureForm, view: str) -> Drawn:
-    made, picked = scored(form.spec), form.cleaned_data
-    if not made.run_tags:
+    scored, picked = scored_board(form.spec), form.cleaned_data
+    if not scored.run_tags:
         raise BoardError("grader", "This collection has no runs yet.")
     if view == "scatter":
-        return selectors.against(made, picked["against"], _run_links(made, form))
+        return selectors.against(scored, picked["against"], _run_links(scored, form))
     if view == "heat":
-        return selectors.topics_and_runs(made)
+        return selectors.topics_and_runs(scored)
     if view == "strip":
-        return selectors.one_run(made, picked["run"] or made.run_tags[int(made.means.argmax())])
+        return selectors.one_run(scored, picked["run"] or scored.run_tags[int(scored.means.argmax())])
     if view == "grades":
-        return selectors.grade_counts(made)
-    return selectors.renormalised_boards(made, picked["others"], picked["reference"])
+        return selectors.grade_counts(scored)
+    return selectors.renormalised_boards(scored, picked["others"], picked["reference"])
 
 
-def _run_links(made: Scored, form: FigureForm) -> dict[str, str]:
-    slug, query = made.spec.collection.slug, query_of(form)
-    pairs = zip(made.base.pool.run_tags, made.base.pool.run_pks, strict=True)
+def _run_links(scored: ScoredBoard, form: FigureForm) -> dict[str, str]:
+    slug, query = scored.spec.collection.slug, query_of(form)
+    pairs = zip(scored.base.pool.run_tags, scored.base.pool.run_pks, strict=True)
     return {tag: f"{reverse('leaderboards:run', args=[slug, pk])}?{query}" for tag, pk in pairs}

@@ -1,1 +1,1 @@
-"""What a board hangs on: single items, what was graded, which teams filled the pool, who wrote the items."""
+"""How a board depends on single items, on what was graded, on the pool's teams, on who wrote the items."""

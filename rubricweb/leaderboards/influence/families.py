@@ -17,9 +17,9 @@ def families(run_tags: Sequence[str], patterns: Sequence[str] = ()) -> dict[str,
     >>> families(["bm25_a", "bm25-b", "GPT4-web", "x"], ["GPT*"])
     {'bm25': ['bm25_a', 'bm25-b'], 'GPT*': ['GPT4-web'], 'x': ['x']}
     """
-    found: dict[str, list[str]] = {}
+    by_family: dict[str, list[str]] = {}
     for run_tag in run_tags:
         fitting = next((pattern for pattern in patterns if fnmatchcase(run_tag, pattern)), "")
         beginning = _FIRST_PART.match(run_tag)
-        found.setdefault(fitting or (beginning[0] if beginning else run_tag), []).append(run_tag)
-    return found
+        by_family.setdefault(fitting or (beginning[0] if beginning else run_tag), []).append(run_tag)
+    return by_family

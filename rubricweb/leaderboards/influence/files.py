@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
 from rubricweb.leaderboards.influence.sheets import LOSS
@@ -15,7 +15,7 @@ Texts = Mapping[tuple[int, str], str]
 Line = dict[str, Value]
 
 
-def items(made: Scored, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
+def items(scored: ScoredBoard, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
             "topic": row.query_id,
@@ -33,10 +33,10 @@ def items(made: Scored, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
         }
         for row in rows
     ]
-    return from_mappings(lines, provenance.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
-def runs(made: Scored, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
+def runs(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
             "run_tag": one.run_tag,
@@ -50,10 +50,10 @@ def runs(made: Scored, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, provenance.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
-def pairs(made: Scored, rows: Sequence[PairRow], texts: Texts) -> DataTable:
+def pairs(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
             "topic": one.query_id,
@@ -67,10 +67,10 @@ def pairs(made: Scored, rows: Sequence[PairRow], texts: Texts) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, provenance.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
-def holes(made: Scored, rows: Sequence[HolesRow]) -> DataTable:
+def holes(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
     lines: list[Line] = [
         {
             "run_tag": one.run_tag,
@@ -82,10 +82,10 @@ def holes(made: Scored, rows: Sequence[HolesRow]) -> DataTable:
         }
         for one in rows
     ]
-    return from_mappings(lines, provenance.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
-def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
+def teams(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> DataTable:
     lines: list[Line] = [
         {
             "run_tag": one.run_tag,
@@ -102,25 +102,25 @@ def teams(made: Scored, rows: Sequence[TeamRow], depth: int) -> DataTable:
         }
         for one in rows
     ]
-    stated = [*provenance.scored_statements(made), ("pool depth", str(depth)), ("p", LOSS)]
+    stated = [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)]
     return from_mappings(lines, stated)
 
 
-def origins(made: Scored, rows: Sequence[OriginRow]) -> DataTable:
+def origins(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
     lines: list[Line] = [
         {
             "origin": one.origin,
             "items": one.n_items,
             "family": one.family,
             "runs": one.n_runs,
-            "advantage": one.found.value,
-            "low": one.found.interval.low,
-            "high": one.found.interval.high,
-            "n_topics": one.found.n_topics,
+            "advantage": one.advantage.value,
+            "low": one.advantage.interval.low,
+            "high": one.advantage.interval.high,
+            "n_topics": one.advantage.n_topics,
         }
         for one in rows
     ]
-    return from_mappings(lines, provenance.scored_statements(made))
+    return from_mappings(lines, provenance.scored_statements(scored))
 
 
 def _possible(ranks: tuple[int, int] | None) -> Line:

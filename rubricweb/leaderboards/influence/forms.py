@@ -1,4 +1,4 @@
-"""The board that is looked behind, and which runs belong together."""
+"""Which board a page of influence analyses, and which runs belong together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from django import forms
 
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.forms import ALL_TOPICS, FURTHER, SHOWN, BehindForm
+from rubricweb.leaderboards.forms import ALL_TOPICS, FURTHER, SHOWN, AnalysisForm
 
 DEPTH = 20
 BY_ITEMS = {
@@ -20,7 +20,7 @@ OF_VIEW = {"items": BY_ITEMS, "runs": BY_ITEMS, "pairs": OF_PAIRS, "origins": BY
 """By view of influence: which options cannot apply, and why."""
 
 
-class InfluenceForm(BehindForm):
+class InfluenceForm(AnalysisForm):
     teams = forms.CharField(
         required=False,
         max_length=400,
@@ -33,7 +33,7 @@ class InfluenceForm(BehindForm):
 
     def __init__(self, sent: Mapping[str, str], *, collection: Collection, view: str) -> None:
         self.shown = (*SHOWN, *({"teams": ("teams", "depth"), "origins": ("teams",)}.get(view, ())))
-        self.unfit = OF_VIEW.get(view, {})
+        self.inapplicable = OF_VIEW.get(view, {})
         super().__init__({"depth": str(DEPTH), **{name: sent[name] for name in sent}}, collection=collection)
 
     @property

@@ -29,7 +29,7 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems
-from rubricweb.leaderboards.board.scored import Scored, only
+from rubricweb.leaderboards.board.scored import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.tables import answered, parts, unit_scores
 
 Floats = NDArray[np.float64]
@@ -90,74 +90,74 @@ class Influences:
     dependents: list[DependentRow]
 
 
-def item_influences(made: Scored, *, topic_id: int | None = None) -> Influences:
+def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
     """Of all items, or of one topic's."""
     rows: list[ItemRow] = []
     boards: list[Floats] = []
-    for place, (topic, asked) in enumerate(made.base.units()):
-        if not asked.uids or (topic_id is not None and topic.topic_id != topic_id):
+    for place, (topic, items) in enumerate(scored.base.units()):
+        if not items.uids or (topic_id is not None and topic.topic_id != topic_id):
             continue
-        scores = _scores_without(made, topic, asked, made.table.scores[:, place])
-        without = np.round(means_without(made.table.scores, place, scores), TIED_DECIMALS)
+        scores = _scores_without(scored, topic, items, scored.table.scores[:, place])
+        without = np.round(means_without(scored.table.scores, place, scores), TIED_DECIMALS)
         boards.append(without)
-        rows += _rows(made, topic, asked, without)
+        rows += _rows(scored, topic, items, without)
     if not rows:
         return Influences([], [])
-    found = dependents(made.means, np.concatenate(boards))
-    return Influences(rows, [_dependent(made, rows, one) for one in found])
+    moving = dependents(scored.means, np.concatenate(boards))
+    return Influences(rows, [_dependent(scored, rows, one) for one in moving])
 
 
-def pairs(made: Scored) -> list[PairRow]:
+def pairs(scored: ScoredBoard) -> list[PairRow]:
     """Redundant pairs of all topics, across subtopics too; most alike first."""
-    found = []
-    for topic in made.base.pool.topics:
-        uids = made.base.items.get(topic.topic_id, ())
-        ratings = made.base.grades[topic.topic_id].matrix.columns(uids).ratings
-        for pair in redundant_pairs(ratings, min_grade=made.spec.measure.min_grade):
+    rows = []
+    for topic in scored.base.pool.topics:
+        uids = scored.base.items.get(topic.topic_id, ())
+        ratings = scored.base.grades[topic.topic_id].matrix.columns(uids).ratings
+        for pair in redundant_pairs(ratings, min_grade=scored.spec.measure.min_grade):
             first, second = uids[pair.first], uids[pair.second]
-            found.append(
+            rows.append(
                 PairRow(
                     topic.topic_id, topic.query_id, first, second, pair.overlap, pair.n_both, pair.n_either
                 )
             )
-    return sorted(found, key=lambda pair: (-pair.overlap, -pair.n_both))
+    return sorted(rows, key=lambda pair: (-pair.overlap, -pair.n_both))
 
 
-def _scores_without(made: Scored, topic: TopicPool, asked: TopicItems, whole: Floats) -> Floats:
+def _scores_without(scored: ScoredBoard, topic: TopicPool, items: TopicItems, whole: Floats) -> Floats:
     """Shape (items, runs): the unit's scores without each item; NaN where no item is left."""
-    grades, spec = made.base.grades[topic.topic_id], made.spec
-    is_labelled = spec.measure.uses_labels and len(parts(asked, spec)) == 1
-    known = passage_labels(grades, asked.uids, spec.measure) if is_labelled else None
-    found = []
-    for uid in asked.uids:
-        rest = only(asked, [other for other in asked.uids if other != uid])
+    grades, spec = scored.base.grades[topic.topic_id], scored.spec
+    is_labelled = spec.measure.uses_labels and len(parts(items, spec)) == 1
+    known = passage_labels(grades, items.uids, spec.measure) if is_labelled else None
+    by_item = []
+    for uid in items.uids:
+        rest = keep_items(items, [other for other in items.uids if other != uid])
         if not rest.uids:
-            found.append(np.full(len(whole), np.nan))
+            by_item.append(np.full(len(whole), np.nan))
         elif known is not None and np.array_equal(passage_labels(grades, rest.uids, spec.measure), known):
-            found.append(whole)  # no label hangs on this item
+            by_item.append(whole)  # no label hangs on this item
         else:
-            found.append(unit_scores(grades, rest, spec))
-    scores = np.array(found)
-    return np.where(_counts(made, topic), scores, np.nan)
+            by_item.append(unit_scores(grades, rest, spec))
+    scores = np.array(by_item)
+    return np.where(_counts(scored, topic), scores, np.nan)
 
 
-def _counts(made: Scored, topic: TopicPool) -> NDArray[np.bool_]:
+def _counts(scored: ScoredBoard, topic: TopicPool) -> NDArray[np.bool_]:
     """Shape (runs,): whether the topic counts for the run."""
-    if made.spec.skips_missing:
+    if scored.spec.skips_missing:
         return np.asarray(answered([topic])[:, 0])
-    return np.ones(len(made.run_tags), dtype=np.bool_)
+    return np.ones(len(scored.run_tags), dtype=np.bool_)
 
 
-def _rows(made: Scored, topic: TopicPool, asked: TopicItems, without: Floats) -> list[ItemRow]:
-    measure = made.spec.measure
-    ratings = made.base.grades[topic.topic_id].matrix.columns(asked.uids).ratings
+def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Floats) -> list[ItemRow]:
+    measure = scored.spec.measure
+    ratings = scored.base.grades[topic.topic_id].matrix.columns(items.uids).ratings
     by_run = covered_items(ratings, topic.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade)
-    runs = np.where(_counts(made, topic)[:, np.newaxis], by_run.astype(np.float64), np.nan)
+    runs = np.where(_counts(scored, topic)[:, np.newaxis], by_run.astype(np.float64), np.nan)
     passages = as_answers(ratings, measure.min_grade)
     easy_runs, easy_passages = difficulty(runs), difficulty(passages)
     tells_runs = discrimination(runs, without.T)
     tells_passages = discrimination(passages, rest_means(passages))
-    effects, beyond = influences(made.means, without), _beyond(made, without)
+    effects, beyond = influences(scored.means, without), _beyond(scored, without)
     return [
         ItemRow(
             topic_id=topic.topic_id,
@@ -170,26 +170,26 @@ def _rows(made: Scored, topic: TopicPool, asked: TopicItems, without: Floats) ->
             influence=effects[item],
             n_beyond=int(beyond[item]),
         )
-        for item, uid in enumerate(asked.uids)
+        for item, uid in enumerate(items.uids)
     ]
 
 
-def _beyond(made: Scored, without: Floats) -> NDArray[np.int64]:
+def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     """Shape (items,): how many runs leave the ranks that the topics leave open."""
-    if made.ranks is None:
+    if scored.ranks is None:
         return np.zeros(len(without), dtype=np.int64)
-    order, changed = made.ranks.order, np.stack([ranks(row) for row in without])
+    order, changed = scored.ranks.order, np.stack([ranks(row) for row in without])
     leaves = (changed < order.first_possible) | (changed > order.last_possible)
     return np.asarray(leaves.sum(axis=1))
 
 
-def _dependent(made: Scored, rows: list[ItemRow], one: Dependent) -> DependentRow:
-    possible = made.ranks.possible(one.run) if made.ranks else None
-    return DependentRow(made.run_tags[one.run], rows[one.item], one.before, one.after, possible)
+def _dependent(scored: ScoredBoard, rows: list[ItemRow], one: Dependent) -> DependentRow:
+    possible = scored.ranks.possible(one.run) if scored.ranks else None
+    return DependentRow(scored.run_tags[one.run], rows[one.item], one.before, one.after, possible)
 
 
-def item_texts(made: Scored) -> dict[tuple[int, str], str]:
+def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
     """By topic id and uid; an item whose words are not known goes by its id."""
-    topics = [topic.topic_id for topic, asked in made.base.units() if asked != NOTHING]
+    topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}

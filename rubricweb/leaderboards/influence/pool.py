@@ -18,7 +18,7 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import MeasureSpec, Uids, Weights, fresh_scores, topic_scores
-from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.selectors import judged_shares
 from rubricweb.leaderboards.board.tables import score_units
 
@@ -78,90 +78,94 @@ class OriginRow:
     n_items: int
     family: str
     n_runs: int
-    found: Advantage
+    advantage: Advantage
 
 
-def holes(made: Scored) -> list[HolesRow]:
+def holes(scored: ScoredBoard) -> list[HolesRow]:
     """By rank: ungraded passages among the first of each run."""
-    shares = [1 - judged_shares(made.base, k) for k in HOLE_DEPTHS]
-    outside = _outside(made, max(HOLE_DEPTHS))
-    places, means = ranks(made.means), made.means
+    shares = [1 - judged_shares(scored.base, k) for k in HOLE_DEPTHS]
+    outside = _outside(scored, max(HOLE_DEPTHS))
+    places, means = ranks(scored.means), scored.means
     rows = [
         HolesRow(
             tag,
             int(places[run]),
-            made.ranks.possible(run) if made.ranks else None,
+            scored.ranks.possible(run) if scored.ranks else None,
             none_if_nan(means[run]),
             tuple(none_if_nan(s[run]) for s in shares),
             outside[run],
         )
-        for run, tag in enumerate(made.run_tags)
+        for run, tag in enumerate(scored.run_tags)
     ]
     return sorted(rows, key=lambda row: (row.rank, row.run_tag))
 
 
-def teams_left_out(made: Scored, families: Mapping[str, Sequence[str]], *, depth: int) -> list[TeamRow]:
+def teams_left_out(
+    scored: ScoredBoard, families: Mapping[str, Sequence[str]], *, depth: int
+) -> list[TeamRow]:
     """Every run, ranked as if its team's own finds (to `depth`) were ungraded; the worst error first."""
     names = list(families)
-    place = {tag: run for run, tag in enumerate(made.run_tags)}
-    team_of = [0] * len(made.run_tags)
+    place = {tag: run for run, tag in enumerate(scored.run_tags)}
+    team_of = [0] * len(scored.run_tags)
     for number, name in enumerate(names):
         for tag in families[name]:
             team_of[place[tag]] = number
     alone = {
         topic.topic_id: contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
-        for topic in made.base.pool.topics
+        for topic in scored.base.pool.topics
     }
     rows: list[TeamRow] = []
     gains: list[Floats] = []
     for number, name in enumerate(names):
-        found = {topic_id: one[number] for topic_id, one in alone.items()}
-        without = _with_holes(made, found)
+        of_team = {topic_id: one[number] for topic_id, one in alone.items()}
+        without = _with_holes(scored, of_team)
         own = [place[tag] for tag in families[name]]
-        rows += _team_rows(made, without, name, own, n_alone=int(sum(one.sum() for one in found.values())))
-        gains.append(relative_gains(made.table.scores, without.table.scores)[own])
-    return sorted(_tested(made, rows, gains), key=lambda row: (-abs(row.error), row.before))
+        rows += _team_rows(
+            scored, without, name, own, n_alone=int(sum(one.sum() for one in of_team.values()))
+        )
+        gains.append(relative_gains(scored.table.scores, without.table.scores)[own])
+    return sorted(_tested(scored, rows, gains), key=lambda row: (-abs(row.error), row.before))
 
 
 def _team_rows(
-    made: Scored, without: Scored, name: str, own: Sequence[int], *, n_alone: int
+    scored: ScoredBoard, without: ScoredBoard, name: str, own: Sequence[int], *, n_alone: int
 ) -> list[TeamRow]:
-    before, after = ranks(made.means), ranks(without.means)
+    before, after = ranks(scored.means), ranks(without.means)
     return [
         TeamRow(
             name,
-            made.run_tags[run],
+            scored.run_tags[run],
             int(before[run]),
             int(after[run]),
-            float(made.means[run]),
+            float(scored.means[run]),
             float(without.means[run]),
             n_alone,
-            made.ranks.possible(run) if made.ranks else None,
+            scored.ranks.possible(run) if scored.ranks else None,
             None,
         )
         for run in own
     ]
 
 
-def _tested(made: Scored, rows: list[TeamRow], gains: list[Floats]) -> list[TeamRow]:
+def _tested(scored: ScoredBoard, rows: list[TeamRow], gains: list[Floats]) -> list[TeamRow]:
     """The rows with the p-values of their gains, each of shape (runs of the team, topics)."""
-    if made.ranks is None or not rows:
+    if scored.ranks is None or not rows:
         return rows
-    p = adjusted(p_of_differences(np.concatenate(gains), made.ranks.test)).tolist()
+    p = adjusted(p_of_differences(np.concatenate(gains), scored.ranks.test)).tolist()
     return [replace(row, p=value) for row, value in zip(rows, p, strict=True)]
 
 
-def origins(made: Scored) -> dict[str, dict[int, tuple[str, ...]]]:
+def origins(scored: ScoredBoard) -> dict[str, dict[int, tuple[str, ...]]]:
     """Origin (a model's name, imported, people) -> by topic id, the uids of the board's items."""
-    if made.spec.bank is None:
+    if scored.spec.bank is None:
         return {}
-    origin_of = _origin_of(made.spec.bank, made.spec.version)
-    found: dict[str, dict[int, tuple[str, ...]]] = {}
-    for topic, asked in made.base.units():
-        for uid in asked.uids:
-            of_topic = found.setdefault(origin_of.get((topic.topic_id, uid), PEOPLE), {})
+    origin_of = _origin_of(scored.spec.bank, scored.spec.version)
+    by_origin: dict[str, dict[int, tuple[str, ...]]] = {}
+    for topic, items in scored.base.units():
+        for uid in items.uids:
+            of_topic = by_origin.setdefault(origin_of.get((topic.topic_id, uid), PEOPLE), {})
             of_topic[topic.topic_id] = (*of_topic.get(topic.topic_id, ()), uid)
-    return found
+    return by_origin
 
 
 def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str], str]:
@@ -170,38 +174,38 @@ def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str],
     imported = set(imports.values_list("item_id", flat=True))
     fields = ("topic_id", "draft__request__llm")
     if version is None:
-        found = Item.objects.filter(bank=bank).values_list("pk", "revision__uid", *fields)
+        items = Item.objects.filter(bank=bank).values_list("pk", "revision__uid", *fields)
     else:
         of_item = [f"item__{name}" for name in fields]
-        found = version.entries.values_list("item_id", "revision__uid", *of_item)
+        items = version.entries.values_list("item_id", "revision__uid", *of_item)
     return {
         (topic_id, uid): llm or (IMPORTED if pk in imported else PEOPLE)
-        for pk, uid, topic_id, llm in found.order_by("pk")
+        for pk, uid, topic_id, llm in items.order_by("pk")
     }
 
 
-def circularity(made: Scored, families: Mapping[str, Sequence[str]]) -> list[OriginRow]:
+def circularity(scored: ScoredBoard, families: Mapping[str, Sequence[str]]) -> list[OriginRow]:
     """Does a family of runs gain where the items are of one origin? The largest gains first."""
-    by_origin = origins(made)
+    by_origin = origins(scored)
     rows = []
     for origin, kept in by_origin.items():
         others = {
             topic_id: tuple(uid for uid in uids if uid not in kept.get(topic_id, ()))
-            for topic_id, uids in made.base.items.items()
+            for topic_id, uids in scored.base.items.items()
         }
-        own, rest = made.asking(kept).table.scores, made.asking(others).table.scores
+        own, rest = scored.with_items(kept).table.scores, scored.with_items(others).table.scores
         for family, run_tags in families.items():
-            is_family = np.array([tag in run_tags for tag in made.run_tags])
+            is_family = np.array([tag in run_tags for tag in scored.run_tags])
             found = advantage(own, rest, is_family)
             n_items = sum(len(uids) for uids in kept.values())
             if found.value is not None:
                 rows.append(OriginRow(origin, n_items, family, len(run_tags), found))
-    return sorted(rows, key=lambda row: -(row.found.value or 0))
+    return sorted(rows, key=lambda row: -(row.advantage.value or 0))
 
 
-def _with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Scored:
+def _with_holes(scored: ScoredBoard, alone: Mapping[int, NDArray[np.bool_]]) -> ScoredBoard:
     """The board if these passages of each topic had no grade."""
-    base, given = made.base, made.base.grades
+    base, given = scored.base, scored.base.grades
     supposed = {
         topic_id: _with_hole(given[topic_id], hole) if hole.any() else given[topic_id]
         for topic_id, hole in alone.items()
@@ -211,7 +215,7 @@ def _with_holes(made: Scored, alone: Mapping[int, NDArray[np.bool_]]) -> Scored:
         is_given = grades is given[grades.pool.topic_id]
         return (topic_scores if is_given else fresh_scores)(grades, uids, measure, weights)
 
-    return replace(made, table=score_units(base, made.spec.measure, supposed, scorer=scorer))
+    return replace(scored, table=score_units(base, scored.spec.measure, supposed, scorer=scorer))
 
 
 def _with_hole(grades: TopicGrades, hole: NDArray[np.bool_]) -> TopicGrades:
@@ -220,9 +224,9 @@ def _with_hole(grades: TopicGrades, hole: NDArray[np.bool_]) -> TopicGrades:
     return TopicGrades(grades.pool, replace(grades.matrix, ratings=ratings))
 
 
-def _outside(made: Scored, k: int) -> list[int]:
-    counts = np.zeros(len(made.run_tags), dtype=np.int64)
-    for topic in made.base.pool.topics:
-        if made.base.items.get(topic.topic_id):
+def _outside(scored: ScoredBoard, k: int) -> list[int]:
+    counts = np.zeros(len(scored.run_tags), dtype=np.int64)
+    for topic in scored.base.pool.topics:
+        if scored.base.items.get(topic.topic_id):
             counts += [sum(doc_id not in topic.row_of for doc_id in (ids or ())[:k]) for ids in topic.ranked]
     return [int(count) for count in counts]

@@ -74,12 +74,12 @@ def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> PrintedTable:
         )
         for row in rows
     ]
-    said = (
+    notes = (
         "runs, passages: share that covers the item; r: corrected item-total correlation",
         "without: the board without this item, against the board",
         "beyond possible: runs whose rank without it is none that the topics leave open with it",
     )
-    return PrintedTable("Items", ITEM_COLUMNS, tuple(lines), 2, said)
+    return PrintedTable("Items", ITEM_COLUMNS, tuple(lines), 2, notes)
 
 
 def runs(rows: Sequence[DependentRow], texts: Texts, link: Link) -> PrintedTable:
@@ -112,8 +112,8 @@ def pairs(rows: Sequence[PairRow], texts: Texts, link: Link) -> PrintedTable:
         for one in rows
     ]
     columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
-    said = "passages that count for both / for at least one; from 0.7 and three passages on"
-    return PrintedTable("Redundant pairs", columns, tuple(lines), 3, (said,))
+    note = "passages that count for both / for at least one; from 0.7 and three passages on"
+    return PrintedTable("Redundant pairs", columns, tuple(lines), 3, (note,))
 
 
 def holes(rows: Sequence[HolesRow]) -> PrintedTable:
@@ -151,10 +151,10 @@ def teams(rows: Sequence[TeamRow], depth: int) -> PrintedTable:
         )
         for one in rows
     ]
-    said = f"left out: passages that only this team has among the first {depth} count as ungraded"
+    note = f"left out: passages that only this team has among the first {depth} count as ungraded"
     legend = ((Mark.TIED, "more than noise"),)
     return PrintedTable(
-        "Teams left out", TEAM_COLUMNS, tuple(lines), 2, (said, POSSIBLE, TESTED), legend=legend
+        "Teams left out", TEAM_COLUMNS, tuple(lines), 2, (note, POSSIBLE, TESTED), legend=legend
     )
 
 
@@ -165,15 +165,15 @@ def origins(rows: Sequence[OriginRow]) -> PrintedTable:
             TextCell(str(one.n_items)),
             TextCell(one.family),
             TextCell(str(one.n_runs)),
-            TextCell(number(one.found.value)),
-            TextCell(span(one.found.interval)),
-            TextCell(str(one.found.n_topics)),
+            TextCell(number(one.advantage.value)),
+            TextCell(span(one.advantage.interval)),
+            TextCell(str(one.advantage.n_topics)),
         )
         for one in rows
     ]
     columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
-    said = "how much more these runs gain than other runs where the items are of this origin"
-    return PrintedTable("Who wrote the items", columns, tuple(lines), 1, (said,))
+    note = "how much more these runs gain than other runs where the items are of this origin"
+    return PrintedTable("Who wrote the items", columns, tuple(lines), 1, (note,))
 
 
 def possible(ranks: tuple[int, int] | None) -> str:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
-from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.influence import files, items, pool, sheets
 from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.influence.forms import InfluenceForm
@@ -41,68 +41,68 @@ def influence(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(request, PAGE, context, part="influence")
     if not form.is_valid():
         return form_response(request, PAGE, context, part="influence")
-    found = _VIEWS[view](scored(form.spec), form, request)
-    return page_or_part(request, PAGE, {**context, **found, "spec": form.spec}, part="influence")
+    view_context = _VIEWS[view](scored_board(form.spec), form, request)
+    return page_or_part(request, PAGE, {**context, **view_context, "spec": form.spec}, part="influence")
 
 
-def _items(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+def _items(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
     order = request.GET.get("by", "effect")
-    rows = sheets.ordered(items.item_influences(made).rows, order)
+    rows = sheets.ordered(items.item_influences(scored).rows, order)
     shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
     orders = [(name, label) for name, (label, _) in sheets.ORDERS.items()]
-    texts = items.item_texts(made)
-    sheet = replace(sheets.items(shown, texts, _grid(made)), data=files.items(made, rows, texts))
+    texts = items.item_texts(scored)
+    sheet = replace(sheets.items(shown, texts, _grid(scored)), data=files.items(scored, rows, texts))
     return {"sheet": sheet, "orders": orders, "order": order, "n_rows": len(rows), "n_shown": len(shown)}
 
 
-def _runs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows, texts = items.item_influences(made).dependents, items.item_texts(made)
+def _runs(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows, texts = items.item_influences(scored).dependents, items.item_texts(scored)
     return {
         "n_beyond": sum(one.is_beyond for one in rows),
-        "can_tell": made.ranks is not None and made.ranks.can_tell,
-        "sheet": replace(sheets.runs(rows, texts, _grid(made)), data=files.runs(made, rows, texts)),
-        "n_runs": len(made.run_tags),
+        "can_tell": scored.ranks is not None and scored.ranks.can_tell,
+        "sheet": replace(sheets.runs(rows, texts, _grid(scored)), data=files.runs(scored, rows, texts)),
+        "n_runs": len(scored.run_tags),
     }
 
 
-def _pairs(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows = items.pairs(made)
+def _pairs(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows = items.pairs(scored)
     shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
-    texts = items.item_texts(made)
-    sheet = replace(sheets.pairs(shown, texts, _grid(made)), data=files.pairs(made, rows, texts))
+    texts = items.item_texts(scored)
+    sheet = replace(sheets.pairs(shown, texts, _grid(scored)), data=files.pairs(scored, rows, texts))
     return {"sheet": sheet, "n_rows": len(rows), "n_shown": len(shown)}
 
 
-def _holes(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows = pool.holes(made)
-    return {"sheet": replace(sheets.holes(rows), data=files.holes(made, rows))}
+def _holes(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows = pool.holes(scored)
+    return {"sheet": replace(sheets.holes(rows), data=files.holes(scored, rows))}
 
 
-def _teams(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
+def _teams(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
     depth = form.cleaned_data["depth"]
-    rows = pool.teams_left_out(made, families(made.run_tags, form.patterns), depth=depth)
+    rows = pool.teams_left_out(scored, families(scored.run_tags, form.patterns), depth=depth)
     errors = [abs(row.error) for row in rows]
     return {
-        "sheet": replace(sheets.teams(rows, depth), data=files.teams(made, rows, depth)),
+        "sheet": replace(sheets.teams(rows, depth), data=files.teams(scored, rows, depth)),
         "mean_error": sum(errors) / len(errors) if errors else None,
         "n_errors": sum(error > 0 for error in errors),
         "n_sure": sum(row.is_sure for row in rows),
     }
 
 
-def _origins(made: Scored, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows = pool.circularity(made, families(made.run_tags, form.patterns))
-    sheet = replace(sheets.origins(rows), data=files.origins(made, rows))
-    return {"sheet": sheet, "n_origins": len(pool.origins(made))}
+def _origins(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
+    rows = pool.circularity(scored, families(scored.run_tags, form.patterns))
+    sheet = replace(sheets.origins(rows), data=files.origins(scored, rows))
+    return {"sheet": sheet, "n_origins": len(pool.origins(scored))}
 
 
-def _grid(made: Scored) -> Callable[[int], str]:
+def _grid(scored: ScoredBoard) -> Callable[[int], str]:
     """The grid of a topic; a board of labels has none."""
-    bank = made.spec.bank
+    bank = scored.spec.bank
     return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
 
 
-_VIEWS: dict[str, Callable[[Scored, InfluenceForm, HtmxRequest], Context]] = {
+_VIEWS: dict[str, Callable[[ScoredBoard, InfluenceForm, HtmxRequest], Context]] = {
     "items": _items,
     "runs": _runs,
     "pairs": _pairs,

@@ -69,12 +69,12 @@ def _rows(
     banks: Sequence[Bank],
     min_grades: Sequence[int],
 ) -> Iterator[Contender]:
-    wanted = {bank.pk for bank in banks}
+    bank_ids = {bank.pk for bank in banks}
     for config in configs:
         if config.purpose == Purpose.DIRECT:
             graded: list[Bank | None] = [None]
         else:
-            graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in wanted]
+            graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in bank_ids]
         # Labels and checked answers have scales of their own, and so have some ratings.
         is_whole = config.purpose == Purpose.RATE and scale_of(config) == WHOLE_SCALE
         thresholds = min_grades if is_whole else [default_min_grade(config)]

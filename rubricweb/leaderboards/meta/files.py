@@ -14,8 +14,8 @@ from rubricweb.leaderboards.meta.selectors import (
     NAMED_COSTS,
     RESAMPLES,
     Comparison,
+    CorrelationCell,
     CorrelationColumn,
-    Found,
     MetaSpec,
 )
 
@@ -27,39 +27,42 @@ WINS = "measures of which the row is best, or as good, by every coefficient show
 def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> DataTable:
     """A line a board, measure and board that it is compared with; with the runs that cost Kendall most."""
     lines = [
-        _line(found, place, measure) | (_costs(found.of(measure)[0].found[place]) if with_costs else {})
-        for found in comparisons
-        for place in range(len(found.rows))
-        for measure in dict.fromkeys(one.measure for one in found.columns)
+        _line(comparison, place, measure)
+        | (_costs(comparison.of(measure)[0].cells[place]) if with_costs else {})
+        for comparison in comparisons
+        for place in range(len(comparison.rows))
+        for measure in dict.fromkeys(one.measure for one in comparison.columns)
     ]
     return from_mappings(lines, stated(comparisons))
 
 
 def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     """What holds for all of them."""
-    slugs = dict.fromkeys(row.contender.collection.slug for found in comparisons for row in found.rows)
-    wanted = [found.wanted for found in comparisons]
+    slugs = dict.fromkeys(
+        row.contender.collection.slug for comparison in comparisons for row in comparison.rows
+    )
+    specs = [comparison.spec for comparison in comparisons]
     return [
         *(("collection", slug) for slug in slugs),
-        ("first relevant judgment", ", ".join(dict.fromkeys(str(one.min_relevant) for one in wanted))),
+        ("first relevant judgment", ", ".join(dict.fromkeys(str(one.min_relevant) for one in specs))),
         ("cutoff", "first 20 passages by rank, where a measure of items names no other"),
         ("banks", "as of now"),
         ("ratings", "the grader"),
         ("intervals", f"95 %, {RESAMPLES:,} resamples of topics, the same for all rows"),
-        *(("as good", text) for text in dict.fromkeys(as_good(one) for one in wanted)),
+        *(("as good", text) for text in dict.fromkeys(as_good(one) for one in specs)),
         ("wins", WINS),
         *provenance.when(),
     ]
 
 
-def document(found: Comparison) -> Json:
+def document(comparison: Comparison) -> Json:
     """Everything as one JSON document; what is void is null, with the reason's name beside it."""
-    wanted = found.wanted
+    spec = comparison.spec
     return {
-        "against": wanted.reference,
-        "official_top": wanted.k,
-        "within": wanted.within,
-        "as_good": as_good(wanted),
+        "against": spec.reference,
+        "official_top": spec.k,
+        "within": spec.within,
+        "as_good": as_good(spec),
         "resamples": RESAMPLES,
         "version": __version__,
         "rows": [
@@ -67,24 +70,24 @@ def document(found: Comparison) -> Json:
                 "grader": grader_name(row.contender.config),
                 "bank": row.contender.bank.name if row.contender.bank else None,
                 "min_grade": row.contender.min_grade,
-                "wins": found.wins(place),
-                "measures": {name: _measure(found.of(name), place) for name in wanted.measures},
+                "wins": comparison.wins(place),
+                "measures": {name: _measure(comparison.of(name), place) for name in spec.measures},
             }
-            for place, row in enumerate(found.rows)
+            for place, row in enumerate(comparison.rows)
         ],
     }
 
 
-def as_good(wanted: MetaSpec) -> str:
+def as_good(spec: MetaSpec) -> str:
     """When a row is as good as the best of a column."""
-    if wanted.within is not None:
-        return f"at most {wanted.within:g} below the best"
+    if spec.within is not None:
+        return f"at most {spec.within:g} below the best"
     return "the 95 % interval of its difference to the best, over the same resampled topics, holds 0"
 
 
-def _line(found: Comparison, place: int, measure: str) -> dict[str, Value]:
-    contender, columns = found.rows[place].contender, found.of(measure)
-    first = columns[0].found[place]
+def _line(comparison: Comparison, place: int, measure: str) -> dict[str, Value]:
+    contender, columns = comparison.rows[place].contender, comparison.of(measure)
+    first = columns[0].cells[place]
     line: dict[str, Value] = {
         "grader": grader_name(contender.config),
         "grader_id": contender.config.pk,
@@ -94,8 +97,8 @@ def _line(found: Comparison, place: int, measure: str) -> dict[str, Value]:
         "min_grade": contender.min_grade,
         "measure": measure,
         "against": first.against,
-        "official_top": found.wanted.k,
-        "wins": found.wins(place),
+        "official_top": comparison.spec.k,
+        "wins": comparison.wins(place),
     }
     for one in columns:
         line |= _coefficient(one, place)
@@ -103,8 +106,8 @@ def _line(found: Comparison, place: int, measure: str) -> dict[str, Value]:
 
 
 def _coefficient(one: CorrelationColumn, place: int) -> dict[str, Value]:
-    name, found, standing = one.coefficient.value, one.found[place], one.standings[place]
-    value, spread = found.by.get(one.coefficient), found.interval(one.coefficient)
+    name, cell, standing = one.coefficient.value, one.cells[place], one.standings[place]
+    value, spread = cell.by.get(one.coefficient), cell.interval(one.coefficient)
     return {
         name: value.value if value else None,
         f"{name}_low": spread.low,
@@ -118,8 +121,8 @@ def _coefficient(one: CorrelationColumn, place: int) -> dict[str, Value]:
     }
 
 
-def _costs(found: Found) -> dict[str, Value]:
-    costs = found.costs
+def _costs(cell: CorrelationCell) -> dict[str, Value]:
+    costs = cell.costs
     line: dict[str, Value] = {}
     for place in range(NAMED_COSTS):
         known = costs[place] if place < len(costs) else None
@@ -129,13 +132,13 @@ def _costs(found: Found) -> dict[str, Value]:
 
 
 def _measure(columns: Sequence[CorrelationColumn], place: int) -> Json | None:
-    first = columns[0].found[place]
+    first = columns[0].cells[place]
     if not first.by:
         return None
-    found: Json = {"against": first.against}
+    document: Json = {"against": first.against}
     for one in columns:
         value, standing = first.by[one.coefficient], one.standings[place]
-        found[one.coefficient.value] = {
+        document[one.coefficient.value] = {
             "value": value.value,
             "runs": value.n,
             "void": VOID_NAMES.get(value.reason),
@@ -144,8 +147,8 @@ def _measure(columns: Sequence[CorrelationColumn], place: int) -> Json | None:
             "behind_best_interval": _ends(standing.interval) if standing else None,
             "as_good": standing.is_as_good if standing else None,
         }
-    found["costliest"] = [{"run_tag": cost.run_tag, "cost": cost.cost} for cost in first.costs]
-    return found
+    document["costliest"] = [{"run_tag": cost.run_tag, "cost": cost.cost} for cost in first.costs]
+    return document
 
 
 def _ends(spread: ConfidenceInterval) -> list[float] | None:

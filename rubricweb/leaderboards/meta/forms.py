@@ -64,14 +64,14 @@ class MetaForm(forms.Form):
     )
     detail = forms.CharField(label="Intervals for", required=False, max_length=60)
 
-    wanted: MetaSpec
+    spec: MetaSpec
     rows: list[Contender]
 
     def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
         self.references = reference_choices(collection)
-        super().__init__({**self._defaults(), **_said(sent)})
+        super().__init__({**self._defaults(), **_given(sent)})
         offer_choices(self, "reference", self.references)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -97,7 +97,7 @@ class MetaForm(forms.Form):
             self.add_error(error.field, str(error))
             return
         measures, level = picked["measure"], self.collection.min_relevant
-        self.wanted = MetaSpec(picked["reference"], measures, level, picked["k"], picked["within"])
+        self.spec = MetaSpec(picked["reference"], measures, level, picked["k"], picked["within"])
 
     @property
     def shown(self) -> list[Coefficient]:
@@ -106,8 +106,8 @@ class MetaForm(forms.Form):
     @property
     def detailed(self) -> str:
         """The measure whose intervals are shown: the one asked for, or the first."""
-        asked = self.cleaned_data["detail"]
-        return asked if asked in self.wanted.measures else self.wanted.measures[0]
+        name = self.cleaned_data["detail"]
+        return name if name in self.spec.measures else self.spec.measures[0]
 
     def _defaults(self) -> dict[str, object]:
         return {
@@ -120,7 +120,7 @@ class MetaForm(forms.Form):
         }
 
 
-def _said(sent: QueryDict) -> dict[str, object]:
+def _given(sent: QueryDict) -> dict[str, object]:
     """Fields that the address fills in; those of several choices as lists."""
     several = {"grader", "bank", "min_grade", "show"}
     return {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}

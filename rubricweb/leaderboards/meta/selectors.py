@@ -25,7 +25,7 @@ from grading.statistics.resampling import ConfidenceInterval, interval
 from grading.statistics.standing import Standing, standings
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.references import Reference, official_reference, reference
 
@@ -52,7 +52,7 @@ class MetaSpec:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class CorrelationCell:
     """One board and measure against another board; `by` is empty where the measure has no meaning."""
 
     by: Mapping[Coefficient, Correlation]
@@ -66,8 +66,8 @@ class Found:
     items_stamp: str = ""
 
     def value(self, coefficient: Coefficient) -> float | None:
-        found = self.by.get(coefficient)
-        return found.value if found else None
+        correlation = self.by.get(coefficient)
+        return correlation.value if correlation else None
 
     def interval(self, coefficient: Coefficient) -> ConfidenceInterval:
         return interval(self.draws.get(coefficient, NO_DRAWS))
@@ -84,7 +84,7 @@ class Found:
 @dataclass(frozen=True, slots=True, eq=False)
 class MetaRow:
     contender: Contender
-    found: tuple[Found, ...]
+    cells: tuple[CorrelationCell, ...]
     """By measure."""
 
 
@@ -94,7 +94,7 @@ class CorrelationColumn:
 
     measure: str
     coefficient: Coefficient
-    found: tuple[Found, ...]
+    cells: tuple[CorrelationCell, ...]
     standings: tuple[Standing | None, ...]
 
     @property
@@ -103,22 +103,22 @@ class CorrelationColumn:
 
 
 def meta_rows(
-    rows: Sequence[Contender], wanted: MetaSpec, coefficients: Iterable[Coefficient] = Coefficient
+    rows: Sequence[Contender], spec: MetaSpec, coefficients: Iterable[Coefficient] = Coefficient
 ) -> list[MetaRow]:
     """A row a contender, with these coefficients of each measure."""
     shown = tuple(coefficients)
-    return [MetaRow(row, tuple(_found(row, name, wanted, shown) for name in wanted.measures)) for row in rows]
+    return [MetaRow(row, tuple(_cell(row, name, spec, shown) for name in spec.measures)) for row in rows]
 
 
 def column(
-    rows: Sequence[MetaRow], place: int, coefficient: Coefficient, wanted: MetaSpec
+    rows: Sequence[MetaRow], place: int, coefficient: Coefficient, spec: MetaSpec
 ) -> CorrelationColumn:
     """The measure in that place with each row's standing beside the best."""
-    found = tuple(row.found[place] for row in rows)
-    values = [one.value(coefficient) for one in found]
-    draws = [one.draws.get(coefficient) for one in found]
-    beside = tuple(standings(values, draws, within=wanted.within))
-    return CorrelationColumn(wanted.measures[place], coefficient, found, beside)
+    cells = tuple(row.cells[place] for row in rows)
+    values = [one.value(coefficient) for one in cells]
+    draws = [one.draws.get(coefficient) for one in cells]
+    beside = tuple(standings(values, draws, within=spec.within))
+    return CorrelationColumn(spec.measures[place], coefficient, cells, beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Comparison:
     """Contenders against one board, with each one's standing by each measure and coefficient."""
 
     rows: Sequence[MetaRow]
-    wanted: MetaSpec
+    spec: MetaSpec
     columns: Sequence[CorrelationColumn]
 
     def of(self, measure: str) -> list[CorrelationColumn]:
@@ -138,50 +138,50 @@ class Comparison:
         return sum(all(one.as_good[place] for one in self.of(measure)) for measure in measures)
 
 
-def compared(rows: Sequence[MetaRow], wanted: MetaSpec, shown: Iterable[Coefficient]) -> Comparison:
+def compared(rows: Sequence[MetaRow], spec: MetaSpec, shown: Iterable[Coefficient]) -> Comparison:
     coefficients = tuple(shown)
     columns = [
-        column(rows, place, coefficient, wanted)
-        for place in range(len(wanted.measures))
+        column(rows, place, coefficient, spec)
+        for place in range(len(spec.measures))
         for coefficient in coefficients
     ]
-    return Comparison(rows, wanted, columns)
+    return Comparison(rows, spec, columns)
 
 
-def _found(row: Contender, name: str, wanted: MetaSpec, shown: Sequence[Coefficient]) -> Found:
-    spec = row.spec(name)
-    if spec is None:
-        return Found({}, {})
-    made = scored(spec)
-    if wanted.board:
-        other = official_reference(wanted.board)
+def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient]) -> CorrelationCell:
+    board = row.spec(name)
+    if board is None:
+        return CorrelationCell({}, {})
+    scored = scored_board(board)
+    if spec.board:
+        other = official_reference(spec.board)
     else:
-        other = reference(spec.collection, wanted.reference, spec.measure, wanted.min_relevant)
-    theirs = other.values if wanted.k is None else official_top(other.values, wanted.k)
-    found = _correlations(made, theirs, shown)
+        other = reference(board.collection, spec.reference, board.measure, spec.min_relevant)
+    theirs = other.values if spec.k is None else official_top(other.values, spec.k)
+    correlations = _correlations(scored, theirs, shown)
     draws: dict[Coefficient, Floats] = {}
-    if spec.measure.bootstraps_by_topic:
-        draws = {c: _draws_of(made, other, theirs, c) for c in shown if found[c].value is not None}
-    items = made.base.items
-    n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(made.base.pool, items)
-    return Found(found, draws, other.label, made.by_run, theirs, n_items, stamp)
+    if board.measure.bootstraps_by_topic:
+        draws = {c: _draws_of(scored, other, theirs, c) for c in shown if correlations[c].value is not None}
+    items = scored.base.items
+    n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)
+    return CorrelationCell(correlations, draws, other.label, scored.by_run, theirs, n_items, stamp)
 
 
 def _correlations(
-    made: Scored, theirs: Mapping[str, float], shown: Sequence[Coefficient]
+    scored: ScoredBoard, theirs: Mapping[str, float], shown: Sequence[Coefficient]
 ) -> dict[Coefficient, Correlation]:
-    if made.is_ungraded:
+    if scored.is_ungraded:
         return {name: Correlation(None, 0, NO_GRADES) for name in shown}
-    ours = made.by_run
+    ours = scored.by_run
     return {name: correlate(ours, theirs, name) for name in shown}
 
 
 def _draws_of(
-    made: Scored, other: Reference, theirs: Mapping[str, float], coefficient: Coefficient
+    scored: ScoredBoard, other: Reference, theirs: Mapping[str, float], coefficient: Coefficient
 ) -> Floats:
     """Over topics: ours are resampled, and theirs with them where their board is made of topics too."""
-    tags = [tag for tag in made.table.run_tags if tag in theirs]
-    ours = made.table.scores[_places(made.table.run_tags, tags)]
+    tags = [tag for tag in scored.table.run_tags if tag in theirs]
+    ours = scored.table.scores[_places(scored.table.run_tags, tags)]
     if other.by_topic is None:
         values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
     else:
@@ -197,9 +197,9 @@ def _drawn(ours: bytes, theirs: bytes, runs: int, by_topic: bool, coefficient: C
     return resampled(boards, against, coefficient)
 
 
-def _places(run_tags: Sequence[str], wanted: Sequence[str]) -> list[int]:
+def _places(run_tags: Sequence[str], tags: Sequence[str]) -> list[int]:
     place = {tag: number for number, tag in enumerate(run_tags)}
-    return [place[tag] for tag in wanted]
+    return [place[tag] for tag in tags]
 
 
 def _drawn_means(scores: Floats) -> Floats:

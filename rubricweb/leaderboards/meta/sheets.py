@@ -16,8 +16,8 @@ from rubricweb.leaderboards.meta.contenders import Contender
 from rubricweb.leaderboards.meta.selectors import (
     RESAMPLES,
     Comparison,
+    CorrelationCell,
     CorrelationColumn,
-    Found,
     MetaRow,
     MetaSpec,
 )
@@ -28,58 +28,58 @@ NO_MEANING = "this measure has no meaning for this grader"
 LABELS = ("Evaluation", "Bank", "\N{GREATER-THAN OR EQUAL TO}")
 
 
-def comparison(found: Comparison, against: str) -> PrintedTable:
+def comparison(compared: Comparison, against: str) -> PrintedTable:
     """A row a board, a column a measure and coefficient; the best and those as good are marked."""
-    cells = [_column(one) for one in found.columns]
-    heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in found.columns]
+    cells = [_column(one) for one in compared.columns]
+    heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in compared.columns]
     lines = [
-        (*_labels(row.contender), *(column[place] for column in cells), TextCell(str(found.wins(place))))
-        for place, row in enumerate(found.rows)
+        (*_labels(row.contender), *(column[place] for column in cells), TextCell(str(compared.wins(place))))
+        for place, row in enumerate(compared.rows)
     ]
-    said = (
-        f"Correlation of the order of runs with {against}{_top(found.wanted)}",
+    notes = (
+        f"Correlation of the order of runs with {against}{_top(compared.spec)}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
         f"wins: {files.WINS}",
-        void(found.rows),
+        void(compared.rows),
         f"RubricWeb {__version__}",
     )
-    legend = (Mark.BEST, "best of a column"), (Mark.TIED, files.as_good(found.wanted))
+    legend = (Mark.BEST, "best of a column"), (Mark.TIED, files.as_good(compared.spec))
     columns, n_labels = (*LABELS, *heads, "Wins"), len(LABELS)
     return PrintedTable(
-        said[0], columns, tuple(lines), n_labels, said[1:], legend=legend, data=files.table([found])
+        notes[0], columns, tuple(lines), n_labels, notes[1:], legend=legend, data=files.table([compared])
     )
 
 
-def detail(found: Comparison, measure: str) -> PrintedTable:
+def detail(compared: Comparison, measure: str) -> PrintedTable:
     """One measure: every coefficient with its interval and standing, and the runs that cost most."""
-    columns = found.of(measure)
+    columns = compared.of(measure)
     heads = [head for one in columns for head in (NAMES[one.coefficient], "95 % interval", "Behind the best")]
     lines = []
-    for place, row in enumerate(found.rows):
-        if not columns[0].found[place].by:
+    for place, row in enumerate(compared.rows):
+        if not columns[0].cells[place].by:
             continue
         values = [cell for one in columns for cell in _detail_cells(one, place)]
-        of_row = columns[0].found[place]
+        of_row = columns[0].cells[place]
         costs = ", ".join(f"{cost.run_tag} ({cost.cost:+.3f})" for cost in of_row.costs)
         n_runs = of_row.by[columns[0].coefficient].n
         lines.append((*_labels(row.contender), *values, TextCell(str(n_runs)), TextCell(costs or "none")))
-    against = next((one.against for one in columns[0].found if one.against), "nothing") if columns else ""
-    said = (
+    against = next((one.against for one in columns[0].cells if one.against), "nothing") if columns else ""
+    notes = (
         f"intervals: 95 %, {RESAMPLES:,} resamples of topics, the same for all rows",
         "behind the best: how much lower, with the interval of the difference",
         "a run's cost is what Kendall's tau gains without it",
     )
-    title = f"{measure} against {against}{_top(found.wanted)}"
+    title = f"{measure} against {against}{_top(compared.spec)}"
     names = (*LABELS, *heads, "Runs", "Costliest runs")
-    data = files.table([replace(found, columns=columns)], with_costs=True)
-    return PrintedTable(title, names, tuple(lines), len(LABELS), said, n_notes=1, data=data)
+    data = files.table([replace(compared, columns=columns)], with_costs=True)
+    return PrintedTable(title, names, tuple(lines), len(LABELS), notes, n_notes=1, data=data)
 
 
 def void(rows: Sequence[MetaRow]) -> str:
     """What a dash in the table says; nothing where there is none."""
-    has_meaning = all(cell.by for row in rows for cell in row.found)
-    found = {value.reason for row in rows for cell in row.found for value in cell.by.values()} - {""}
-    reasons = sorted(found) + ([] if has_meaning else [NO_MEANING])
+    has_meaning = all(cell.by for row in rows for cell in row.cells)
+    given = {value.reason for row in rows for cell in row.cells for value in cell.by.values()} - {""}
+    reasons = sorted(given) + ([] if has_meaning else [NO_MEANING])
     return f"a dash is void: {'; '.join(reasons)}" if reasons else ""
 
 
@@ -87,25 +87,25 @@ def span(spread: ConfidenceInterval) -> str:
     return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
 
 
-def _top(wanted: MetaSpec) -> str:
-    return f", official top {wanted.k} only" if wanted.k else ""
+def _top(spec: MetaSpec) -> str:
+    return f", official top {spec.k} only" if spec.k else ""
 
 
 def _column(one: CorrelationColumn) -> list[TextCell]:
     titles = [
-        _title(found, one.coefficient, standing)
-        for found, standing in zip(one.found, one.standings, strict=True)
+        _title(cell, one.coefficient, standing)
+        for cell, standing in zip(one.cells, one.standings, strict=True)
     ]
-    return marked([found.value(one.coefficient) for found in one.found], one.as_good, titles)
+    return marked([cell.value(one.coefficient) for cell in one.cells], one.as_good, titles)
 
 
-def _title(found: Found, coefficient: Coefficient, standing: Standing | None) -> str:
-    value = found.by.get(coefficient)
+def _title(cell: CorrelationCell, coefficient: Coefficient, standing: Standing | None) -> str:
+    value = cell.by.get(coefficient)
     if value is None:
         return NO_MEANING
     if value.value is None or standing is None:
         return f"void: {value.reason}"
-    return f"over {value.n} runs; 95 % interval {span(found.interval(coefficient))}{_behind_best(standing)}"
+    return f"over {value.n} runs; 95 % interval {span(cell.interval(coefficient))}{_behind_best(standing)}"
 
 
 def _behind_best(standing: Standing) -> str:
@@ -129,12 +129,12 @@ def _labels(row: Contender) -> tuple[TextCell, ...]:
 
 
 def _detail_cells(one: CorrelationColumn, place: int) -> tuple[TextCell, ...]:
-    found, standing = one.found[place], one.standings[place]
-    value = _value(found.by[one.coefficient])
-    return value, TextCell(span(found.interval(one.coefficient))), TextCell(_behind(standing))
+    cell, standing = one.cells[place], one.standings[place]
+    value = _value(cell.by[one.coefficient])
+    return value, TextCell(span(cell.interval(one.coefficient))), TextCell(_behind(standing))
 
 
-def _value(found: Correlation) -> TextCell:
-    if found.value is None:
-        return TextCell(f"void: {found.reason}")
-    return TextCell(number(found.value))
+def _value(correlation: Correlation) -> TextCell:
+    if correlation.value is None:
+        return TextCell(f"void: {correlation.reason}")
+    return TextCell(number(correlation.value))

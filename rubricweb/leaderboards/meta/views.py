@@ -88,15 +88,15 @@ def _context(collection: Collection, form: MetaForm, upload: OfficialForm) -> di
 
 
 def _tables(form: MetaForm) -> Context:
-    rows = selectors.meta_rows(form.rows, form.wanted, form.shown)
-    against = dict(form.references)[form.wanted.reference]
-    one = replace(form.wanted, measures=(form.detailed,))
+    rows = selectors.meta_rows(form.rows, form.spec, form.shown)
+    against = dict(form.references)[form.spec.reference]
+    one = replace(form.spec, measures=(form.detailed,))
     in_detail = selectors.compared(selectors.meta_rows(form.rows, one), one, Coefficient)
     return {
-        "sheet": sheets.comparison(selectors.compared(rows, form.wanted, form.shown), against),
+        "sheet": sheets.comparison(selectors.compared(rows, form.spec, form.shown), against),
         "void": sheets.void(rows),
-        "as_good": files.as_good(form.wanted),
+        "as_good": files.as_good(form.spec),
         "detail": sheets.detail(in_detail, form.detailed),
-        "measures": form.wanted.measures,
+        "measures": form.spec.measures,
         "detailed": form.detailed,
     }

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
 from rubricweb.leaderboards.moved.sheets import GAIN
 
 Line = dict[str, Value]
 
 
-def runs(before: Scored, after: Scored, rows: Sequence[MovedRow]) -> DataTable:
+def runs(before: ScoredBoard, after: ScoredBoard, rows: Sequence[MovedRow]) -> DataTable:
     """A line a run."""
     lines: list[Line] = [
         {
@@ -34,7 +34,7 @@ def runs(before: Scored, after: Scored, rows: Sequence[MovedRow]) -> DataTable:
     return from_mappings(lines, [*stated(before, after), ("p", GAIN)])
 
 
-def reasons(before: Scored, after: Scored, rows: Sequence[Explained], run_tag: str) -> DataTable:
+def reasons(before: ScoredBoard, after: ScoredBoard, rows: Sequence[Explained], run_tag: str) -> DataTable:
     """A line a part: their contributions sum to the difference of the run's scores."""
     lines: list[Line] = [
         {
@@ -51,7 +51,7 @@ def reasons(before: Scored, after: Scored, rows: Sequence[Explained], run_tag: s
     return from_mappings(lines, [*stated(before, after), ("cells", cells)])
 
 
-def stated(before: Scored, after: Scored) -> list[tuple[str, str]]:
+def stated(before: ScoredBoard, after: ScoredBoard) -> list[tuple[str, str]]:
     """What the board after stands on, and what was different before."""
     ours, theirs = provenance.scored_statements(after), dict(provenance.scored_statements(before))
     was = [(f"before: {name}", theirs[name]) for name, value in ours if theirs.get(name, value) != value]

@@ -15,7 +15,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.forms import DEFINITIONS, SHOWN, SOURCES, BehindForm, GraderField
+from rubricweb.leaderboards.forms import DEFINITIONS, SHOWN, SOURCES, AnalysisForm, GraderField
 
 WAS = "was_"
 SAME = "the same"
@@ -28,7 +28,7 @@ def _was(name: str, offered: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
     return ("", SAME), *((value or USUAL[name], label) for value, label in offered)
 
 
-class MovedForm(BehindForm):
+class MovedForm(AnalysisForm):
     """A form that passes holds `spec`, the board after, and `before`."""
 
     shown = (*SHOWN, *USUAL)
@@ -66,7 +66,7 @@ class MovedForm(BehindForm):
         super().clean()
         if self.errors:
             return
-        form = BehindForm(self._sent_before(), collection=self.collection)
+        form = AnalysisForm(self._sent_before(), collection=self.collection)
         if form.is_valid():
             self.before = form.spec
             return

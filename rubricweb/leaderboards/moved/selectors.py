@@ -20,7 +20,7 @@ from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import graded_topic, topic_labels
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems
-from rubricweb.leaderboards.board.scored import Scored
+from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.tables import parts
 
 REWORDED = "reworded"
@@ -83,7 +83,7 @@ class Explained:
     cells: tuple[CellChange, ...]
 
 
-def moved_rows(before: Scored, after: Scored) -> list[MovedRow]:
+def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
     """Every run, the largest moves first."""
     ours, theirs = before.means, after.means
     was, now = ranks(ours), ranks(theirs)
@@ -105,39 +105,39 @@ def moved_rows(before: Scored, after: Scored) -> list[MovedRow]:
     return sorted(rows, key=lambda row: (-abs(row.rose), -abs(row.difference or 0), row.rank_after))
 
 
-def can_tell_moves(made: Scored) -> bool:
+def can_tell_moves(scored: ScoredBoard) -> bool:
     """The board has topics enough for its test to find any move to be more than noise."""
-    found = made.ranks
-    return found is not None and smallest_p(found.topics, found.test) <= ALPHA / len(made.run_tags)
+    known = scored.ranks
+    return known is not None and smallest_p(known.topics, known.test) <= ALPHA / len(scored.run_tags)
 
 
-def _tested(before: Scored, after: Scored) -> tuple[Floats, Floats]:
+def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
     """Shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its mean."""
-    found, runs = after.ranks, len(after.run_tags)
-    if found is None or before.table.topic_ids != after.table.topic_ids:
+    known, runs = after.ranks, len(after.run_tags)
+    if known is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
     gains = relative_gains(before.table.scores, after.table.scores)
-    p = adjusted(p_of_differences(gains, found.test))
+    p = adjusted(p_of_differences(gains, known.test))
     return p, np.nan_to_num(mean_and_stderr(gains).mean)
 
 
-def is_exact(before: Scored, after: Scored) -> bool:
+def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:
     """Both boards are of measures that are sums over items."""
-    return all(made.spec.measure.is_sum_over_items for made in (before, after))
+    return all(scored.spec.measure.is_sum_over_items for scored in (before, after))
 
 
-def explained(before: Scored, after: Scored, run_tag: str) -> list[Explained]:
+def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Explained]:
     """What the difference of the run's scores is made of, largest part first. The parts sum to it."""
     run = after.run_tags.index(run_tag)
     rows = _by_items(before, after, run) if is_exact(before, after) else _by_topics(before, after, run)
     return sorted(rows, key=lambda row: (-abs(row.contribution), row.query_id))
 
 
-def _by_items(before: Scored, after: Scored, run: int) -> list[Explained]:
+def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
     item_of = _items(after.spec.bank) | _items(before.spec.bank)
     ours, theirs = _sides(before, run), _sides(after, run)
     texts = _texts(after)
-    found = []
+    parts = []
     for topic in after.base.pool.topics:
         sides = ours[topic.topic_id], theirs[topic.topic_id]
         rows = [
@@ -159,125 +159,131 @@ def _by_items(before: Scored, after: Scored, run: int) -> list[Explained]:
             }
             for side in sides
         )
-        found += _joined(rows, was, now)
-    return [row for row in found if round(row.contribution, 12)]
+        parts += _joined(rows, was, now)
+    return [row for row in parts if round(row.contribution, 12)]
 
 
 def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
     """An item whose wording went and whose new one came is one item, reworded."""
-    found: dict[object, Explained] = {}
+    by_item: dict[object, Explained] = {}
     for row in rows:
         item_id = row.item_id
         if item_id is None or item_id not in was or item_id not in now or was[item_id] == now[item_id]:
-            found[len(found), row.text] = row
+            by_item[len(by_item), row.text] = row
             continue
-        other = found.get(item_id)
+        other = by_item.get(item_id)
         cells = row.cells if row.cause == Cause.ADDED or other is None else other.cells
         total = row.contribution + (other.contribution if other else 0.0)
-        found[item_id] = replace(row, cause=REWORDED, text=now[item_id], contribution=total, cells=cells)
-    return list(found.values())
+        by_item[item_id] = replace(row, cause=REWORDED, text=now[item_id], contribution=total, cells=cells)
+    return list(by_item.values())
 
 
-def _sides(made: Scored, run: int) -> dict[int, Side]:
+def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
     """By topic id: the run's first passages against the items that count for it."""
-    depth, min_grade = made.spec.measure.depth, made.spec.measure.min_grade
-    worth = _worth_of_items(made, run)
-    found = {}
-    for topic in made.base.pool.topics:
+    depth, min_grade = scored.spec.measure.depth, scored.spec.measure.min_grade
+    worth = _worth_of_items(scored, run)
+    by_topic = {}
+    for topic in scored.base.pool.topics:
         of_topic = worth.get(topic.topic_id, {})
         doc_ids, uids = (topic.ranked[run] or ())[:depth], tuple(of_topic)
-        ratings = made.base.grades[topic.topic_id].matrix.columns(uids).ratings
+        ratings = scored.base.grades[topic.topic_id].matrix.columns(uids).ratings
         rows = topic.ranked_rows[run, : len(doc_ids)]
         reached = take_rows(ratings >= min_grade, rows)
-        found[topic.topic_id] = Side(uids, doc_ids, reached, np.array([*of_topic.values()]))
-    return found
+        by_topic[topic.topic_id] = Side(uids, doc_ids, reached, np.array([*of_topic.values()]))
+    return by_topic
 
 
-def _worth_of_items(made: Scored, run: int) -> dict[int, dict[str, float]]:
+def _worth_of_items(scored: ScoredBoard, run: int) -> dict[int, dict[str, float]]:
     """By topic id and uid: what covering the item adds to the run's score."""
-    counted = ~np.isnan(made.table.scores[run])
-    found: dict[int, dict[str, float]] = {}
-    for place, (topic, asked) in enumerate(made.base.units()):
+    counted = ~np.isnan(scored.table.scores[run])
+    by_topic: dict[int, dict[str, float]] = {}
+    for place, (topic, items) in enumerate(scored.base.units()):
         if not counted[place]:
             continue
-        of_topic = found.setdefault(topic.topic_id, {})
-        for uid, share in _worth(made, topic, asked).items():
+        of_topic = by_topic.setdefault(topic.topic_id, {})
+        for uid, share in _worth(scored, topic, items).items():
             of_topic[uid] = of_topic.get(uid, 0.0) + share / int(counted.sum())
-    return found
+    return by_topic
 
 
-def _worth(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float]:
+def _worth(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str, float]:
     """By uid: what covering the item adds to the score of the topic, or of the subtopic that is averaged."""
-    measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
-    averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(asked, made.spec)
-    found = [shares for part in averaged if (shares := _shares(made, topic, part))]
-    return {uid: share / len(found) for shares in found for uid, share in shares.items()}
+    measure, matrix = scored.spec.measure, scored.base.grades[topic.topic_id].matrix
+    averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(items, scored.spec)
+    averages = [shares for part in averaged if (shares := _shares(scored, topic, part))]
+    return {uid: share / len(averages) for shares in averages for uid, share in shares.items()}
 
 
-def _shares(made: Scored, topic: TopicPool, asked: TopicItems) -> dict[str, float]:
+def _shares(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str, float]:
     """By uid: what covering each adds; nothing where the score is 0 / 0."""
-    measure, matrix = made.spec.measure, made.base.grades[topic.topic_id].matrix
+    measure, matrix = scored.spec.measure, scored.base.grades[topic.topic_id].matrix
     worths = measure.formula.worths
     if worths is None:
         return {}
-    ratings = matrix.columns(asked.uids).ratings
-    each = worths(graded_topic(topic, ratings, measure, asked.weights))
-    return {} if np.isnan(each).any() else dict(zip(asked.uids, each.tolist(), strict=True))
+    ratings = matrix.columns(items.uids).ratings
+    each = worths(graded_topic(topic, ratings, measure, items.weights))
+    return {} if np.isnan(each).any() else dict(zip(items.uids, each.tolist(), strict=True))
 
 
-def _cells(before: Scored, after: Scored, topic: TopicPool, change: ItemChange) -> tuple[CellChange, ...]:
-    was, now = (made.base.grades[topic.topic_id].matrix.columns([change.item_id]) for made in (before, after))
-    found = []
+def _cells(
+    before: ScoredBoard, after: ScoredBoard, topic: TopicPool, change: ItemChange
+) -> tuple[CellChange, ...]:
+    was, now = (
+        scored.base.grades[topic.topic_id].matrix.columns([change.item_id]) for scored in (before, after)
+    )
+    changes = []
     for doc_id in change.cells:
         row = topic.row_of.get(doc_id)
         if row is not None:
             values = int(was.ratings[row, 0]), int(now.ratings[row, 0])
-            found.append(CellChange(doc_id, topic.passage_pks[row], *values))
-    return tuple(found)
+            changes.append(CellChange(doc_id, topic.passage_pks[row], *values))
+    return tuple(changes)
 
 
-def _by_topics(before: Scored, after: Scored, run: int) -> list[Explained]:
+def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
     """For measures that are no sums over items: a part a topic, with the passages whose labels differ."""
-    was, now = (_parts(made, run) for made in (before, after))
-    found = []
+    was, now = (_parts(scored, run) for scored in (before, after))
+    parts = []
     for topic in after.base.pool.topics:
         contribution = now.get(topic.topic_id, 0.0) - was.get(topic.topic_id, 0.0)
         if round(contribution, 12):
             cells = _label_changes(before, after, topic, run)
             row = Explained(topic.topic_id, topic.query_id, None, "", "labels", contribution, cells)
-            found.append(row)
-    return found
+            parts.append(row)
+    return parts
 
 
-def _parts(made: Scored, run: int) -> dict[int, float]:
+def _parts(scored: ScoredBoard, run: int) -> dict[int, float]:
     """By topic id: what the topic adds to the run's mean."""
-    scores = made.table.scores[run]
+    scores = scored.table.scores[run]
     n_topics = int((~np.isnan(scores)).sum())
-    found: dict[int, float] = {}
-    for topic_id, score in zip(made.table.topic_ids, scores.tolist(), strict=True):
+    by_topic: dict[int, float] = {}
+    for topic_id, score in zip(scored.table.topic_ids, scores.tolist(), strict=True):
         if not np.isnan(score):  # a board of one topic may have several subtopics of it
-            found[topic_id] = found.get(topic_id, 0.0) + score / n_topics
-    return found
+            by_topic[topic_id] = by_topic.get(topic_id, 0.0) + score / n_topics
+    return by_topic
 
 
-def _label_changes(before: Scored, after: Scored, topic: TopicPool, run: int) -> tuple[CellChange, ...]:
+def _label_changes(
+    before: ScoredBoard, after: ScoredBoard, topic: TopicPool, run: int
+) -> tuple[CellChange, ...]:
     """The first passages of the run whose label differs, or is relevant on one board only; in its order."""
     was, now = (
         topic_labels(
-            made.base.grades[topic.topic_id],
-            made.base.asked.get(topic.topic_id, NOTHING).uids,
-            made.spec.measure,
+            scored.base.grades[topic.topic_id],
+            scored.base.topic_items.get(topic.topic_id, NOTHING).uids,
+            scored.spec.measure,
         )
-        for made in (before, after)
+        for scored in (before, after)
     )
     depth = max(before.spec.measure.depth, after.spec.measure.depth)
-    found = []
+    changes = []
     for doc_id in (topic.ranked[run] or ())[:depth]:
         old, new = was.get(doc_id, MISSING), now.get(doc_id, MISSING)
         if old != new or (old >= before.spec.measure.level) != (new >= after.spec.measure.level):
             row = topic.row_of.get(doc_id)
-            found.append(CellChange(doc_id, None if row is None else topic.passage_pks[row], old, new))
-    return tuple(found)
+            changes.append(CellChange(doc_id, None if row is None else topic.passage_pks[row], old, new))
+    return tuple(changes)
 
 
 def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
@@ -291,7 +297,7 @@ def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
     return {(topic_id, uid): item_id for topic_id, uid, item_id in (*named, *changed, *present)}
 
 
-def _texts(made: Scored) -> dict[tuple[int, str], str]:
-    topics = [topic.topic_id for topic in made.base.pool.topics]
+def _texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
+    topics = [topic.topic_id for topic in scored.base.pool.topics]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}

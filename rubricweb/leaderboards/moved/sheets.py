@@ -76,17 +76,17 @@ def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> Print
     heads = ("Item", "Topic") if is_items else ("Topic",)
     columns = (*heads, "Change", "Adds to the score", "Cells" if is_items else "Passages labelled otherwise")
     title = f"Why {run_tag} differs"
-    said = (
+    note = (
         "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "
         "the same on both boards, and counts on one"
     )
-    return PrintedTable(title, columns, tuple(lines), len(heads) + 1, (said,), n_notes=1)
+    return PrintedTable(title, columns, tuple(lines), len(heads) + 1, (note,), n_notes=1)
 
 
 def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:
     values = dict.fromkeys((cell.before, cell.after))
-    said = (str(value) if value >= 0 else "\N{EN DASH}" for value in values)
-    text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(said)
+    texts = (str(value) if value >= 0 else "\N{EN DASH}" for value in values)
+    text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(texts)
     if bank is None or cell.passage_id is None or row.item_id is None:
         return text, ""
     return text, reverse("review:cell", args=[bank.pk, row.topic_id, cell.passage_id, row.item_id])

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import Scored, scored
+from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved import files, selectors, sheets
 from rubricweb.leaderboards.moved.forms import MovedForm
@@ -36,7 +36,7 @@ def moved(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _tables(request: HtmxRequest, form: MovedForm) -> Context:
-    before, after = scored(form.before), scored(form.spec)
+    before, after = scored_board(form.before), scored_board(form.spec)
     rows = selectors.moved_rows(before, after)
     query = request.GET.copy()
     for name in ("run", "all"):
@@ -57,7 +57,9 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
     }
 
 
-def _reasons(request: HtmxRequest, before: Scored, after: Scored, rows: list[selectors.MovedRow]) -> Context:
+def _reasons(
+    request: HtmxRequest, before: ScoredBoard, after: ScoredBoard, rows: list[selectors.MovedRow]
+) -> Context:
     """Why the run that is asked for, or else the one that moved most, has another score."""
     if not rows:
         return {}

@@ -17,7 +17,7 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards import rank_changes
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board_page import query_of
-from rubricweb.leaderboards.forms import ChosenForm, PublishForm
+from rubricweb.leaderboards.forms import PublishedBoardForm, PublishForm
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.sorting import further_heads
 
@@ -29,14 +29,14 @@ CACHED_SECONDS = 60
 @require_safe
 def public(request: HttpRequest, token: str) -> HttpResponse:
     """The board, read only. A wrong, closed or broken link is not found, and none says which."""
-    found = selectors.open_board(token)
-    shown = selectors.published(found) if found else None
-    if found is None or shown is None:
+    link = selectors.open_board(token)
+    shown = selectors.published(link) if link else None
+    if link is None or shown is None:
         raise Http404("No such board.")
-    etag = quote_etag(f"{rank_changes.digest(shown.board)}-{found.pk}-{int(found.is_anonymous)}")
+    etag = quote_etag(f"{rank_changes.digest(shown.board)}-{link.pk}-{int(link.is_anonymous)}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
-        context = {"public": found, "board": shown.board, "statements": shown.statements}
+        context = {"public": link, "board": shown.board, "statements": shown.statements}
         context["measure_name"] = provenance.measure_name(shown.board.spec)
         context["heads"] = further_heads(shown.board)
         # Without the request: nothing of the page depends on who reads it.
@@ -53,7 +53,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
 def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     """Organizers: what is published, and publish the board of this address."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    chosen = ChosenForm(request.GET, collection=collection)
+    chosen = PublishedBoardForm(request.GET, collection=collection)
     form = PublishForm(request.POST or None, initial={"title": f"Leaderboard of {collection}"})
     is_valid = bool(chosen.graders) and chosen.is_valid()
     if form.is_bound and is_valid and form.is_valid():

@@ -11,17 +11,17 @@ register = template.Library()
 
 
 @register.inclusion_tag("leaderboards/_sheet.html")
-def sheet(found: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
+def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
     """The table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
     return {
-        "sheet": found,
+        "sheet": table,
         "name": name,
-        "caption": caption or found.title,
-        "heads": [(label, found.is_number(place)) for place, label in enumerate(found.columns)],
+        "caption": caption or table.title,
+        "heads": [(label, table.is_number(place)) for place, label in enumerate(table.columns)],
         "rows": [
-            [(cell, place == 0, found.is_number(place)) for place, cell in enumerate(cells)]
-            for cells in found.rows
+            [(cell, place == 0, table.is_number(place)) for place, cell in enumerate(cells)]
+            for cells in table.rows
         ],
-        "tex": "\n".join(tex_lines(found)),
-        "tsv": "\n".join(tsv_lines(found.data)),
+        "tex": "\n".join(tex_lines(table)),
+        "tsv": "\n".join(tsv_lines(table.data)),
     }

@@ -38,11 +38,11 @@ class Command(BaseCommand):
         try:
             check_format(options)
             collection = collection_named(options["slug"])
-            found = _agreements(collection, options)
+            agreements = _agreements(collection, options)
         except BoardError as error:
             raise CommandError(str(error)) from error
         level = first_relevant(collection, options)
-        self.stdout.write(_written(found, options, level))
+        self.stdout.write(_written(agreements, options, level))
 
 
 def _agreements(collection: Collection, options: dict[str, Any]) -> list[selectors.Agreement]:
@@ -52,20 +52,20 @@ def _agreements(collection: Collection, options: dict[str, Any]) -> list[selecto
     for name, highest in (("min_grade", MAX_RATING), ("min_answers", MAX_ANSWERS)):
         if not 1 <= options[name] <= highest:
             raise BoardError(name, f"{name.replace('_', ' ')} is {options[name]}, expected 1 to {highest}")
-    found = labellers(collection, configs, banks)
-    if not found:
+    pairs = labellers(collection, configs, banks)
+    if not pairs:
         raise BoardError("grader", "no labels to compare: no such grader graded such a bank")
-    return selectors.agreements(found, min_answers=options["min_answers"])
+    return selectors.agreements(pairs, min_answers=options["min_answers"])
 
 
-def _written(found: list[selectors.Agreement], options: dict[str, Any], level: int) -> str:
+def _written(agreements: list[selectors.Agreement], options: dict[str, Any], level: int) -> str:
     form, grade = options["format"], options["min_grade"]
     if form == "json":
         needed = options["min_answers"]
-        said = files.document(found, min_grade=grade, min_relevant=level, min_answers=needed)
-        return json.dumps(said, indent=1, allow_nan=False, ensure_ascii=False)
+        document = files.document(agreements, min_grade=grade, min_relevant=level, min_answers=needed)
+        return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     if form == "tsv":
-        return "\n".join(tsv_lines(files.table(found, min_grade=grade, min_relevant=level)))
-    binary = sheets.binary(found, min_grade=grade, min_relevant=level)
-    tables = [binary, *(sheets.graded(one, min_relevant=level) for one in found)]
+        return "\n".join(tsv_lines(files.table(agreements, min_grade=grade, min_relevant=level)))
+    binary = sheets.binary(agreements, min_grade=grade, min_relevant=level)
+    tables = [binary, *(sheets.graded(one, min_relevant=level) for one in agreements)]
     return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in tables)

@@ -58,18 +58,18 @@ class Command(BaseCommand):
             check_format(options)
             collection = collection_named(options["slug"])
             rows = _contenders(collection, options)
-            asked = _wanted(collection, options)
-            found = [_compared(rows, wanted) for wanted in asked]
+            specs = _specs(collection, options)
+            comparisons = [_compared(rows, spec) for spec in specs]
         except (BoardError, BadFormat) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            documents = [files.document(one) for one in found]
+            documents = [files.document(one) for one in comparisons]
             self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
         elif options["format"] == "tsv":
-            self.stdout.write("\n".join(tsv_lines(files.table(found, with_costs=True))))
+            self.stdout.write("\n".join(tsv_lines(files.table(comparisons, with_costs=True))))
         else:
             lines = LINES[options["format"]]
-            self.stdout.write("\n\n".join("\n".join(lines(_sheet(one))) for one in found))
+            self.stdout.write("\n\n".join("\n".join(lines(_sheet(one))) for one in comparisons))
 
 
 def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contender]:
@@ -80,7 +80,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
     return rows
 
 
-def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
+def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
     measures = measures_named(" ".join(options["measure"] or registry.COMPARED))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
@@ -93,12 +93,12 @@ def _wanted(collection: Collection, options: dict[str, Any]) -> list[selectors.M
         )
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
-    found = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
+    specs = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(known))
-    found += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
-    if not found:
+    specs += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
+    if not specs:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
-    return found
+    return specs
 
 
 def _read(path: Path, measure: str) -> Official:
@@ -107,9 +107,9 @@ def _read(path: Path, measure: str) -> Official:
     return Official(name, board.kind == "ranks", board.values)
 
 
-def _compared(rows: list[Contender], wanted: selectors.MetaSpec) -> selectors.Comparison:
-    return selectors.compared(selectors.meta_rows(rows, wanted), wanted, Coefficient)
+def _compared(rows: list[Contender], spec: selectors.MetaSpec) -> selectors.Comparison:
+    return selectors.compared(selectors.meta_rows(rows, spec), spec, Coefficient)
 
 
-def _sheet(found: selectors.Comparison) -> PrintedTable:
-    return sheets.comparison(found, found.wanted.reference.removeprefix(OFFICIAL))
+def _sheet(comparison: selectors.Comparison) -> PrintedTable:
+    return sheets.comparison(comparison, comparison.spec.reference.removeprefix(OFFICIAL))

@@ -17,7 +17,7 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.store import remove_grades
 from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
@@ -55,7 +55,7 @@ def board_without(spec, item):
 
 
 def check(spec, asked):
-    found = {row.uid: row.influence for row in items.item_influences(scored(spec)).rows}
+    found = {row.uid: row.influence for row in items.item_influences(scored_board(spec)).rows}
     before = board_of(spec)
     assert found
     for item in asked:
@@ -113,12 +113,12 @@ def test_origins_are_those_of_the_version(rich):
     )
     Draft.objects.create(request=request, text="x", state="accepted", item=item, decided_at=timezone.now())
     version = name_version(rich.bank, name="then", by=None)
-    before = pool.origins(scored(spec_of(rich, version=version)))
+    before = pool.origins(scored_board(spec_of(rich, version=version)))
     old = item.revision.uid
     item.refresh_from_db()
     revise_item(item, text="Which pigment, then?", seen=item.version, by=None)
     assert before["gpt"] == {item.topic_id: (old,)}
-    assert pool.origins(scored(spec_of(rich, version=version))) == before
+    assert pool.origins(scored_board(spec_of(rich, version=version))) == before
 
 
 BY_GRADER = [options for options in OPTIONS.values() if "source" not in options]
@@ -136,7 +136,7 @@ DEFINED = [
 def test_a_team_left_out_is_the_board_without_its_grades(rich, name, definition, options):
     """Only stray has d3."""
     spec = replace(spec_of(rich, **options), measure=MeasureSpec(name, definition=definition))
-    made = scored(spec)
+    made = scored_board(spec)
     found = pool.teams_left_out(made, families(made.run_tags), depth=20)
     row = next(row for row in found if row.run_tag == "stray")
     assert row.n_alone == 1

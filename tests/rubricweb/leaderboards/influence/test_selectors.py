@@ -12,7 +12,7 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.grades.rank_intervals import rank_intervals
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
@@ -21,7 +21,7 @@ BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 
 
 def made_scored(made, measure=None):
-    return scored(BoardSpec(made.collection, made.config, made.bank, BOTH, measure or MeasureSpec()))
+    return scored_board(BoardSpec(made.collection, made.config, made.bank, BOTH, measure or MeasureSpec()))
 
 
 def board_of(made, measure):
@@ -115,8 +115,8 @@ def test_items_that_a_model_drafted(made):
     rows = pool.circularity(scores, families(scores.run_tags))
     first = next(row for row in rows if (row.origin, row.family) == ("gpt", "first"))
     others = [(1 - 1), (0 - 1), (0 - 0)]
-    assert first.found.value == pytest.approx((1 - 0) - sum(others) / 3)
-    assert (first.n_items, first.found.n_topics) == (1, 1)
+    assert first.advantage.value == pytest.approx((1 - 0) - sum(others) / 3)
+    assert (first.n_items, first.advantage.n_topics) == (1, 1)
 
 
 def test_redundant_pairs(made):

@@ -35,7 +35,7 @@ def test_every_threshold_against_an_official_board(made):
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     for row in meta_rows(rows_of(made), wanted):
         ours = COVER[row.contender.min_grade]
-        (found,) = row.found
+        (found,) = row.cells
         assert found.value(Coefficient.SPEARMAN) == pytest.approx(
             stats.spearmanr(ours, [4, 2, 1, 3]).statistic
         )
@@ -47,16 +47,16 @@ def test_every_threshold_against_an_official_board(made):
 def test_the_official_top_only(made):
     official(made.collection)
     (row,) = meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2, k=3))
-    assert row.found[0].by[Coefficient.KENDALL].n == 3
+    assert row.cells[0].by[Coefficient.KENDALL].n == 3
     (row,) = meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2, k=2))
-    assert row.found[0].by[Coefficient.KENDALL].reason == TOO_FEW
+    assert row.cells[0].by[Coefficient.KENDALL].reason == TOO_FEW
 
 
 def test_judgments_are_scored_by_the_same_measure(made):
     judge(made)
     assert reference_choices(made.collection) == [(JUDGMENTS, "human judgments")]
     wanted = MetaSpec(JUDGMENTS, ("P_2", "rubric_cover"), 2)
-    precision, cover = (found.against for found in meta_rows(rows_of(made, [4]), wanted)[0].found)
+    precision, cover = (found.against for found in meta_rows(rows_of(made, [4]), wanted)[0].cells)
     assert precision == "human judgments (P_2, relevant from 2)"
     assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
 
@@ -64,7 +64,7 @@ def test_judgments_are_scored_by_the_same_measure(made):
 def test_details_have_intervals_and_costs(made):
     official(made.collection, values=(4, 2, 3, 1))
     ((row,),) = (
-        one.found for one in meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2))
+        one.cells for one in meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2))
     )
     value, spread = row.by[Coefficient.KENDALL], row.interval(Coefficient.KENDALL)
     ours = COVER[4]
@@ -80,7 +80,7 @@ def test_a_grader_without_grades_is_void_by_name(made):
     Grade.objects.update(rating=None, outcome="failed")
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     rows = meta_rows(rows_of(made, [4]), wanted)
-    assert rows[0].found[0].by[Coefficient.KENDALL].reason == NO_GRADES
+    assert rows[0].cells[0].by[Coefficient.KENDALL].reason == NO_GRADES
     document = files.document(compared(rows, wanted, Coefficient))
     assert document["rows"][0]["measures"]["rubric_cover"]["kendall"]["void"] == "no_grades"
 
@@ -92,7 +92,7 @@ def test_a_direct_grader_has_one_row_and_no_cover(made):
     assert (row.bank, row.min_grade) == (None, 1)
     assert row.spec("rubric_cover") is None
     rows = meta_rows([row], MetaSpec("official:TREC", ("rubric_cover",), 2))
-    assert rows[0].found[0].value(Coefficient.KENDALL) is None
+    assert rows[0].cells[0].value(Coefficient.KENDALL) is None
     assert sheets.void(rows) == "a dash is void: this measure has no meaning for this grader"
 
 

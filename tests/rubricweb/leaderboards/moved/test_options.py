@@ -10,7 +10,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec, Missing
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
@@ -33,7 +33,7 @@ def spec_of(made, name, definition, **options):
 def check(before, after):
     """Every run's parts sum to what the leaderboard's own page says of the two boards. Returns how many."""
     was, now = ({row.run_tag: row.score for row in selectors.board(spec).rows} for spec in (before, after))
-    ours, theirs = scored(before), scored(after)
+    ours, theirs = scored_board(before), scored_board(after)
     n_parts = 0
     for row in moved_rows(ours, theirs):
         assert (row.before, row.after) == pytest.approx((was[row.run_tag], now[row.run_tag]))

@@ -10,7 +10,7 @@ from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board.scored import scored
+from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
 from tests import factories
@@ -23,7 +23,7 @@ def made_of(made, measure=None, **parts):
     spec = BoardSpec(
         made.collection, parts.pop("config", made.config), made.bank, BOTH, measure or MeasureSpec(), **parts
     )
-    return scored(spec)
+    return scored_board(spec)
 
 
 def test_two_thresholds(made):
