@@ -198,9 +198,9 @@ def postgres_seconds() -> float:
 
 def work_off() -> tuple[float, float, float]:
     """Run a worker until its queues are empty: seconds in all, those that wrote, and what they computed."""
-    from rubricweb.core import queue
-    from rubricweb.core.worker import PatientWorker
     from rubricweb.grades.engine import chunks, endings, leases
+    from rubricweb.jobs import queue
+    from rubricweb.jobs.worker import PatientWorker
 
     spent = [0.0, 0.0]
 

@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "django_rq",
     "template_partials",
     "rubricweb.core",
+    "rubricweb.jobs",
     "rubricweb.accounts",
     "rubricweb.corpus",
     "rubricweb.banks",

@@ -11,12 +11,12 @@ from hypothesis import settings
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core import worker_state
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
 from rubricweb.grades.engine import dispatch, price
 from rubricweb.grades.humans import matrices as human_matrices
+from rubricweb.jobs import worker_state
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.servers import end_other_sessions, give_each_table_its_own_keys

@@ -10,9 +10,6 @@ import redis
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader
-from rubricweb.core import capabilities as workers
-from rubricweb.core import worker_state
-from rubricweb.core.worker import CONNECTION_LOST, close_dead_connections, has_lost_connection
 from rubricweb.grades import convert
 from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import capabilities, chunks, dispatch, endings, leases, loaded
@@ -20,6 +17,9 @@ from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.jobs import capabilities as workers
+from rubricweb.jobs import worker_state
+from rubricweb.jobs.worker import CONNECTION_LOST, close_dead_connections, has_lost_connection
 
 logger = logging.getLogger(__name__)
 

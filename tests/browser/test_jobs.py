@@ -133,7 +133,7 @@ def test_cancel_after_the_batch_and_now(people, places, slow, grading):
 
 
 def grading_now(worker: WorkerProcess) -> bool:
-    from rubricweb.core import queue
+    from rubricweb.jobs import queue
 
     beats = [beat for beat in queue.living_workers() if beat.name.endswith(f"-{worker.process.pid}")]
     return not beats or beats[0].doing != "idle"

@@ -10,8 +10,8 @@ import redis
 from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import capabilities, worker_state
-from rubricweb.core.worker_state import Need
+from rubricweb.jobs import capabilities, worker_state
+from rubricweb.jobs.worker_state import Need
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from rubricweb.banks.drafting import actions, capabilities, importance, leases
 from rubricweb.banks.drafting.asking import request_of
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import model_server, worker_state
+from rubricweb.core import model_server
 from rubricweb.corpus import convert as corpus
+from rubricweb.jobs import worker_state
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,9 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import events, queue
-from rubricweb.core.leases import expiry, worker_name
+from rubricweb.core import events
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import expiry, worker_name
 
 logger = logging.getLogger(__name__)
 

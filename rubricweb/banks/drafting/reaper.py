@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from rubricweb.banks.drafting import actions, leases
 from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import queue
-from rubricweb.core.leases import ENQUEUED_WITHIN, MAX_ATTEMPTS
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import ENQUEUED_WITHIN, MAX_ATTEMPTS
 
 logger = logging.getLogger(__name__)
 

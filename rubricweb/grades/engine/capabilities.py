@@ -6,11 +6,11 @@ import logging
 
 import redis
 
-from rubricweb.core import capabilities, worker_state
-from rubricweb.core.worker_state import Need
 from rubricweb.grades.engine import endings
 from rubricweb.grades.engine.leases import Lease
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
+from rubricweb.jobs import capabilities, worker_state
+from rubricweb.jobs.worker_state import Need
 
 logger = logging.getLogger(__name__)
 

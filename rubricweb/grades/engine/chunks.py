@@ -11,7 +11,6 @@ from django.db import transaction
 from grading import types
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.core.leases import expiry
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import convert, store, verification
 from rubricweb.grades.configs import kinds_of
@@ -22,6 +21,7 @@ from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.engine.missing import Cell, TopicGap
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.store import GradeRow
+from rubricweb.jobs.leases import expiry
 
 Result = types.Grade | types.GradeFailure
 

@@ -10,8 +10,9 @@ from functools import partial
 import redis
 from django.db import transaction
 
-from rubricweb.core import events, queue
+from rubricweb.core import events
 from rubricweb.grades.models import GradingJob
+from rubricweb.jobs import queue
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades.engine import dispatch, followers
 from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs.leases import MAX_ATTEMPTS
 
 logger = logging.getLogger(__name__)
 

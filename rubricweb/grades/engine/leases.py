@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from rubricweb.core.leases import MAX_ATTEMPTS, expiry, worker_name
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs.leases import MAX_ATTEMPTS, expiry, worker_name
 
 logger = logging.getLogger(__name__)
 

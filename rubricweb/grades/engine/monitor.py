@@ -10,8 +10,6 @@ import redis
 from grading.types import Outcome
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
-from rubricweb.core import queue
-from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.defaults import scored_graders
@@ -21,6 +19,8 @@ from rubricweb.grades.engine.price import Price, price
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.jobs import queue
+from rubricweb.jobs.queue import WorkerBeat
 
 START_A_WORKER = "python manage.py worker"
 

@@ -7,12 +7,12 @@ from collections import defaultdict
 
 from django.db.models.functions import Now
 
-from rubricweb.core import queue
-from rubricweb.core.leases import ENQUEUED_WITHIN
 from rubricweb.grades.engine import dispatch, endings
 from rubricweb.grades.engine.dispatch import ChunkAttempt
 from rubricweb.grades.engine.leases import Lease
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import ENQUEUED_WITHIN
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from grading.errors import GradingError
-from rubricweb.core import worker_state
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.prompting import leases, trials
 from rubricweb.grades.prompting.leases import TrialLease
 from rubricweb.grades.prompting.trials import DryRunReply
+from rubricweb.jobs import worker_state
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from rubricweb.core import events, queue
-from rubricweb.core.leases import ENQUEUED_WITHIN, MAX_ATTEMPTS, expiry, worker_name
+from rubricweb.core import events
 from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import ENQUEUED_WITHIN, MAX_ATTEMPTS, expiry, worker_name
 
 logger = logging.getLogger(__name__)
 

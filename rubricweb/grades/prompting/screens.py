@@ -11,7 +11,6 @@ import redis
 from grading import prompts
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
-from rubricweb.core import queue
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
@@ -29,6 +28,7 @@ from rubricweb.grades.prompting.forms import (
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, shown, spec_of_trial
 from rubricweb.grades.prompting.trials import DryRunReply
+from rubricweb.jobs import queue
 
 HOW = dict(Grade.How.choices)
 

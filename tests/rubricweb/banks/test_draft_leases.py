@@ -13,11 +13,11 @@ from grading.types import ItemKind
 from rubricweb.banks.drafting import actions, capabilities, jobs, leases, reaper
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.core import capabilities as workers
-from rubricweb.core import queue, worker_state
-from rubricweb.core.leases import MAX_ATTEMPTS, worker_name
-from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades.engine import reaper as grades_reaper
+from rubricweb.jobs import capabilities as workers
+from rubricweb.jobs import queue, worker_state
+from rubricweb.jobs.leases import MAX_ATTEMPTS, worker_name
+from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import BankFactory, TopicFactory
 from tests.rubricweb.grades.workers import wait_until
 from tests.rubricweb.grades.workers import workers as worker_processes

@@ -15,10 +15,10 @@ from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import DuplicateItem
-from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor import drafts as selectors
+from rubricweb.jobs import queue
 from tests.factories import TopicFactory
 from tests.rubricweb.grades.workers import wait_until, workers
 

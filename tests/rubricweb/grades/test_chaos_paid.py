@@ -12,11 +12,11 @@ from django.db import connection, connections, transaction
 from django.db.models import Count, Sum
 
 from grading.graders import registry
-from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, leases, loaded, reaper
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs.leases import MAX_ATTEMPTS
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.counting import BACKEND, BATCH

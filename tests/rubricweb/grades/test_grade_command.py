@@ -10,13 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from rubricweb.banks.actions import set_answer_keys
-from rubricweb.core import queue
-from rubricweb.core.queue import WorkerBeat
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades import actions
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.management.commands import grade as command
 from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.jobs import queue
+from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import STRICT, BankFactory, CollectionFactory, gradable, grade, lexical_config
 from tests.rubricweb.grades.workers import workers
 

@@ -8,11 +8,11 @@ from django.db.models import Sum
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec, registry
 from grading.types import GradeFailure, Outcome
-from rubricweb.core import worker_state
 from rubricweb.grades import actions, jobs, store
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import dispatch, leases, loaded
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs import worker_state
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated

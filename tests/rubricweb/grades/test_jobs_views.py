@@ -8,10 +8,10 @@ import time
 import pytest
 from django.urls import reverse
 
-from rubricweb.core import queue
-from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import queue
+from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import CollectionFactory, TopicFactory, gradable
 
 HTMX = {"HX-Request": "true"}

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from rubricweb.core import queue
-from rubricweb.core.leases import MAX_ATTEMPTS
 from rubricweb.grades import actions
 from rubricweb.grades.engine import dispatch, endings, leases, reaper
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import MAX_ATTEMPTS
 from tests.factories import gradable
 
 State = JobChunk.State

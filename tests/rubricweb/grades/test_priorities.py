@@ -8,11 +8,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.engine import reaper
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import queue
 from tests.factories import gradable
 
 HTMX = {"HX-Request": "true"}
@@ -54,7 +54,7 @@ def test_chunks_in_redis_move_to_the_queue_of_people_and_back(
 
 
 def test_the_worker_takes_it_first(two, developer, django_capture_on_commit_callbacks):
-    from rubricweb.core.worker import PatientWorker
+    from rubricweb.jobs.worker import PatientWorker
 
     backfill, awaited = two
     with django_capture_on_commit_callbacks(execute=True):

@@ -13,7 +13,6 @@ from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import Grade as Graded
 from grading.types import GradeFailure, Outcome, Trace
-from rubricweb.core import queue
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
@@ -21,6 +20,7 @@ from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import Grade
 from rubricweb.grades.prompting import jobs
 from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.jobs import queue
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.workers import wait_until, workers

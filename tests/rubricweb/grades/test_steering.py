@@ -14,16 +14,16 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure
-from rubricweb.core import capabilities as workers
-from rubricweb.core import queue, worker_state
 from rubricweb.core.models import AuditEntry
-from rubricweb.core.queue import WorkerBeat
 from rubricweb.grades import actions, jobs
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import capabilities, chunks, endings, leases, loaded, progress, reaper
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.jobs import capabilities as workers
+from rubricweb.jobs import queue, worker_state
+from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated

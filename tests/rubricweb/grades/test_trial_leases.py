@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from grading.prompts import as_options
-from rubricweb.core import queue
-from rubricweb.core.leases import MAX_ATTEMPTS, worker_name
 from rubricweb.grades.prompting import leases
 from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.jobs import queue
+from rubricweb.jobs.leases import MAX_ATTEMPTS, worker_name
 from tests.factories import STRICT, gradable
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ import time
 import pytest
 import redis
 
-from rubricweb.core import queue
-from rubricweb.core.queue import WorkerBeat
-from rubricweb.core.worker import Beat, Duties
 from rubricweb.grades import actions
 from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.jobs import queue
+from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.worker import Beat, Duties
 from tests.factories import gradable
 from tests.rubricweb.grades.workers import SOON, wait_until, workers
 

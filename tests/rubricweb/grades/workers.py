@@ -13,7 +13,7 @@ from pathlib import Path
 
 import redis
 
-from rubricweb.core import queue
+from rubricweb.jobs import queue
 from tests.servers import end_other_sessions, somebody_writes
 
 ROOT = Path(__file__).resolve().parents[3]

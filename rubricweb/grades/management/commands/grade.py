@@ -17,7 +17,6 @@ from grading.graders.base import ANSWERS_BY
 from grading.graders.options import Value, read_options
 from grading.prompts import Prompt
 from rubricweb.banks.querysets import ItemQuerySet
-from rubricweb.core import queue
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions
@@ -28,6 +27,7 @@ from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.selectors import answer_sources
+from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
 START_A_WORKER = "python manage.py worker"

@@ -10,11 +10,11 @@ from django.core.management.base import BaseCommand
 
 from rubricweb.banks.drafting import capabilities as writers
 from rubricweb.banks.drafting import reaper as drafts_reaper
-from rubricweb.core import capabilities, leases, queue, worker_state
-from rubricweb.core.worker import Duties, Runner
 from rubricweb.grades.engine import capabilities as graders
 from rubricweb.grades.engine import reaper
 from rubricweb.grades.prompting import leases as trial_leases
+from rubricweb.jobs import capabilities, leases, queue, worker_state
+from rubricweb.jobs.worker import Duties, Runner
 
 BEATS_A_LEASE = 3
 

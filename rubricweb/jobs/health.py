@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import redis
 from django.db import DatabaseError, connection
 
-from rubricweb.core import queue
+from rubricweb.jobs import queue
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ What is handed over waits in a queue of its own, which only those look into that
 
 from __future__ import annotations
 
-from rubricweb.core import leases, queue, worker_state
-from rubricweb.core.worker_state import Need
+from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs.worker_state import Need
 
 PREFIX = "for-"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rubricweb.core import leases
-from rubricweb.core.leases import Leased
-from rubricweb.core.queue import WorkerBeat
+from rubricweb.jobs import leases
+from rubricweb.jobs.leases import Leased
+from rubricweb.jobs.queue import WorkerBeat
 
 TRIES_AGAIN_SECONDS = 300.0
 """So long a worker believes that it cannot run a model; then somebody may have mended it."""

@@ -5,8 +5,8 @@ import time
 import pytest
 from django.test import Client
 
-from rubricweb.core import queue
-from rubricweb.core.queue import WorkerBeat
+from rubricweb.jobs import queue
+from rubricweb.jobs.queue import WorkerBeat
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
-from rubricweb.core import queue
+from rubricweb.jobs import queue
 
 logger = logging.getLogger(__name__)
 
