@@ -198,20 +198,17 @@ def postgres_seconds() -> float:
 
 def work_off() -> tuple[float, float, float]:
     """Run a worker until its queues are empty: seconds in all, those that wrote, and what they computed."""
-    from rubricweb.grades.engine import chunks, endings, leases
-    from rubricweb.jobs import queue
+    from rubricweb.grades.engine import chunks
+    from rubricweb.jobs import capabilities, endings, leases, queue
     from rubricweb.jobs.worker import PatientWorker
 
     spent = [0.0, 0.0]
 
     class Worker(PatientWorker):
-        more_queues = staticmethod(list)
-
-        def perform_job(self, *given: Any) -> bool:
-            done = super().perform_job(*given)
+        def execute_job(self, *given: Any) -> None:
+            super().execute_job(*given)
             if not queue.waiting_ids():
                 self.stop()
-            return done
 
     def timed(function: Any) -> Any:
         def call(*given: Any, **named: Any) -> Any:
@@ -224,9 +221,9 @@ def work_off() -> tuple[float, float, float]:
 
         return call
 
-    queues = [queue.get_queue(name) for name in queue.NAMES]
+    queues = [queue.get_queue(name) for name in capabilities.queue_names()]
     with contextlib.ExitStack() as stack:
-        for module, name in ((chunks, "save"), (endings, "end_chunk"), (leases, "claim")):
+        for module, name in ((chunks, "save"), (endings, "finish"), (leases, "claim")):
             stack.enter_context(mock.patch.object(module, name, timed(getattr(module, name))))
         started = time.perf_counter()
         Worker(queues, connection=queues[0].connection, worker_ttl=30).work(logging_level="ERROR")

@@ -123,7 +123,8 @@ REQUESTS_AT_ONCE = rubric.int(
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
-RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 3600} for name in ("high", "default")}
+RQ_TIMEOUT_SECONDS = 3_600
+RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": RQ_TIMEOUT_SECONDS} for name in ("high", "default")}
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))

@@ -14,9 +14,9 @@ from rubricweb.accounts.roles import Role
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
-from rubricweb.grades.engine import dispatch, price
+from rubricweb.grades.engine import news, price
 from rubricweb.grades.humans import matrices as human_matrices
-from rubricweb.jobs import worker_state
+from rubricweb.jobs import capabilities, worker_state
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.servers import end_other_sessions, give_each_table_its_own_keys
@@ -76,7 +76,8 @@ def empty_caches():
     What this process could not run in one test, it can in the next; no job of an earlier one was announced.
     """
     worker_state.now.refused.clear()
-    dispatch._announced.clear()
+    capabilities._unserved_since.clear()
+    news._announced.clear()
     pools._load.cache_clear()
     matrices._cache.clear()
     human_matrices._cache.clear()

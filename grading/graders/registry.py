@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import cast
 
 from grading import prompts
@@ -25,6 +26,7 @@ from grading.prompts import Prompt
 
 IMPORTED = "imported"
 """The back-end of grades that came from a file; it cannot grade."""
+TORCH = ("torch", "transformers")
 SELF_RATING = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 EXTRACTION = ("QuestionCompleteConciseUnanswerablePromptWithChoices", "NuggetExtractionPrompt")
 
@@ -46,11 +48,18 @@ class Backend:
     default_llm: str
     asks_any: bool = False
     """Whether it can ask any prompt, including people's own."""
+    requires: tuple[str, ...] = ()
+    """Packages that it needs and that the base installation lacks."""
     needs_server: bool = False
     """Whether its model is behind a server, whose address and key `build` needs."""
 
     takes: type[Options] = Options
     """The class of its options."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it cannot be imported."""
+        return f"It needs {' and '.join(self.requires)}: pip install 'rubricweb[models]'"
 
     @property
     def options(self) -> dict[str, Option]:
@@ -119,6 +128,7 @@ BACKENDS: dict[str, Backend] = {
         ),
         Backend(
             name="hf_seq2seq",
+            requires=TORCH,
             label="Sequence-to-sequence model (FLAN-T5 family)",
             target="grading.graders.hf_seq2seq:Seq2SeqGrader",
             prompt_classes=(*SELF_RATING, *EXTRACTION),
@@ -129,6 +139,7 @@ BACKENDS: dict[str, Backend] = {
         ),
         Backend(
             name="hf_causal",
+            requires=TORCH,
             label="Causal language model (Llama, OLMo, GPT-2)",
             target="grading.graders.hf_causal:CausalGrader",
             # With the reminder: chat models would rather explain than rate.
@@ -140,6 +151,7 @@ BACKENDS: dict[str, Backend] = {
         ),
         Backend(
             name="hf_extractive",
+            requires=TORCH,
             label="Extractive question answering (SQuAD 2 models)",
             target="grading.graders.hf_extractive:ExtractiveGrader",
             prompt_classes=(EXTRACTION[0], "QuestionCompleteConcisePromptWithAnswerKey2"),
@@ -149,6 +161,7 @@ BACKENDS: dict[str, Backend] = {
         ),
         Backend(
             name="openai_compatible",
+            requires=("openai",),
             label="Model server (OpenAI, vLLM, any compatible one)",
             target="grading.graders.openai_compatible:ServerGrader",
             prompt_classes=("QuestionSelfRatedPromptWithReminder", "NuggetSelfRatedPrompt", *EXTRACTION),
@@ -172,6 +185,12 @@ _BY_NAME = (
 def known_backends() -> tuple[Backend, ...]:
     """Every back-end that can be built; the one without a model first."""
     return tuple(BACKENDS.values())
+
+
+def importable() -> tuple[str, ...]:
+    """The names of the back-ends whose packages are installed here, and that need some."""
+    needing = (backend for backend in BACKENDS.values() if backend.requires)
+    return tuple(backend.name for backend in needing if all(map(find_spec, backend.requires)))
 
 
 def backend_for(llm: str, prompt_class: str) -> str:

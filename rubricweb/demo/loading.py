@@ -11,10 +11,10 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import jobs
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
+from rubricweb.jobs.run import work_on
 
 SLUG = "demo"
 PASSWORD = "rubric-demo"  # noqa: S105 - printed on every start; these accounts exist on nobody's server
@@ -52,7 +52,7 @@ def load_demo() -> Collection:
         set_role(_account(username), collection, role=role, by=None)
     started = start_grading(collection, by=User.objects.get(username="developer"))
     for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
-        jobs.grade_chunk(chunk)
+        work_on("chunk", chunk)
     return collection
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection as Container
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from grading.generation import NearDuplicate, near_duplicates
@@ -124,16 +124,16 @@ def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
 
 
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
-    states = (*DraftRequest.UNFINISHED, DraftRequest.State.FAILED)
-    requests = DraftRequest.objects.filter(bank=bank, topic=topic, state__in=states).select_related("by")
+    is_failed = Q(state=DraftRequest.State.FAILED, is_dismissed=False)
+    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_failed, bank=bank, topic=topic)
     limit = stale_before(timezone.now())
     return [
         RequestRow(
             row,
             names.get(row.facet_id, row.facet_id),
-            is_stale=row.state in DraftRequest.UNFINISHED and row.asked_at < limit,
+            is_stale=row.is_live and row.queued_at < limit,
         )
-        for row in requests
+        for row in rows.select_related("by")
     ]
 
 

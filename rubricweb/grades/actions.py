@@ -16,13 +16,14 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import keep_default_grader
-from rubricweb.grades.engine import chunks, dispatch, endings, pauses, priorities
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.jobs import dispatch, steering
 
 logger = logging.getLogger(__name__)
 
@@ -130,40 +131,44 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
 
 def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
     """Let workers save what they are at, and take no more of the job. Nothing happens if it has ended."""
-    return _steered(job, pauses.pause, "grading paused", by)
+    return _steered(job, steering.pause, "grading paused", by)
 
 
 def resume_job(job: GradingJob, *, by: User | None) -> GradingJob:
     """Go on with a paused job."""
-    return _steered(job, pauses.resume, "grading resumed", by)
+    return _steered(job, steering.resume, "grading resumed", by)
 
 
 def go_first(job: GradingJob, *, by: User | None) -> GradingJob:
     """Somebody waits for this job. Nothing happens if it has ended."""
-    return _steered(job, priorities.go_first, "grading put first", by)
+    first = partial(steering.set_priority, priority=GradingJob.Priority.HIGH)
+    return _steered(job, first, "grading put first", by)
 
 
 def go_in_turn(job: GradingJob, *, by: User | None) -> GradingJob:
     """Nobody waits for this job any more."""
-    return _steered(job, priorities.go_in_turn, "grading put in turn", by)
+    in_turn = partial(steering.set_priority, priority=GradingJob.Priority.DEFAULT)
+    return _steered(job, in_turn, "grading put in turn", by)
 
 
 def cancel_job(job: GradingJob, *, by: User | None) -> GradingJob:
     """Stop the job now; the grades that are saved stay. Nothing happens if it has ended."""
-    return _steered(job, endings.cancel_chunks, "grading cancelled", by)
+    return _steered(job, steering.cancel, "grading cancelled", by)
 
 
 def cancel_job_after_batch(job: GradingJob, *, by: User | None) -> GradingJob:
     """Stop the job, but let workers save what they are at, which may have been paid for."""
-    return _steered(job, endings.cancel_waiting, "grading cancelled", by)
+    return _steered(job, steering.cancel_waiting, "grading cancelled", by)
 
 
 @transaction.atomic
-def _steered(job: GradingJob, steer: Callable[[int], GradingJob], verb: str, by: User | None) -> GradingJob:
-    before = endings.lock(job.pk)
+def _steered(
+    job: GradingJob, steer: Callable[[GradingJob], GradingJob], verb: str, by: User | None
+) -> GradingJob:
+    before = steering.lock(job)
     if before.has_ended:
         return before
-    after = steer(job.pk)
+    after = steer(job)
     if (after.state, after.priority) != (before.state, before.priority):
         audit.record(verb, after, by=by, detail=after.scope)
         events.publish_on_commit(after.collection.channel, "progress")
@@ -211,7 +216,7 @@ def _start(
     rows = _chunk_rows(job, missing)
     JobChunk.objects.bulk_create(rows, batch_size=CHUNKS_A_QUERY)
     if after is None:
-        dispatch.enqueue([(row.pk, 0) for row in rows], job.priority)
+        dispatch.enqueue(rows)
     audit.record("grading started", job, by=by, detail=job.scope)
     events.publish_on_commit(collection.channel, "progress")
     logger.info("started job %s: %d cells in %d chunks", job.pk, job.total, len(rows))

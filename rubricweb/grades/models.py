@@ -17,6 +17,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.config_settings import HasSettings
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.jobs.models import Chunk, Job
 
 
 class GraderConfig(HasSettings, models.Model):
@@ -78,35 +79,13 @@ def _asker(fingerprint: str) -> tuple[str, str]:
     return source.backend, source.llm
 
 
-class GradingJob(models.Model):
+class GradingJob(Job):
     """One click on Re-grade: exactly the cells that were missing then, cut into chunks."""
-
-    class State(models.TextChoices):
-        WAITING = "waiting"
-        QUEUED = "queued"
-        RUNNING = "running"
-        PAUSED = "paused"
-        CANCELLING = "cancelling"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    class Priority(models.TextChoices):
-        """The queues, in the order in which workers look into them."""
-
-        HIGH = "high", "a person waits"
-        DEFAULT = "default", "in turn"
-
-    WORKED_ON = (State.QUEUED, State.RUNNING)
-    """Only in these states may a worker take a chunk."""
-    ENDED = (State.DONE, State.FAILED, State.CANCELLED)
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="jobs")
     scope = models.CharField(max_length=200)
     """In words, for people: "5 items of 2 topics"."""
-    state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
-    priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
     after = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="followers")
     """The job that extracts the answers which this one verifies: until it has ended, this one waits."""
     options = models.JSONField(default=dict, blank=True)
@@ -117,17 +96,10 @@ class GradingJob(models.Model):
     """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
     total = models.PositiveIntegerField()
     """Cells to grade, while it waits for answers at most; how many are done is counted from the chunks."""
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    error = models.TextField(blank=True)
-    pause_reason = models.TextField(blank=True)
-    """Why the job paused itself; empty where a person paused it."""
     failures = models.JSONField(default=dict, blank=True)
     """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
 
-    class Meta:
+    class Meta(Job.Meta):
         ordering = ("-pk",)
         constraints = (
             models.CheckConstraint(
@@ -138,52 +110,16 @@ class GradingJob(models.Model):
     def __str__(self) -> str:
         return f"job {self.pk}: {self.scope}"
 
-    @property
-    def has_ended(self) -> bool:
-        return self.state in self.ENDED
 
-    @property
-    def is_waiting(self) -> bool:
-        return self.state == self.State.WAITING
-
-    @property
-    def is_paused(self) -> bool:
-        return self.state == self.State.PAUSED
-
-    @property
-    def is_cancelling(self) -> bool:
-        return self.state == self.State.CANCELLING
-
-
-class JobChunk(models.Model):
-    """The cells that one RQ job grades; leased, so that a dead worker's chunk is found again."""
-
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        LEASED = "leased"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    LIVE = (State.QUEUED, State.LEASED)
+class JobChunk(Chunk):
+    """The cells that a worker grades at a time."""
 
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="chunks")
-    number = models.PositiveIntegerField()
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     cells = models.JSONField()
     """Pairs [revision pk, passage pk]."""
-    size = models.PositiveIntegerField()
-    done = models.PositiveIntegerField(default=0)
-    failed = models.PositiveIntegerField(default=0)
-    """Of the done ones: cells whose grading failed."""
-    state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    worker = models.CharField(max_length=120, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    seconds = models.FloatField(default=0)
-    """Time spent grading, for the measured rate."""
 
-    class Meta:
+    class Meta(Chunk.Meta):
         ordering = ("number",)
         constraints = (
             models.UniqueConstraint(fields=("job", "number"), name="chunk_number_once_a_job"),

@@ -1,36 +1,124 @@
-"""Which living worker can run what: one that cannot says so with its beat, and hands such work over.
+"""Which living worker can run what.
 
-What is handed over waits in a queue of its own, which only those look into that have not refused.
+A worker declares its back-ends when it starts, and listens on the queues that are named after them. What it
+declares and cannot run after all, because a model is missing or too large, it refuses for a while and hands
+over: such work waits in a queue of its own, into which only those look that have not refused.
 """
 
 from __future__ import annotations
 
-from rubricweb.jobs import leases, queue, worker_state
-from rubricweb.jobs.worker_state import Need
+import logging
+import time
+from typing import Any
 
-PREFIX = "for-"
+import redis
+
+from rubricweb.jobs import dispatch, endings, kinds, queue, worker_state
+from rubricweb.jobs.kinds import CannotRun, Kind, Need
+from rubricweb.jobs.leases import Lease, worker_name
+from rubricweb.jobs.models import Job
+from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.reaper import is_old
+
+logger = logging.getLogger(__name__)
+
+HANDED_OVER = "for-"
+PATIENCE_SECONDS = 30.0
+"""So long a worker that has the back-end may take to start again."""
+_unserved_since: dict[str, float] = {}
+"""By back-end: since when this worker knows of none that has it."""
 
 
-def more_queues() -> list[str]:
-    """What other workers handed over and this one has not refused. Raises redis.RedisError."""
+def declare() -> None:
+    """What this process can run, as far as can be told without loading a model."""
+    worker_state.now.backends = tuple(
+        sorted({backend for kind in kinds.known() for backend in kind.backends()})
+    )
+
+
+def queue_names() -> list[str]:
+    """Where this worker looks for work, in order. Raises redis.RedisError."""
     refused = worker_state.now.cannot()
-    return [name for name in queue.known_names() if name.startswith(PREFIX) and name not in refused]
+    handed_over = [
+        name for name in queue.known_names() if name.startswith(HANDED_OVER) and name not in refused
+    ]
+    backends = ("", *worker_state.now.backends)
+    high, default = (
+        [queue.name_for(priority, each) for each in backends] for priority in Job.Priority.values
+    )
+    return [*high, *handed_over, *default]
 
 
-def others_can(queue_name: str) -> bool:
-    """Is there a living worker, besides this one, that has not refused? Raises redis.RedisError."""
-    others = [beat for beat in queue.living_workers() if beat.name != leases.worker_name()]
-    return any(queue_name not in beat.cannot for beat in others)
+def handed_over(need: Need) -> str:
+    """The queue in which such work waits for another worker."""
+    return f"{HANDED_OVER}{need.key}"
 
 
-def refuse(need: Need, reason: str) -> bool:
-    """This worker cannot: say so, and tell whether another can. Raises redis.RedisError."""
-    worker_state.now.refuse(need, reason)
-    queue.beat(worker_state.now.beat())
-    return others_can(need.queue)
+def can_run(worker: WorkerBeat, need: Need) -> bool:
+    is_declared = not need.backend or need.backend in worker.backends
+    return is_declared and handed_over(need) not in worker.cannot
 
 
-def nobody_can(need: Need) -> str:
-    """Why, where every living worker has refused; empty where one has not. Raises redis.RedisError."""
-    reason = worker_state.now.why_not(need.queue)
-    return f"No living worker can run {need.words}. {reason}" if reason and not others_can(need.queue) else ""
+def others_can(need: Need) -> bool:
+    """Is there a living worker, besides this one, that may be able to? Raises redis.RedisError."""
+    others = (worker for worker in queue.living_workers() if worker.name != worker_name())
+    return any(can_run(worker, need) for worker in others)
+
+
+def raise_if_refused(lease: Lease[Any]) -> None:
+    """Raise CannotRun if this worker failed in the last minutes where another may do better."""
+    need = lease.kind.need(lease.work)
+    reason = worker_state.now.why_not(handed_over(need)) if need else ""
+    try:
+        if need and reason and others_can(need):
+            raise CannotRun(reason)
+    except redis.RedisError:
+        return
+
+
+def refuse(lease: Lease[Any], reason: str) -> None:
+    """This worker cannot: others get the work, or it fails where no other can."""
+    need = lease.kind.need(lease.work)
+    if need is None:
+        endings.fail(lease, error=reason)
+        return
+    worker_state.now.refuse(handed_over(need), need.words, reason)
+    try:
+        queue.beat(worker_state.now.beat())
+        if others_can(need):
+            logger.info("handed %s over: %s", dispatch.rq_id(lease.work), reason)
+            endings.give_back(lease, queue_name=handed_over(need))
+            return
+    except redis.RedisError:
+        endings.give_back(lease)
+        return
+    endings.fail_unrunnable(lease.work, error=reason, lease=lease)
+
+
+def fail_what_nobody_can_run() -> None:
+    """What waits for a back-end or a model that no living worker has. Raises redis.RedisError."""
+    living = queue.living_workers()
+    if not living:
+        return
+    for kind in kinds.known():
+        for work, need in _needs(kind):
+            reason = _why_nobody(need, living)
+            if reason:
+                words = f"No living worker can run {need.words}. {reason}"
+                endings.fail_unrunnable(work, error=words)
+
+
+def _needs(kind: Kind[Any]) -> list[tuple[Any, Need]]:
+    found = [(work, kind.need(work)) for work in kind.examples(is_old(kind.waiting()))]
+    return [(work, need) for work, need in found if need]
+
+
+def _why_nobody(need: Need, living: list[WorkerBeat]) -> str:
+    """Why none of them can; empty where one can, or where another worker knows better why not."""
+    if any(can_run(worker, need) for worker in living):
+        _unserved_since.pop(need.backend, None)
+        return ""
+    if not need.backend or any(need.backend in worker.backends for worker in living):
+        return worker_state.now.why_not(handed_over(need))
+    since = _unserved_since.setdefault(need.backend, time.monotonic())
+    return need.remedy if time.monotonic() - since >= PATIENCE_SECONDS else ""

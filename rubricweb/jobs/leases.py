@@ -1,36 +1,80 @@
-"""What leases of every kind share: who holds one, and until when.
+"""Who may do a piece of work, and until when: kept alive by the worker, and taken from one that died.
 
-Every step of a lease is one conditional UPDATE, so that of two who try only one succeeds. Times are the
-database's own, because workers may run on machines whose clocks differ.
+Every step is one conditional UPDATE, so that of two who try only one succeeds. Times are the database's own,
+because workers may run on machines whose clocks differ.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Generic
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+
+from rubricweb.jobs.kinds import Kind, W
+from rubricweb.jobs.models import LeasedWork
 
 MAX_ATTEMPTS = 3
 """What fails, or loses its worker, this many times is given up."""
-ENQUEUED_WITHIN = timedelta(seconds=5)
-"""Younger work may still be on its way to the queue."""
+
+State = LeasedWork.State
 
 
-class Leased(Protocol):
-    """What a worker has a lease on."""
+class LeaseLost(Exception):
+    """The work was cancelled or given to another worker: write nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease(Generic[W]):
+    """The right of one worker to do one piece of work, for as long as its row says so."""
+
+    kind: Kind[W]
+    work: W
+    """As it was when it was claimed."""
+
+    @property
+    def attempt(self) -> int:
+        return self.work.attempts
 
     @property
     def words(self) -> str:
         """For people: "job 7"."""
-        ...
+        return self.kind.words(self.work)
+
+    def held(self) -> QuerySet[W]:
+        """The row if the lease still stands, else nothing."""
+        mine = {"state": State.LEASED, "attempts": self.work.attempts, "worker": self.work.worker}
+        return self.kind.model._default_manager.filter(pk=self.work.pk, **mine)
 
     def renew(self) -> bool:
         """Stay the owner for another while; False if the lease is lost."""
-        ...
+        return bool(self.held().update(lease_until=expiry()))
+
+
+@transaction.atomic
+def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
+    """Take work that waits, or whose worker is gone; None where another has it or it has ended."""
+    is_free = Q(state=State.QUEUED) | Q(state=State.LEASED, lease_until__lt=Now())
+    free = kind.claimable().filter(is_free, pk=pk, attempts__lt=MAX_ATTEMPTS)
+    attempts = F("attempts") + 1
+    if not free.update(state=State.LEASED, worker=worker_name(), attempts=attempts, lease_until=expiry()):
+        return None
+    work = kind.model._default_manager.select_related(*kind.related).get(pk=pk)
+    kind.has_begun(work)
+    return Lease(kind, work)
+
+
+def expired(kind: Kind[W]) -> list[Lease[W]]:
+    """Leases of workers that were not heard of for a whole lease."""
+    is_over = Q(lease_until__lt=Now()) | Q(lease_until=None)
+    rows = kind.model._default_manager.filter(is_over, state=State.LEASED).order_by("pk")
+    return [Lease(kind, work) for work in rows.select_related(*kind.related)]
 
 
 def worker_name() -> str:

@@ -7,26 +7,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-import django_rq
 import redis
 from django.conf import settings
 from rq import Queue
+from rq.queue import EnqueueData
 
-NAMES = ("high", "default")
-"""In the order in which workers look into them."""
-MOVE = """
-local moved = 0
-for place = 2, #ARGV do
-  if redis.call('LREM', KEYS[1], 1, ARGV[place]) > 0 then
-    redis.call('RPUSH', KEYS[2], ARGV[place])
-    redis.call('HSET', 'rq:job:' .. ARGV[place], 'origin', ARGV[1])
-    moved = moved + 1
-  end
-end
-if moved > 0 then redis.call('SADD', KEYS[3], KEYS[2]) end
-return moved
-"""
-"""One script, so that no job is ever in neither queue."""
+Call = tuple[str, tuple[object, ...]]
+"""Of an RQ job: its id, and what its entry point is called with."""
 BEAT_PREFIX = "rubricweb:worker:"
 BEAT_SECONDS = 5
 BEAT_EXPIRES_SECONDS = 20
@@ -43,58 +30,68 @@ class WorkerBeat:
     model: str = ""
     """What it has loaded."""
     memory: str = ""
+    backends: tuple[str, ...] = ()
+    """Which it declared when it started."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """What it cannot run, in words, by the queue in which such work waits for another worker."""
+    """What it could not load, in words, by the queue in which such work waits for another worker."""
 
 
 def connection() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL)
 
 
-def enqueue_many_now(
-    entry_point: str, jobs: Iterable[tuple[str, tuple[int, ...]]], *, queue_name: str = "default"
-) -> None:
-    """Many jobs (id, arguments) of one entry point in one round trip. Raises redis.RedisError.
-
-    Results are not kept (the database has them), failures for a day.
-    """
-    queue = get_queue(queue_name)
-    queue.enqueue_many(
-        [
-            queue.prepare_data(
-                entry_point, args=args, job_id=name, description=name, result_ttl=0, failure_ttl=86_400
-            )
-            for name, args in jobs
-        ]
-    )
-
-
-def move_now(ids: list[str], before: str, after: str) -> int:
-    """Those of these jobs that wait in one queue go to the end of the other. Raises redis.RedisError."""
-    if not ids:
-        return 0
-    with connection() as client:
-        keys = [f"rq:queue:{before}", f"rq:queue:{after}", "rq:queues"]
-        return int(client.eval(MOVE, len(keys), *keys, after, *ids))
+def name_for(priority: str, backend: str = "") -> str:
+    """The queue of a priority, or of what only workers with that back-end can run."""
+    return f"{priority}-{backend}" if backend else priority
 
 
 def get_queue(name: str) -> Queue:
     """Any name: a queue is made when something is put into it."""
-    default = django_rq.get_queue(NAMES[-1])
-    return Queue(name, connection=default.connection, default_timeout=default._default_timeout)
+    return Queue(name, connection=connection(), default_timeout=settings.RQ_TIMEOUT_SECONDS)
+
+
+def enqueue_many_now(entry_point: str, calls: Iterable[Call], *, queue_name: str) -> None:
+    """Many jobs of one entry point in one round trip. Raises redis.RedisError."""
+    queue = get_queue(queue_name)
+    queue.enqueue_many([_prepared(entry_point, call) for call in calls])
+
+
+def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -> int:
+    """Those that wait in one queue go to the end of the other, all at once. Raises redis.RedisError.
+
+    What a worker takes in the same moment is put into the other queue too, where it finds nothing to do.
+    """
+    source, target = get_queue(before), get_queue(after)
+    waiting = set(source.job_ids)
+    moved = [call for call in calls if call[0] in waiting]
+    if not moved:
+        return 0
+    with source.connection.pipeline() as pipeline:
+        for rq_id, _ in moved:
+            source.remove(rq_id, pipeline=pipeline)
+        target.enqueue_many([_prepared(entry_point, call) for call in moved], pipeline=pipeline)
+        pipeline.execute()
+    return len(moved)
+
+
+def _prepared(entry_point: str, call: Call) -> EnqueueData:
+    """Results are not kept, since the database has them; failures are for a day."""
+    rq_id, args = call
+    return Queue.prepare_data(
+        entry_point, args=args, job_id=rq_id, description=rq_id, result_ttl=0, failure_ttl=86_400
+    )
 
 
 def known_names() -> list[str]:
     """The queues that anything was ever put into. Raises redis.RedisError."""
     with connection() as client:
-        return sorted(name.decode().removeprefix("rq:queue:") for name in client.smembers("rq:queues"))
+        return sorted(queue.name for queue in Queue.all(client))
 
 
 def waiting_ids() -> set[str]:
     """Ids of the jobs that wait in Redis now. Raises redis.RedisError."""
-    names = {*NAMES, *known_names()}
     with connection() as client:
-        return {job_id.decode() for name in names for job_id in client.lrange(f"rq:queue:{name}", 0, -1)}
+        return {rq_id for queue in Queue.all(client) for rq_id in queue.job_ids}
 
 
 def beat(worker: WorkerBeat) -> None:

@@ -7,18 +7,20 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from types import FrameType
 
 import redis
-from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections
+from django.conf import settings
+from django.db import DatabaseError, connections
 from rq import Queue, SimpleWorker
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
-from rubricweb.jobs import queue
+from rubricweb.jobs import capabilities, queue, reaper, worker_state
+from rubricweb.jobs.connections import close_dead_connections
+from rubricweb.jobs.leases import worker_name
 
 logger = logging.getLogger(__name__)
 
@@ -27,58 +29,51 @@ LONGEST_RETRY_SECONDS = 5.0
 IDLE_SECONDS = 1
 """So long an idle worker takes to notice that it shall stop."""
 STEP_SECONDS = 0.1
-CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
-"""The last is what SQLite says of a closed connection."""
 WORKER_TTL = 30
 """Seconds; RQ's own beat, which an idle worker renews at half of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Duties:
-    """What a worker does besides its jobs; the grades app says it, since core knows nothing of grading."""
+def beat() -> None:
+    """Say that this worker lives, and what it is at. Raises redis.RedisError."""
+    queue.beat(worker_state.now.beat())
 
-    name: str
-    beat: Callable[[], queue.WorkerBeat]
-    more_queues: Callable[[], list[str]]
-    """Queues to look into besides those that every worker serves."""
-    every_beat: tuple[Callable[[], object], ...]
-    """Called one after the other with each beat; one that fails is tried again with the next."""
-    stop: Callable[[], None]
-    """Called in a signal handler: let the present job end soon."""
-    beat_seconds: float = queue.BEAT_SECONDS
+
+DUTIES: tuple[Callable[[], object], ...] = (
+    beat,
+    worker_state.now.renew,
+    reaper.reap,
+    capabilities.fail_what_nobody_can_run,
+)
+"""What a worker does every few seconds beside its work; what fails is done again with the next beat."""
+BEATS_A_LEASE = 3
 
 
 class Beat(threading.Thread):
     """Says that the worker is alive, also in the middle of a long batch, and does its regular duties."""
 
-    def __init__(self, duties: Duties) -> None:
+    def __init__(self, duties: Iterable[Callable[[], object]] = DUTIES) -> None:
         super().__init__(name="beat", daemon=True)
-        self.duties = duties
+        self.duties = tuple(duties)
+        self.seconds = min(queue.BEAT_SECONDS, settings.LEASE_SECONDS / BEATS_A_LEASE)
         self.is_over = threading.Event()
 
     def run(self) -> None:
         self.once()
-        while not self.is_over.wait(self.duties.beat_seconds):
+        while not self.is_over.wait(self.seconds):
             self.once()
         connections.close_all()
 
     def once(self) -> None:
-        duties = self.duties
         close_dead_connections()
-        for duty in (self._say, *duties.every_beat):
+        for duty in self.duties:
             try:
                 duty()
             except (redis.RedisError, DatabaseError) as error:
-                logger.warning("a beat of worker %s failed: %s", duties.name, error)
-
-    def _say(self) -> None:
-        queue.beat(self.duties.beat())
+                logger.warning("a beat of worker %s failed: %s", worker_name(), error)
 
 
 class PatientWorker(SimpleWorker):
     """Runs jobs in its own process, so that a loaded model stays loaded, and looks up every second."""
-
-    more_queues: Callable[[], list[str]]
 
     def subscribe(self) -> None:
         """Without RQ's remote commands, whose thread does not survive a Redis that restarts."""
@@ -109,11 +104,9 @@ class PatientWorker(SimpleWorker):
         return None
 
     def _next_job(self) -> tuple[Job, Queue] | None:
-        first, *rest = queue.NAMES
-        names = (first, *self.more_queues(), *rest)
         with contextlib.suppress(DequeueTimeout):
             found = self.queue_class.dequeue_any(
-                [queue.get_queue(name) for name in names],
+                [queue.get_queue(name) for name in capabilities.queue_names()],
                 IDLE_SECONDS,
                 connection=self.connection,
                 job_class=self.job_class,
@@ -125,29 +118,24 @@ class PatientWorker(SimpleWorker):
             return found
         return None
 
-    def perform_job(self, job: Job, queue: Queue) -> bool:
-        close_dead_connections()
-        return bool(super().perform_job(job, queue))
-
 
 class Runner:
     """Works until a signal. A Redis that is away does not end it: it waits, and begins anew."""
 
-    def __init__(self, duties: Duties) -> None:
-        self.duties = duties
+    def __init__(self) -> None:
         self.worker: PatientWorker | None = None
         self.is_stopping = False
 
     def run(self) -> None:
-        beat = Beat(self.duties)
+        beat = Beat()
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._on_signal)
-        logger.info("worker %s started", self.duties.name)
+        logger.info("worker %s started", worker_name())
         beat.start()
         self._work()
         beat.is_over.set()
         beat.join(timeout=LONGEST_RETRY_SECONDS)
-        logger.info("worker %s stopped", self.duties.name)
+        logger.info("worker %s stopped", worker_name())
 
     def _work(self) -> None:
         wait = RETRY_SECONDS
@@ -156,15 +144,14 @@ class Runner:
             try:
                 self._work_while_redis_answers()
             except redis.RedisError as error:
-                logger.warning("worker %s lost Redis: %s", self.duties.name, error)
+                logger.warning("worker %s lost Redis: %s", worker_name(), error)
             has_worked = time.monotonic() - began > LONGEST_RETRY_SECONDS
             wait = RETRY_SECONDS if has_worked else min(wait * 2, LONGEST_RETRY_SECONDS)
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
-        queues = [queue.get_queue(name) for name in queue.NAMES]
+        queues = [queue.get_queue(name) for name in capabilities.queue_names()]
         self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
-        self.worker.more_queues = self.duties.more_queues
         if not self.is_stopping:
             self.worker.work(logging_level="ERROR")
 
@@ -177,25 +164,6 @@ class Runner:
         """The first signal lets the present job end by itself; a second ends the process at once."""
         signal.signal(signum, signal.SIG_DFL)
         self.is_stopping = True
-        self.duties.stop()
+        worker_state.now.stop()
         if self.worker is not None:
             self.worker.stop()
-
-
-def close_dead_connections() -> None:
-    """Database connections that broke are closed, and the next query opens new ones."""
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is not None and not connection.is_usable():
-            connection.close()
-
-
-def has_lost_connection(error: Exception) -> bool:
-    """Whether PostgreSQL went away, rather than refused what was asked.
-
-    Source: PostgreSQL documentation, Appendix A: classes 08 and 57P; what the client itself notices has none.
-    """
-    cause = error.__cause__
-    if not isinstance(error, CONNECTION_LOST) or not hasattr(cause, "sqlstate"):
-        return False
-    code: str | None = cause.sqlstate  # type: ignore[union-attr]
-    return code is None or code.startswith(("08", "57P"))

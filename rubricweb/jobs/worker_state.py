@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import sys
 import time
@@ -10,23 +11,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Leased
+from rubricweb.jobs.leases import Lease, worker_name
 from rubricweb.jobs.queue import WorkerBeat
 
 TRIES_AGAIN_SECONDS = 300.0
 """So long a worker believes that it cannot run a model; then somebody may have mended it."""
 
 
-class Need(NamedTuple):
-    """What a piece of work needs of its worker: a grader, or a model that writes."""
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 
-    queue: str
-    """Where such work waits when a worker has handed it over."""
-    words: str
-    """For people."""
+
+def likely_device() -> str:
+    """Without torch, which takes seconds to import: "GPU" where a driver is, else "CPU", with its memory."""
+    if Path("/dev/nvidiactl").exists() or (sys.platform == "darwin" and platform.machine() == "arm64"):
+        return "GPU"
+    return f"CPU, {_size(os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES'))}"
 
 
 class Refusal(NamedTuple):
@@ -41,9 +43,11 @@ class Refusal(NamedTuple):
 
 @dataclass
 class Working:
-    lease: Leased | None = None
-    device: str = ""
-    """Where the grader that is loaded computes, in its own words."""
+    lease: Lease[Any] | None = None
+    backends: tuple[str, ...] = ()
+    """What this process declared to be able to run."""
+    device: str = field(default_factory=likely_device)
+    """Where models would compute; then where the one that is loaded does, in its own words."""
     model: str = ""
     """The grader that is loaded."""
     loading: str = ""
@@ -54,12 +58,21 @@ class Working:
     """By queue: what this worker cannot run."""
 
     @contextmanager
-    def on(self, lease: Leased) -> Iterator[None]:
+    def on(self, lease: Lease[Any]) -> Iterator[None]:
         self.lease = lease
         try:
             yield
         finally:
             self.lease = None
+
+    @contextmanager
+    def load(self, model: str) -> Iterator[None]:
+        """What the worker says while a model is loaded, which may take minutes."""
+        self.loading = model
+        try:
+            yield
+        finally:
+            self.loading = ""
 
     def doing(self) -> str:
         lease = self.lease
@@ -76,8 +89,8 @@ class Working:
         if lease:
             lease.renew()
 
-    def refuse(self, need: Need, reason: str) -> None:
-        self.refused[need.queue] = Refusal(time.monotonic(), need.words, reason)
+    def refuse(self, queue_name: str, words: str, reason: str) -> None:
+        self.refused[queue_name] = Refusal(time.monotonic(), words, reason)
 
     def why_not(self, queue_name: str) -> str:
         """Why this worker cannot do what is handed over there, if it tried in the last minutes."""
@@ -90,12 +103,13 @@ class Working:
 
     def beat(self) -> WorkerBeat:
         return WorkerBeat(
-            name=leases.worker_name(),
+            name=worker_name(),
             at=time.time(),
             doing=self.doing(),
             device=self.device,
             model=self.model,
             memory=memory(),
+            backends=self.backends,
             cannot=self.cannot(),
         )
 
@@ -111,10 +125,6 @@ def memory() -> str:
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         words += f", GPU {_size(torch.cuda.memory_reserved())}"
     return words
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 
 
 now = Working()

@@ -11,9 +11,11 @@ from playwright.sync_api import Dialog, Locator, Page, Route, expect
 from grading.generation import Drafts
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.drafting import actions, leases
+from rubricweb.banks.drafting import actions
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.jobs import endings
+from tests.rubricweb.jobs.working import claim
 
 TEXTS = (
     "When do maples turn red?",
@@ -33,7 +35,7 @@ def asked(places) -> DraftRequest:
 @pytest.fixture
 def drafts(asked) -> list[Draft]:
     """Written by a model."""
-    lease = leases.claim(asked.pk)
+    lease = claim(asked)
     actions.keep_drafts(lease, Drafts(TEXTS, "reply", asked.prompt_id, 1))
     return list(Draft.objects.order_by("pk"))
 
@@ -194,7 +196,7 @@ def test_everybody_can_use_the_inbox(drafts, inspector_of, places):
     failed = actions.request_drafts(
         places.bank, places.topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
     )
-    actions.fail_request(leases.claim(failed.pk), error="no nugget in 3 replies", reply="I cannot.")
+    endings.fail(claim(failed), error="no nugget in 3 replies", reply="I cannot.")
     inspector = inspector_of("developer")
     inspector.open(reverse("editor:drafts", args=[places.bank.pk, places.topic.pk]))
     expect(inspector.page.locator(".draft")).to_have_count(len(TEXTS))

@@ -18,7 +18,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
 from tests.rubricweb.grades.counting import BACKEND
-from tests.rubricweb.grades.workers import WorkerProcess, wait_until, workers
+from tests.rubricweb.jobs.workers import WorkerProcess, wait_until, workers
 
 SOON = 60_000
 FAILED = 5

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from grading import generation
@@ -18,13 +18,14 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
 from rubricweb.banks.drafting.asking import DraftOptions, request_of, stale_before
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
-from rubricweb.banks.drafting.leases import DraftLease, enqueue
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.drafting.suggested import weigh_accepted
 from rubricweb.banks.errors import DuplicateItem
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
+from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def send_request(request: DraftRequest) -> DraftRequest:
     request.save()
     detail = f"{request} for topic {request.topic.query_id}"
     audit.record("drafts requested", request, by=request.by, detail=detail)
-    enqueue(request)
+    dispatch.enqueue([request])
     announce(request)
     return request
 
@@ -75,16 +76,22 @@ def send_request(request: DraftRequest) -> DraftRequest:
 def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
     """Queue a request again that failed, or that nobody ended for long. Raises NotAskedAgain."""
     now = timezone.now()
-    fresh = {"state": State.QUEUED, "error": "", "reply": "", "asked_at": now, "ended_at": None, "tries": 0}
-    same = DraftRequest.objects.filter(pk=request.pk)
-    failed = same.filter(state__in=(State.FAILED, State.DISMISSED)).update(**fresh)
-    if not failed:
-        lost = same.filter(state__in=DraftRequest.UNFINISHED, asked_at__lt=stale_before(now))
-        if not lost.update(**fresh):
-            raise NotAskedAgain
+    fresh = {
+        "state": State.QUEUED,
+        "attempts": 0,
+        "error": "",
+        "reply": "",
+        "queued_at": now,
+        "ended_at": None,
+        "is_dismissed": False,
+    }
+    is_lost = Q(state__in=DraftRequest.LIVE, queued_at__lt=stale_before(now))
+    same = DraftRequest.objects.filter(Q(state=State.FAILED) | is_lost, pk=request.pk)
+    if not same.update(**fresh):
+        raise NotAskedAgain
     request.refresh_from_db()
     audit.record("drafts requested again", request, by=by)
-    enqueue(request)
+    dispatch.enqueue([request])
     announce(request)
     return request
 
@@ -92,30 +99,17 @@ def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
 @transaction.atomic
 def dismiss_request(request: DraftRequest, *, by: User | None) -> None:
     """Take a failure out of the inbox; its reply is kept."""
-    if DraftRequest.objects.filter(pk=request.pk, state=State.FAILED).update(state=State.DISMISSED):
+    failed = DraftRequest.objects.filter(pk=request.pk, state=State.FAILED, is_dismissed=False)
+    if failed.update(is_dismissed=True):
         audit.record("failed drafts dismissed", request, by=by)
         announce(request)
 
 
 @transaction.atomic
-def keep_drafts(lease: DraftLease, drafts: generation.Drafts) -> None:
-    """Put what the model wrote into the inbox, unless the lease is lost: then another worker was asked."""
-    request = lease.request
-    if end_request(request, lease.held(), State.DONE, reply=drafts.raw, prompt_id=drafts.prompt_id, error=""):
-        Draft.objects.bulk_create([Draft(request=request, text=text) for text in drafts.texts])
-
-
-@transaction.atomic
-def fail_request(lease: DraftLease, *, error: str, reply: str) -> None:
-    """Keep why nothing came of it, with the model's last words."""
-    end_request(lease.request, lease.held(), State.FAILED, error=error, reply=reply)
-
-
-@transaction.atomic
-def fail_waiting(request: DraftRequest, *, error: str) -> None:
-    """No living worker can run its model."""
-    waiting = DraftRequest.objects.filter(pk=request.pk, state=State.QUEUED)
-    end_request(request, waiting, State.FAILED, error=error)
+def keep_drafts(lease: Lease[DraftRequest], drafts: generation.Drafts) -> None:
+    """Put what the model wrote into the inbox. Raises LeaseLost: then another worker asks it."""
+    endings.finish(lease, reply=drafts.raw, prompt_id=drafts.prompt_id)
+    Draft.objects.bulk_create([Draft(request=lease.work, text=text) for text in drafts.texts])
 
 
 @transaction.atomic
@@ -177,16 +171,6 @@ def _decide(draft: Draft, state: Draft.State, by: User | None) -> None:
         raise AlreadyDecided
     draft.state, draft.decided_by, draft.decided_at = state, by, now
     audit.record(f"draft {state}", draft, by=by)
-
-
-def end_request(
-    request: DraftRequest, ending: QuerySet[DraftRequest], state: DraftRequest.State, **fields: str
-) -> bool:
-    """Only if `ending` still finds the request."""
-    is_ended = bool(ending.update(state=state, ended_at=timezone.now(), lease_until=None, **fields))
-    if is_ended:
-        announce(request)
-    return is_ended
 
 
 def announce(request: DraftRequest) -> None:

@@ -13,14 +13,15 @@ from grading import generation
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
-from rubricweb.banks.drafting.actions import announce, end_request, new_request, send_request
+from rubricweb.banks.drafting.actions import announce, new_request, send_request
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
-from rubricweb.banks.drafting.leases import DraftLease
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.drafting.suggested import State, decide
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,14 @@ def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: 
 
 @transaction.atomic
 def keep_suggestions(
-    lease: DraftLease, asked: Sequence[Nugget], found: generation.Importances, *, raw: str
+    lease: Lease[DraftRequest], asked: Sequence[Nugget], found: generation.Importances, *, raw: str
 ) -> None:
-    """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested."""
-    request, done = lease.request, DraftRequest.State.DONE
-    if not end_request(request, lease.held(), done, reply=raw, prompt_id=found.prompt_id, error=""):
-        return
+    """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested.
+
+    Raises LeaseLost.
+    """
+    request = lease.work
+    endings.finish(lease, reply=raw, prompt_id=found.prompt_id)
     waiting(request.bank, request.topic).update(state=State.LEFT, decided_at=timezone.now())
     ImportanceSuggestion.objects.bulk_create(
         _suggestion(request, nugget, label)

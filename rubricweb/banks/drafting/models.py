@@ -6,26 +6,17 @@ from django.db.models import Q
 
 from grading.types import Importance, ItemKind
 from rubricweb.corpus.models import Topic
+from rubricweb.jobs.models import Task
 
 KINDS = [(kind.value, kind.value) for kind in (ItemKind.QUESTION, ItemKind.NUGGET)]
 
 
-class DraftRequest(models.Model):
+class DraftRequest(Task):
     """One question to a model. Its reply stays word for word, so that a failure can be looked at."""
-
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        DISMISSED = "dismissed"
-        """Failed, and somebody has seen it."""
 
     class Asks(models.TextChoices):
         ITEMS = "items", "for questions or nuggets"
         IMPORTANCE = "importance", "how much each nugget matters"
-
-    UNFINISHED = (State.QUEUED, State.RUNNING)
 
     asks = models.CharField(max_length=20, choices=Asks, default=Asks.ITEMS)
     bank = models.ForeignKey("banks.Bank", on_delete=models.CASCADE, related_name="draft_requests")
@@ -36,22 +27,12 @@ class DraftRequest(models.Model):
     llm = models.CharField(max_length=200)
     prompt_id = models.CharField(max_length=100)
     """`CLASS@version`: the exact words that were asked."""
-    state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
-    attempt = models.PositiveIntegerField(default=0)
-    """Moves when a worker takes the request; only the worker of the last attempt may end it."""
-    tries = models.PositiveSmallIntegerField(default=0)
-    """By workers, since somebody asked."""
-    worker = models.CharField(max_length=120, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    error = models.TextField(blank=True)
     reply = models.TextField(blank=True)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    is_dismissed = models.BooleanField(default=False)
+    """It failed, and somebody has seen it."""
     at = models.DateTimeField(auto_now_add=True)
-    asked_at = models.DateTimeField(auto_now_add=True)
-    """When it was last put into the queue."""
-    ended_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
+    class Meta(Task.Meta):
         ordering = ("-pk",)
         indexes = (models.Index(fields=("bank", "topic", "state"), name="draft_requests_by_place"),)
 

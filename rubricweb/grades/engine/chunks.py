@@ -14,14 +14,13 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import convert, store, verification
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine import pauses
+from rubricweb.grades.engine import failures
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.leases import Lease, LeaseLost
 from rubricweb.grades.engine.missing import Cell, TopicGap
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.store import GradeRow
-from rubricweb.jobs.leases import expiry
+from rubricweb.jobs.leases import Lease, LeaseLost, expiry
 
 Result = types.Grade | types.GradeFailure
 
@@ -93,10 +92,9 @@ class Work:
         return Breaker.of(self.chunk.job.failures)
 
 
-def work_of(lease: Lease) -> Work:
+def work_of(lease: Lease[JobChunk]) -> Work:
     """What the chunk has still to grade; its counts are set to what is graded already. Raises LeaseLost."""
-    related = ("job__config", "job__collection", "topic")
-    chunk = JobChunk.objects.select_related(*related).get(pk=lease.chunk_id)
+    chunk = lease.work
     cells = [(revision, passage) for revision, passage in chunk.cells]
     revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk({cell[0] for cell in cells})
     graded = _graded(chunk, set(cells))
@@ -112,7 +110,7 @@ def work_of(lease: Lease) -> Work:
     return Work(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
 
 
-def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> None:
+def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: float) -> None:
     """Write grades, counts and a longer lease in one transaction. Raises LeaseLost: nothing is written.
 
     The counts are absolute, so that to save a batch again, after a commit of which nobody knows whether it
@@ -127,7 +125,7 @@ def save(lease: Lease, work: Work, results: list[Result], seconds: float) -> Non
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("row"):
-            pauses.note_results(job, [row.error_class for row in rows])
+            failures.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)

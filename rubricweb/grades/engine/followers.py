@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 
-from rubricweb.grades.engine import dispatch
 from rubricweb.grades.engine.answers import Cell, answered_cells
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import dispatch
 
 logger = logging.getLogger(__name__)
 
 State = GradingJob.State
 
 
-def let_go(job: GradingJob) -> list[GradingJob]:
+def release(job: GradingJob) -> list[GradingJob]:
     """`job`, whose row is locked, has just ended. Returns the locked jobs that have nothing to verify."""
     locked = GradingJob.objects.select_for_update(no_key=True, of=("self",))
     waiting = locked.filter(after=job, state=State.WAITING)
@@ -31,7 +31,7 @@ def _begins(follower: GradingJob, job: GradingJob) -> bool:
     JobChunk.objects.bulk_update(chunks, ["cells", "size"], batch_size=200)
     follower.state, follower.total = State.QUEUED, sum(chunk.size for chunk in chunks)
     follower.save(update_fields=["state", "total"])
-    dispatch.enqueue([(chunk.pk, chunk.attempts) for chunk in chunks], follower.priority)
+    dispatch.enqueue(chunks)
     logger.info("job %s begins, since job %s has ended", follower.pk, job.pk)
     return True
 

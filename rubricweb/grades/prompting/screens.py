@@ -106,7 +106,7 @@ def trial_context(trial: PromptTrial) -> dict[str, object]:
     return {
         "trial": trial,
         "read": [Read(said, _label(prompt, said.rating)) for said in trials.results(trial)],
-        "has_worker": not trial.is_unfinished or _is_worker_alive(),
+        "has_worker": not trial.is_live or _is_worker_alive(),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -18,14 +17,12 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import visibility
-from rubricweb.grades.prompting import leases
-from rubricweb.grades.prompting.leases import TrialLease
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, spec_of_trial
+from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.leases import Lease
 
 KEPT_FOR = timedelta(days=1)
-
-State = PromptTrial.State
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +76,15 @@ def start_trial(
         by=by,
     )
     audit.record("prompt tried", trial, by=by, detail=f"{prompt.prompt_id} with {trial.llm}")
-    transaction.on_commit(partial(leases.enqueue, trial))
+    dispatch.enqueue([trial])
     return trial
 
 
-def keep(lease: TrialLease, results: Iterable[DryRunReply]) -> None:
-    lease.end(State.DONE, results=[asdict(said) for said in results])
-
-
-def fail(lease: TrialLease, *, error: str) -> None:
-    lease.end(State.FAILED, error=error)
+def keep(lease: Lease[PromptTrial], replies: Iterable[DryRunReply]) -> None:
+    """In the order of the passages. Raises LeaseLost."""
+    order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
+    ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
+    endings.finish(lease, results=[asdict(reply) for reply in ordered])
 
 
 def sample_of_trial(trial: PromptTrial) -> Sample | None:

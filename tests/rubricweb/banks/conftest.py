@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rubricweb.banks.drafting import jobs
+from rubricweb.banks.drafting import kind
 from tests.factories import BankFactory, TopicFactory
 
 
@@ -41,7 +41,7 @@ def says(monkeypatch):
 
     def script(*replies: str | Exception) -> Scripted:
         llm = Scripted(*replies)
-        monkeypatch.setattr(jobs, "text_model", lambda backend, name, connection: llm)
+        monkeypatch.setattr(kind, "text_model", lambda backend, name, connection: llm)
         return llm
 
     return script

@@ -10,7 +10,7 @@ from django.utils import timezone
 from grading.errors import GraderUnavailable
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, asking, jobs, leases
+from rubricweb.banks.drafting import actions, asking
 from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -18,9 +18,11 @@ from rubricweb.banks.errors import DuplicateItem
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor import drafts as selectors
-from rubricweb.jobs import queue
+from rubricweb.jobs import endings, queue
+from rubricweb.jobs.run import work_on
 from tests.factories import TopicFactory
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
+from tests.rubricweb.jobs.working import claim
 
 PIGMENT = "Which pigment makes leaves red?"
 REPLY = f'{{"questions": ["{PIGMENT}", "When does chlorophyll break down?", "Does frost dull colours?"]}}'
@@ -35,7 +37,7 @@ def asked(bank, topic, developer):
 @pytest.fixture
 def drafts(asked, says):
     says(REPLY)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     return list(Draft.objects.all())
 
 
@@ -60,7 +62,7 @@ def test_a_request_without_redis_is_kept(
     with django_capture_on_commit_callbacks(execute=True):
         asked = actions.request_drafts(bank, topic, QUESTIONS, by=None)
     assert DraftRequest.objects.get() == asked
-    assert "was not enqueued" in caplog.text
+    assert "were not enqueued" in caplog.text
 
 
 def test_the_default_model_of_a_back_end(bank, topic):
@@ -80,7 +82,7 @@ def test_what_cannot_be_asked(bank, topic, collection):
 
 def test_the_job_brings_drafts_with_their_provenance(drafts, asked, bank, topic):
     asked.refresh_from_db()
-    assert (asked.state, asked.reply, asked.attempt) == ("done", REPLY, 1)
+    assert (asked.state, asked.reply, asked.attempts) == ("done", REPLY, 1)
     assert texts(bank, topic) == [PIGMENT, "When does chlorophyll break down?", "Does frost dull colours?"]
     assert not selectors.inbox(bank, topic).requests
     assert not bank.items.exists()
@@ -88,7 +90,7 @@ def test_the_job_brings_drafts_with_their_provenance(drafts, asked, bank, topic)
 
 def test_the_job_is_safe_to_run_twice(drafts, asked, says):
     llm = says(REPLY)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     assert (Draft.objects.count(), llm.asked) == (3, [])
 
 
@@ -97,7 +99,7 @@ def test_a_subtopic_is_asked_with_its_own_words(bank, topic, says):
     wanted = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny", "f1")
     asked = actions.request_drafts(bank, topic, wanted, by=None)
     llm = says(REPLY)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     assert asked.prompt_id == "TrecCarQuestions@1"
     assert "the subtopic 'Pigments'" in llm.asked[0]
     item = actions.accept_draft(Draft.objects.first(), by=None)
@@ -107,7 +109,7 @@ def test_a_subtopic_is_asked_with_its_own_words(bank, topic, says):
 
 def test_a_reply_without_a_list_is_kept_word_for_word(asked, says, bank, topic):
     llm = says("I would rather not.", "No.")
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     [row] = selectors.inbox(bank, topic).requests
     assert (row.request.state, row.request.reply) == ("failed", "No.")
     assert "no question in 3 replies" in row.request.error
@@ -120,19 +122,19 @@ def test_a_reply_without_a_list_is_kept_word_for_word(asked, says, bank, topic):
 )
 def test_a_model_that_breaks_fails_the_request(asked, says, error, said):
     says(error)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     asked.refresh_from_db()
     assert (asked.state, asked.error, asked.reply) == ("failed", said, "")
 
 
 def test_asking_again(asked, says, bank, topic, developer):
     says("No.")
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     actions.ask_again(asked, by=developer)
     says(REPLY)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     asked.refresh_from_db()
-    assert (asked.state, asked.error, asked.attempt) == ("done", "", 2)
+    assert (asked.state, asked.error, asked.attempts) == ("done", "", 1)
     assert len(texts(bank, topic)) == 3
     with pytest.raises(NotAskedAgain):
         actions.ask_again(asked, by=developer)
@@ -141,23 +143,23 @@ def test_asking_again(asked, says, bank, topic, developer):
 def test_a_lost_request_can_be_asked_again_after_a_while_and_its_late_worker_adds_nothing(
     asked, bank, topic, says
 ):
-    mine = leases.claim(asked.pk)
+    mine = claim(asked)
     with pytest.raises(NotAskedAgain):
         actions.ask_again(asked, by=None)
     assert not selectors.inbox(bank, topic).requests[0].is_stale
-    DraftRequest.objects.update(asked_at=timezone.now() - STALE_AFTER - timedelta(seconds=1))
+    DraftRequest.objects.update(queued_at=timezone.now() - STALE_AFTER - timedelta(seconds=1))
     assert selectors.inbox(bank, topic).requests[0].is_stale
     actions.ask_again(asked, by=None)
     says(REPLY)
-    jobs.draft_items(asked.pk)
-    actions.fail_request(mine, error="late", reply="")
+    work_on("drafts", asked.pk)
+    assert not endings.fail(mine, error="late")
     asked.refresh_from_db()
     assert (asked.state, Draft.objects.count()) == ("done", 3)
 
 
 def test_dismissing_a_failure_keeps_it(asked, says, bank, topic, developer):
     says("No.")
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     actions.dismiss_request(asked, by=developer)
     assert not selectors.inbox(bank, topic).requests
     assert DraftRequest.objects.get().reply == "No."
@@ -205,7 +207,7 @@ def test_rejecting(drafts, bank, topic, owner):
 def test_near_duplicates_of_items_and_of_earlier_drafts_are_marked(asked, says, bank, topic, owner):
     add_item(bank, topic, kind=ItemKind.QUESTION, text="Which pigments make a leaf red?", by=owner)
     says('["Which pigment makes leaves red?", "Does frost dull colours?", "Does the frost dull colour?"]')
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     inbox = selectors.inbox(bank, topic)
     assert [row.near.other if row.near else None for row in inbox.rows] == [
         "Which pigments make a leaf red?",
@@ -219,16 +221,16 @@ def test_near_duplicates_of_items_and_of_earlier_drafts_are_marked(asked, says, 
 
 def test_the_same_words_twice_mark_the_second(asked, says, bank, topic):
     says('["Does frost dull colours?"]')
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     again = actions.request_drafts(bank, topic, QUESTIONS, by=None)
-    jobs.draft_items(again.pk)
+    work_on("drafts", again.pk)
     assert [row.near.score if row.near else 0 for row in selectors.inbox(bank, topic).rows] == [0, 1.0]
 
 
 def test_a_nugget_is_no_duplicate_of_a_question(asked, says, bank, topic):
     add_item(bank, topic, kind=ItemKind.NUGGET, text=PIGMENT, by=None)
     says(f'["{PIGMENT}"]')
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     assert selectors.inbox(bank, topic).near == []
 
 
@@ -239,7 +241,7 @@ def test_the_inbox_asks_few_queries(drafts, bank, topic, django_assert_num_queri
 
 def test_a_request_that_is_gone_is_nothing(db, says):
     llm = says(REPLY)
-    jobs.draft_items(987654)
+    work_on("drafts", 987654)
     assert (llm.asked, Draft.objects.count()) == ([], 0)
 
 
@@ -250,9 +252,9 @@ def test_a_real_worker_says_in_the_inbox_why_nothing_came(
         start().wait_until_heard()
         nowhere = DraftOptions(ItemKind.QUESTION, "openai_compatible", "none")
         asked = actions.request_drafts(bank, topic, nowhere, by=None)
-        wait_until(lambda: not DraftRequest.objects.filter(state__in=DraftRequest.UNFINISHED), what="its end")
+        wait_until(lambda: not DraftRequest.objects.filter(state__in=DraftRequest.LIVE), what="its end")
     asked.refresh_from_db()
-    assert (asked.state, asked.attempt) == ("failed", 1)
+    assert (asked.state, asked.attempts) == ("failed", 1)
     assert "no model server is configured" in asked.error
 
 
@@ -265,7 +267,7 @@ def test_a_real_t5_fills_the_inbox(bank, topic, tmp_path):
     asked = actions.request_drafts(bank, topic, wanted, by=None)
     [(_, words)] = asking.request_of(asked).messages
     tiny_writers.build_t5(tmp_path, words, '["red pigment", "short days"]')
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     assert texts(bank, topic) == ["red pigment", "short days"]
     item = actions.accept_draft(Draft.objects.first(), by=None)
     assert (item.kind, str(item), item.draft.request.llm) == ("nugget", "red pigment", str(tmp_path))

@@ -5,12 +5,14 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks import actions as banks
-from rubricweb.banks.drafting import actions, leases
+from rubricweb.banks.drafting import actions
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.jobs import endings
 from tests.factories import BankFactory, TopicFactory
+from tests.rubricweb.jobs.working import claim
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 PIGMENT = "Which pigment makes leaves red?"
@@ -28,7 +30,7 @@ def asked(bank, topic, owner):
 @pytest.fixture
 def drafts(asked):
     """Three; the last one is much like the second."""
-    claimed = leases.claim(asked.pk)
+    claimed = claim(asked)
     actions.keep_drafts(claimed, actions.generation.Drafts(TEXTS, "reply", asked.prompt_id, 1))
     return list(Draft.objects.all())
 
@@ -42,7 +44,7 @@ def of(name, bank, row):
 
 
 def fail(asked, reply="I would rather not."):
-    actions.fail_request(leases.claim(asked.pk), error="no question in 3 replies", reply=reply)
+    endings.fail(claim(asked), error="no question in 3 replies", reply=reply)
 
 
 def everything(bank, topic, asked, draft):

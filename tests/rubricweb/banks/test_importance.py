@@ -7,12 +7,13 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
-from rubricweb.banks.drafting import actions, importance, jobs
+from rubricweb.banks.drafting import actions, importance
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.core.models import AuditEntry
 from rubricweb.editor import drafts as selectors
+from rubricweb.jobs.run import work_on
 
 pytestmark = pytest.mark.django_db
 
@@ -31,14 +32,14 @@ def drafted(bank, topic, says):
     """A nugget that a model drafted and nobody has decided about."""
     asked = actions.request_drafts(bank, topic, DraftOptions(ItemKind.NUGGET, **MODEL), by=None)
     says('{"nuggets": ["frost dulls colours"]}')
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     return Draft.objects.get()
 
 
 def weighed(bank, topic, says, *replies):
     asked = importance.request_importance(bank, topic, **MODEL, by=None)
     llm = says(*replies)
-    jobs.draft_items(asked.pk)
+    work_on("drafts", asked.pk)
     asked.refresh_from_db()
     return asked, llm
 
@@ -135,7 +136,7 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
     assert "asked how much nuggets matter" not in (inbox := page(client, bank, topic))
     assert "tiny how much nuggets matter" in inbox
     says('["okay", "okay", "okay"]')
-    jobs.draft_items(DraftRequest.objects.get().pk)
+    work_on("drafts", DraftRequest.objects.get().pk)
     assert "Accept all (3)" in page(client, bank, topic)
     first, second, third = selectors.inbox(bank, topic).suggestions
     client.post(url("importance-accept", bank.pk, first.pk), **HTMX)

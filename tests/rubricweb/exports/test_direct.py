@@ -8,12 +8,13 @@ from grading.formats.trec import qrels_lines
 from grading.graders import registry
 from grading.types import ItemKind
 from rubricweb.exports.selectors import qrels
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.jobs.run import work_on
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests.factories import PassageFactory, PooledFactory, RankingFactory, RunFactory, TopicFactory
@@ -55,7 +56,7 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
 
     scripted.SCRIPT.append(labelled)
     (job,) = actions.start_grading(collection, by=None)
-    jobs.grade_chunk(JobChunk.objects.get().pk)
+    work_on("chunk", JobChunk.objects.get().pk)
 
     job.refresh_from_db()
     assert (job.state, job.total) == ("done", 3)
@@ -77,7 +78,7 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
 def test_the_pages_show_what_a_direct_grader_made(topic, collection, redis_server, viewer, client_of):
     scripted.SCRIPT.append(lambda number, pair: iter([scripted.rated(pair, LABELS[pair.passage.passage_id])]))
     actions.start_grading(collection, by=None)
-    jobs.grade_chunk(JobChunk.objects.get().pk)
+    work_on("chunk", JobChunk.objects.get().pk)
     (config,) = active_configs(collection)
     client = client_of(viewer)
     page = client.get(f"/leaderboards/autumn/?grader={config.pk}&measure=ndcg_cut_10").content.decode()

@@ -12,9 +12,10 @@ from grading.graders import registry
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import GradingJob
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import counting, scripted
 
@@ -66,7 +67,7 @@ def press(collection: Collection, **scope: Any) -> list[GradingJob]:
 def work(job: GradingJob, *, chunks: int | None = None) -> GradingJob:
     """As workers do that find nothing but its chunks."""
     for pk in list(job.chunks.values_list("pk", flat=True))[:chunks]:
-        jobs.grade_chunk(pk)
+        work_on("chunk", pk)
     job.refresh_from_db()
     return job
 

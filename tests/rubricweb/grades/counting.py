@@ -63,10 +63,10 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from rubricweb.grades import jobs
+    from rubricweb.grades.engine import kind
 
     registry.BACKENDS[BACKEND.name] = BACKEND
-    jobs.BATCH_RESULTS = BATCH
+    kind.BATCH_RESULTS = BATCH
     call_command("worker")
 
 

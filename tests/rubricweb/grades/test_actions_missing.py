@@ -10,10 +10,11 @@ from django.db import connection
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades import actions, configs, jobs
+from rubricweb.grades import actions, configs
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine.missing import left_to_start, missing_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable, grade, lexical_config
 
 EXTRACTION = "QuestionCompleteConciseUnanswerablePromptWithChoices"
@@ -153,7 +154,7 @@ def test_nothing_missing_makes_no_job(collection):
     gradable(collection)
     actions.start_grading(collection, by=None)
     for pk in list(JobChunk.objects.values_list("pk", flat=True)):
-        jobs.grade_chunk(pk)
+        work_on("chunk", pk)
     assert Grade.objects.count() == 30
     assert actions.start_grading(collection, by=None) == []
     assert GradingJob.objects.count() == 1

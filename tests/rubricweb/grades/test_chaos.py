@@ -8,7 +8,7 @@ from django.db.models import Count, Sum
 from rubricweb.grades import actions
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

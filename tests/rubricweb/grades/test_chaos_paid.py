@@ -12,16 +12,19 @@ from django.db import connection, connections, transaction
 from django.db.models import Count, Sum
 
 from grading.graders import registry
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, leases, loaded, reaper
+from rubricweb.grades.engine import chunks, kind, loaded
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs import kinds, leases
 from rubricweb.jobs.leases import MAX_ATTEMPTS
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.counting import BACKEND, BATCH
 from tests.rubricweb.grades.scripted import rated
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
+from tests.rubricweb.jobs.working import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -161,13 +164,13 @@ def test_a_database_that_goes_away_fails_nobody(job, monkeypatch):
     chunk = job.chunks.first()
     monkeypatch.setattr(chunks, "work_of", lose)
     for _ in range(MAX_ATTEMPTS + 1):
-        jobs.grade_chunk(chunk.pk)
+        work_on("chunk", chunk.pk)
     chunk.refresh_from_db()
     assert len(lost) == MAX_ATTEMPTS + 1
     assert (chunk.state, chunk.attempts, chunk.worker) == (JobChunk.State.QUEUED, 0, "")
     assert connection.is_usable()
     monkeypatch.setattr(chunks, "work_of", real)
-    assert leases.claim(chunk.pk)
+    assert claim(chunk)
 
 
 def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redis_server, monkeypatch):
@@ -175,8 +178,8 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 5)
-    monkeypatch.setattr(jobs, "SAVE_AGAIN_AFTER", (0.0, 0.0))
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 5)
+    monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0, 0.0))
     loaded.close_until(0)
     gradable(collection, topics=1, passages=10, items=4)
     (job,) = actions.start_grading(
@@ -202,11 +205,11 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
     monkeypatch.setattr(chunks.store, "save_grades", save)
     try:
         for pk in list(job.chunks.values_list("pk", flat=True)):
-            jobs.grade_chunk(pk)
+            work_on("chunk", pk)
     finally:
         scripted.SCRIPT.clear()
         loaded.close_until(0)
     assert broken == [5, 15, 25, 35]
-    assert reaper._take_from_the_dead() == 0
+    assert leases.expired(kinds.kind_of(job.chunks.first())) == []
     assert_true(job)
     assert len(asked) == len({(pair.item.item_id, pair.passage.passage_id) for pair in asked}) == 40

@@ -18,7 +18,7 @@ from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import STRICT, BankFactory, CollectionFactory, gradable, grade, lexical_config
-from tests.rubricweb.grades.workers import workers
+from tests.rubricweb.jobs.workers import workers
 
 LEXICAL = ("--llm", "lexical", "--prompt-class", "LexicalBaseline")
 

@@ -8,9 +8,10 @@ import pytest
 from django.urls import reverse
 from django.utils.html import escape
 
-from rubricweb.grades import actions, jobs, store
+from rubricweb.grades import actions, store
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
+from rubricweb.jobs.run import work_on
 from tests.factories import CollectionFactory, gradable
 
 HTMX = {"HX-Request": "true"}
@@ -29,7 +30,7 @@ def job(collection, redis_server, developer) -> GradingJob:
     ]
     store.save_grades(job.config, failed, job=job)
     for pk in list(job.chunks.values_list("pk", flat=True)):
-        jobs.grade_chunk(pk)
+        work_on("chunk", pk)
     job.refresh_from_db()
     assert job.state == GradingJob.State.DONE
     return job

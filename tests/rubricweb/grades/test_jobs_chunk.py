@@ -8,11 +8,12 @@ from django.db.models import Sum
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec, registry
 from grading.types import GradeFailure, Outcome
-from rubricweb.grades import actions, jobs, store
+from rubricweb.grades import actions, store
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import dispatch, leases, loaded
+from rubricweb.grades.engine import kind, loaded, news
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs import worker_state
+from rubricweb.jobs import leases, worker_state
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
@@ -36,8 +37,8 @@ def script(monkeypatch):
 @pytest.fixture
 def published(monkeypatch) -> list[str]:
     names: list[str] = []
-    dispatch._announced.clear()
-    monkeypatch.setattr(dispatch.events, "publish", lambda channel, name: names.append(name))
+    news._announced.clear()
+    monkeypatch.setattr(news.events, "publish", lambda channel, name: names.append(name))
     return names
 
 
@@ -57,7 +58,7 @@ def run(job, django_capture_on_commit_callbacks):
     def grade_all() -> GradingJob:
         for pk in list(job.chunks.values_list("pk", flat=True)):
             with django_capture_on_commit_callbacks(execute=True):
-                jobs.grade_chunk(pk)
+                work_on("chunk", pk)
         job.refresh_from_db()
         return job
 
@@ -199,7 +200,7 @@ def test_a_grader_that_leaves_pairs_out_is_an_error(job, run, script):
 
 
 def test_a_lost_lease_writes_nothing_more(job, script, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
     chunk = job.chunks.first()
 
     def lose(number, pair):
@@ -208,14 +209,14 @@ def test_a_lost_lease_writes_nothing_more(job, script, monkeypatch):
         yield rated(pair)
 
     script(lose)
-    jobs.grade_chunk(chunk.pk)
+    work_on("chunk", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, chunk.worker, chunk.done) == (ChunkState.LEASED, "thief-1", 2)
     assert Grade.objects.count() == 2
 
 
 def test_a_cancel_in_the_middle_stops_after_the_batch(job, script, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
 
     def cancel(number, pair):
         if number == 2:
@@ -223,7 +224,7 @@ def test_a_cancel_in_the_middle_stops_after_the_batch(job, script, monkeypatch):
         yield rated(pair)
 
     script(cancel)
-    jobs.grade_chunk(job.chunks.first().pk)
+    work_on("chunk", job.chunks.first().pk)
     job.refresh_from_db()
     assert job.state == JobState.CANCELLED
     assert states(job) == [ChunkState.CANCELLED] * 3
@@ -231,10 +232,10 @@ def test_a_cancel_in_the_middle_stops_after_the_batch(job, script, monkeypatch):
 
 
 def test_a_stopping_worker_gives_its_chunk_back(job, script, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
     script(lambda number, pair: worker_state.now.stop() or always(number, pair))
     try:
-        jobs.grade_chunk(job.chunks.first().pk)
+        work_on("chunk", job.chunks.first().pk)
     finally:
         worker_state.now.is_stopping = False
     chunk = job.chunks.first()
@@ -242,16 +243,16 @@ def test_a_stopping_worker_gives_its_chunk_back(job, script, monkeypatch):
 
 
 def test_news_are_throttled_and_the_last_is_sent(job, run, script, published, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
-    monkeypatch.setattr(dispatch, "NEWS_EVERY_SECONDS", 3600)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
+    monkeypatch.setattr(news, "NEWS_EVERY_SECONDS", 3600)
     script(always)
     run()
     assert published == ["grades", "progress"] * 2
 
 
 def test_slow_results_are_saved_one_by_one(job, script, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(kind, "BATCH_SECONDS", 0.0)
     saved = []
     script(lambda number, pair: saved.append(Grade.objects.count()) or always(number, pair))
-    jobs.grade_chunk(job.chunks.first().pk)
+    work_on("chunk", job.chunks.first().pk)
     assert saved == [0, 1, 2, 3]

@@ -8,10 +8,11 @@ import time
 import pytest
 from django.urls import reverse
 
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.run import work_on
 from tests.factories import CollectionFactory, TopicFactory, gradable
 
 HTMX = {"HX-Request": "true"}
@@ -152,7 +153,7 @@ def test_start_with_nothing_missing_says_so(client_of, developer, job):
 
 
 def test_cancel(client_of, developer, job):
-    jobs.grade_chunk(JobChunk.objects.first().pk)
+    work_on("chunk", JobChunk.objects.first().pk)
     response = client_of(developer).post(url("cancel", job.pk), {"part": "jobs"}, headers=HTMX)
     assert '<span class="badge" data-tone="warn">cancelled</span>' in response.content.decode()
     job.refresh_from_db()

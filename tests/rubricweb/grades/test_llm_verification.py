@@ -8,15 +8,16 @@ from grading.graders import registry
 from grading.types import Grade as Graded
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.actions import add_item
-from rubricweb.grades import actions, convert, jobs, verification
+from rubricweb.grades import actions, convert, verification
 from rubricweb.grades.configs import active_configs, spec_of
 from rubricweb.grades.engine import calls, loaded, monitor
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +76,7 @@ def graded(collection, verifier):
     started = actions.start_grading(collection, by=None, configs=[verifier])
     (job,) = [job for job in started if job.config == verifier and not job.is_waiting]
     for chunk in JobChunk.objects.filter(job=job):
-        jobs.grade_chunk(chunk.pk)
+        work_on("chunk", chunk.pk)
     job.refresh_from_db()
     return job
 
@@ -170,7 +171,7 @@ def test_a_verdict_by_a_key_that_changed_meanwhile_fails_and_is_retried(
     assert failed_cells(collection, [verifier])[0].cells == 2
     (retry,) = actions.retry_failed(collection, by=None, configs=[verifier])
     for chunk in JobChunk.objects.filter(job=retry):
-        jobs.grade_chunk(chunk.pk)
+        work_on("chunk", chunk.pk)
     assert set(Grade.objects.by(verifier).values_list("rating", "outcome")) == {(1, "numeric")}
 
 

@@ -18,12 +18,13 @@ from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import Grade
-from rubricweb.grades.prompting import jobs
+from rubricweb.grades.prompting import kind
 from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.jobs import queue
+from rubricweb.jobs.run import work_on
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
 
 pytestmark = pytest.mark.django_db
 
@@ -267,7 +268,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
     assert "No worker is alive, and only a worker runs models" in waiting
     assert 'hx-trigger="sse:progress, every 3s"' in waiting
     scripts.append(replied)
-    jobs.try_prompt(trial.pk)
+    work_on("trial", trial.pk)
     done = words(client.get(answer["Location"], **HTMX))
     assert "every 3s" not in done
     for said in (
@@ -283,7 +284,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
     assert not Grade.objects.exists()
     whole = words(client.get(answer["Location"]))
     assert 'value="StrictPrompt"' in whole
-    jobs.try_prompt(trial.pk)
+    work_on("trial", trial.pk)
     assert scripted.BUILT[-1].prompt.prompt_class == "StrictPrompt"
 
 
@@ -291,10 +292,10 @@ def test_a_model_that_cannot_be_run_is_said(client, topic, scripts, redis_server
     def refuse(spec):
         raise GraderUnavailable("transformers is not installed")
 
-    monkeypatch.setattr(jobs.loaded, "grader", refuse)
+    monkeypatch.setattr(kind.loaded, "grader", refuse)
     tried(client, topic)
     trial = PromptTrial.objects.get()
-    jobs.try_prompt(trial.pk)
+    work_on("trial", trial.pk)
     page = words(client.get(at(f"tries/{trial.pk}/")))
     assert "paper was not asked:</strong> transformers is not installed" in page
 

@@ -9,7 +9,7 @@ from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure, Purpose
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.engine import loaded
@@ -17,6 +17,7 @@ from rubricweb.grades.engine.regrade import can_ask, job_at
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.store import GradeRow, save_grades
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
@@ -56,7 +57,7 @@ def broken(pair) -> GradeFailure:
 
 def run(job: GradingJob) -> GradingJob:
     for pk in list(job.chunks.values_list("pk", flat=True)):
-        jobs.grade_chunk(pk)
+        work_on("chunk", pk)
     job.refresh_from_db()
     return job
 

@@ -6,7 +6,7 @@ from rubricweb.corpus.actions import CollectionSettings, change_settings
 from rubricweb.grades import actions
 from rubricweb.grades.models import Grade, GradingJob
 from tests.factories import gradable
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
 
 pytestmark = pytest.mark.models
 

@@ -10,9 +10,10 @@ from grading.types import GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_asking
-from rubricweb.grades.engine import endings, monitor
+from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.answers import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs import endings
 from tests.factories import PooledFactory
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import (
@@ -25,7 +26,7 @@ from tests.rubricweb.grades.answering import (
     press,
     work,
 )
-from tests.rubricweb.grades.workers import wait_until, workers
+from tests.rubricweb.jobs.workers import wait_until, workers
 
 JobState = GradingJob.State
 EVERYTHING = monitor.Scope(None, None)
@@ -130,7 +131,7 @@ class TestTheFirstDoesNotEndWell:
 
     def test_no_worker_can_run_it(self, collection):
         extraction, verification = press(collection)
-        endings.fail_waiting(extraction.pk, error="No such model.")
+        endings.fail_unrunnable(extraction.chunks.first(), error="No such model.")
         verification = again(verification)
         assert verification.state == JobState.CANCELLED
         assert verification.error == f"Job {extraction.pk} has ended and left no answer to verify."
@@ -138,7 +139,8 @@ class TestTheFirstDoesNotEndWell:
     def test_what_it_left_is_verified(self, collection):
         extraction, verification = press(collection)
         work(extraction, chunks=1)
-        endings.fail_waiting(extraction.pk, error="The model is gone.")
+        waiting = extraction.chunks.filter(state=JobChunk.State.QUEUED)
+        endings.fail_unrunnable(waiting.first(), error="The model is gone.")
         assert again(extraction).state == JobState.FAILED
         assert (again(verification).state, again(verification).total) == (JobState.QUEUED, 2)
 

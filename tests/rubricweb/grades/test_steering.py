@@ -15,18 +15,21 @@ from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades import actions, jobs
+from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import capabilities, chunks, endings, leases, loaded, progress, reaper
+from rubricweb.grades.engine import chunks, kind, loaded, progress
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
-from rubricweb.jobs import capabilities as workers
-from rubricweb.jobs import queue, worker_state
+from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs import capabilities, endings, leases, queue, reaper, worker_state
+from rubricweb.jobs.capabilities import handed_over
+from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
+from tests.rubricweb.jobs.working import claim
 
 JobState, ChunkState = GradingJob.State, JobChunk.State
 
@@ -37,7 +40,7 @@ def script(monkeypatch):
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
     loaded.close_until(0)
     worker_state.now.refused.clear()
     yield scripted.SCRIPT.append
@@ -67,7 +70,7 @@ def run(django_capture_on_commit_callbacks):
     def grade_all(job: GradingJob) -> GradingJob:
         for pk in list(job.chunks.values_list("pk", flat=True)):
             with django_capture_on_commit_callbacks(execute=True):
-                jobs.grade_chunk(pk)
+                work_on("chunk", pk)
         job.refresh_from_db()
         return job
 
@@ -118,16 +121,16 @@ def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_call
     actions.pause_job(job, by=None)
     with queue.connection() as client:
         client.flushall()
-    assert reaper._enqueue_lost(set()) == 0
+    assert reaper._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
     with django_capture_on_commit_callbacks(execute=True):
         actions.resume_job(job, by=None)
     assert len(queue.waiting_ids()) == 3
 
 
 def test_a_dead_worker_s_chunk_of_a_paused_job_waits(job, script):
-    lease = leases.claim(job.chunks.first().pk)
+    lease = claim(job.chunks.first())
     actions.pause_job(job, by=None)
-    assert endings.retry_chunk(lease, error="died")
+    assert endings.retry(lease, error="died")
     assert states(job) == [ChunkState.QUEUED] * 3
 
 
@@ -145,9 +148,9 @@ def test_cancel_after_the_batch_keeps_what_was_paid_for(job, run, script):
 
 
 def test_a_dead_worker_ends_a_job_that_is_being_cancelled(job, script):
-    lease = leases.claim(job.chunks.first().pk)
+    lease = claim(job.chunks.first())
     assert actions.cancel_job_after_batch(job, by=None).state == JobState.CANCELLING
-    assert endings.retry_chunk(lease, error="died")
+    assert endings.retry(lease, error="died")
     job.refresh_from_db()
     assert (job.state, job.error) == (JobState.CANCELLED, "")
 
@@ -161,7 +164,7 @@ def test_an_ended_job_cannot_be_steered(job, run, script):
 
 @pytest.mark.parametrize(("error_class", "paid"), [(ErrorClass.AUTH, 1), (ErrorClass.QUOTA, 3)])
 def test_hopeless_errors_pause_the_job_at_once(job, run, script, error_class, paid, monkeypatch):
-    monkeypatch.setattr(jobs, "BATCH_RESULTS", 1_000)
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1_000)
     script(failing(error_class))
     assert run(job).state == JobState.PAUSED
     assert Grade.objects.filter(error_class=error_class).count() == paid
@@ -233,7 +236,8 @@ def test_a_person_who_waits_goes_before_a_backfill(collection, config, developer
     (backfill,) = actions.start_grading(collection, by=None, configs=[config], topics=[first])
     (awaited,) = actions.start_grading(collection, by=developer, configs=[config], topics=[second])
     assert (backfill.priority, awaited.priority) == ("default", "high")
-    assert queue.NAMES.index(awaited.priority) < queue.NAMES.index(backfill.priority)
+    names = capabilities.queue_names()
+    assert names.index(awaited.priority) < names.index(backfill.priority)
 
 
 def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, developer, monkeypatch):
@@ -257,51 +261,53 @@ def refusing(monkeypatch):
     monkeypatch.setattr(registry, "build", refuse)
 
 
-def elsewhere(*cannot: GraderConfig) -> None:
-    refused = dict(map(capabilities.need_of, cannot))
+def elsewhere(*cannot: JobChunk) -> None:
+    needs = [kind_of(chunk).need(chunk) for chunk in cannot]
+    refused = {handed_over(need): need.words for need in needs}
     queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=refused))
 
 
 def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_capture_on_commit_callbacks):
     elsewhere()
     with django_capture_on_commit_callbacks(execute=True):
-        jobs.grade_chunk(job.chunks.first().pk)
+        work_on("chunk", job.chunks.first().pk)
     job.refresh_from_db()
     assert (job.state, job.error) == (JobState.RUNNING, "")
     assert states(job) == [ChunkState.QUEUED] * 3
     assert job.chunks.first().attempts == 0
-    handed_over = capabilities.need_of(config).queue
-    assert queue.get_queue(handed_over).job_ids == [f"chunk-{job.chunks.first().pk}-1"]
-    assert handed_over not in workers.more_queues()
+    place = handed_over(kind_of(job.chunks.first()).need(job.chunks.first()))
+    assert queue.get_queue(place).job_ids == [f"chunk-{job.chunks.first().pk}-1"]
+    assert place not in capabilities.queue_names()
     own = next(beat for beat in queue.living_workers() if beat.name == leases.worker_name())
-    assert own.cannot == {handed_over: "script \N{MIDDLE DOT} LexicalBaseline"}
+    assert own.cannot == {place: "script \N{MIDDLE DOT} LexicalBaseline"}
     job.chunks.exclude(pk=job.chunks.first().pk).update(state=ChunkState.DONE)
-    GradingJob.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     assert reaper.reap() == 0, "what was handed over is not lost"
     worker_state.now.refused.clear()
-    assert workers.more_queues() == [handed_over]
+    assert place in capabilities.queue_names()
 
 
 def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, config, monkeypatch):
     elsewhere()
-    jobs.grade_chunk(job.chunks.first().pk)
+    work_on("chunk", job.chunks.first().pk)
     monkeypatch.setattr(registry, "build", lambda spec, connection: pytest.fail("loaded again"))
-    jobs.grade_chunk(job.chunks.last().pk)
+    work_on("chunk", job.chunks.last().pk)
     assert states(job) == [ChunkState.QUEUED] * 3
 
 
 def test_a_job_fails_where_no_living_worker_can(job, run, refusing, config):
-    elsewhere(config)
+    elsewhere(job.chunks.first())
     assert run(job).state == JobState.FAILED
     assert job.error == "install rubricweb[models]"
 
 
 def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
     elsewhere()
-    jobs.grade_chunk(job.chunks.first().pk)
+    work_on("chunk", job.chunks.first().pk)
+    JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     capabilities.fail_what_nobody_can_run()
     assert GradingJob.objects.get().state == JobState.RUNNING
-    elsewhere(config)
+    elsewhere(job.chunks.first())
     capabilities.fail_what_nobody_can_run()
     job.refresh_from_db()
     assert job.state == JobState.FAILED
@@ -313,7 +319,7 @@ def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
 
 def test_a_batch_that_could_not_be_saved_is_saved_again(job, run, script, monkeypatch):
     real, away = chunks.save, iter([True, False, True])
-    monkeypatch.setattr(jobs, "SAVE_AGAIN_AFTER", (0.0, 0.0))
+    monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0, 0.0))
 
     def save(*given):
         if next(away, False):

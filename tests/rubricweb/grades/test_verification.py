@@ -13,13 +13,14 @@ from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor import impact
 from rubricweb.editor.views.answer_key import _saved
-from rubricweb.grades import actions, jobs, verification
+from rubricweb.grades import actions, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.store import GradeRow, save_grades
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.import_files import Folder
@@ -144,7 +145,7 @@ def test_a_job_hands_the_key_to_the_grader_and_saves_by_the_key_of_then(config, 
 
     scripted.SCRIPT.append(answered)
     (job,) = actions.start_grading(bank.collection, by=None, configs=[config])
-    jobs.grade_chunk(JobChunk.objects.get().pk)
+    work_on("chunk", JobChunk.objects.get().pk)
     job.refresh_from_db()
     assert job.state == "done"
     assert asked == [("anthocyanin", "anthocyan")] * 5

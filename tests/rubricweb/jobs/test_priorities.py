@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades import actions, jobs
-from rubricweb.grades.engine import reaper
+from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import queue
+from rubricweb.jobs import capabilities, dispatch, queue, reaper
+from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 
 HTMX = {"HX-Request": "true"}
@@ -59,9 +59,8 @@ def test_the_worker_takes_it_first(two, developer, django_capture_on_commit_call
     backfill, awaited = two
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)
-    queues = [queue.get_queue(name) for name in queue.NAMES]
+    queues = [queue.get_queue(name) for name in capabilities.queue_names()]
     worker = PatientWorker(queues, connection=queues[0].connection)
-    worker.more_queues = list
     taken = [worker._next_job()[0].id for _ in range(6)]
     assert taken == names(awaited) + names(backfill)
 
@@ -73,12 +72,12 @@ def test_what_is_being_graded_or_was_handed_over_stays_where_it_is(
     first, second, third = awaited.chunks.order_by("number")
     queue.get_queue("default").remove(f"chunk-{first.pk}-0")
     JobChunk.objects.filter(pk=first.pk).update(state=JobChunk.State.LEASED, attempts=1)
-    queue.move_now([f"chunk-{second.pk}-0"], "default", "for-config-1")
+    dispatch._move_now([second], "default", "for-config-1")
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)
     assert waiting("high") == [f"chunk-{third.pk}-0"]
     assert waiting("for-config-1") == [f"chunk-{second.pk}-0"]
-    GradingJob.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     assert reaper.reap() == 0, "nothing is lost"
 
 
@@ -90,7 +89,7 @@ def test_without_redis_the_reaper_enqueues_by_the_new_priority(
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)
     redis_server.start()
-    GradingJob.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     assert reaper.reap() == 6
     assert sorted(waiting("high")) == sorted(names(awaited))
 
@@ -111,7 +110,7 @@ def test_the_order_is_kept_over_pause_and_resume(two, developer, django_capture_
     with django_capture_on_commit_callbacks(execute=True):
         actions.resume_job(awaited, by=developer)
     assert waiting("high") == names(awaited)
-    jobs.grade_chunk(awaited.chunks.first().pk)
+    work_on("chunk", awaited.chunks.first().pk)
     assert awaited.grades.count() == 6
 
 

@@ -10,11 +10,13 @@ from django.db import connection
 from django.utils import timezone
 
 from rubricweb.grades import actions
-from rubricweb.grades.engine import dispatch, endings, leases, reaper
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import queue
+from rubricweb.jobs import dispatch, leases, queue, reaper
+from rubricweb.jobs.chunked import finish_if_done
+from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.leases import MAX_ATTEMPTS
 from tests.factories import gradable
+from tests.rubricweb.jobs.working import claim
 
 State = JobChunk.State
 
@@ -40,23 +42,23 @@ def expire(chunk: JobChunk) -> None:
 
 
 def age(job: GradingJob) -> None:
-    GradingJob.objects.filter(pk=job.pk).update(created_at=timezone.now() - timedelta(minutes=1))
+    job.chunks.update(queued_at=timezone.now() - timedelta(minutes=1))
 
 
 def test_a_claim_starts_the_job(job):
-    lease = leases.claim(job.chunks.first().pk)
+    lease = claim(job.chunks.first())
     job.refresh_from_db()
-    assert (lease.attempt, lease.job_id, job.state) == (1, job.pk, GradingJob.State.RUNNING)
-    until = JobChunk.objects.get(pk=lease.chunk_id).lease_until
+    assert (lease.attempt, lease.words, job.state) == (1, f"job {job.pk}", GradingJob.State.RUNNING)
+    until = JobChunk.objects.get(pk=lease.work.pk).lease_until
     assert timedelta(seconds=50) < until - timezone.now() < timedelta(seconds=70)
 
 
 def test_a_leased_chunk_is_not_to_be_had_until_the_lease_ends(job):
     chunk = job.chunks.first()
-    first = leases.claim(chunk.pk)
-    assert leases.claim(chunk.pk) is None
+    first = claim(chunk)
+    assert claim(chunk) is None
     expire(chunk)
-    second = leases.claim(chunk.pk)
+    second = claim(chunk)
     assert second.attempt == 2
     assert not first.renew()
     assert second.renew()
@@ -65,41 +67,41 @@ def test_a_leased_chunk_is_not_to_be_had_until_the_lease_ends(job):
 def test_a_chunk_that_was_tried_too_often_is_not_claimed_again(job):
     chunk = job.chunks.first()
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        assert leases.claim(chunk.pk).attempt == attempt
+        assert claim(chunk).attempt == attempt
         expire(chunk)
-    assert leases.claim(chunk.pk) is None
+    assert claim(chunk) is None
 
 
 @pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.CANCELLED])
 def test_an_ended_chunk_is_not_to_be_had(job, state):
     job.chunks.update(state=state)
-    assert leases.claim(job.chunks.first().pk) is None
+    assert claim(job.chunks.first()) is None
 
 
 def test_the_reaper_takes_from_the_dead_and_enqueues(job, reap):
     chunk = job.chunks.first()
-    leases.claim(chunk.pk)
+    claim(chunk)
     assert reap() == 0
     expire(chunk)
     assert reap() == 1
     chunk.refresh_from_db()
     assert (chunk.state, chunk.worker, chunk.attempts) == (State.QUEUED, "", 1)
-    assert dispatch.queue_id(chunk.pk, 1) in queue.waiting_ids()
+    assert dispatch.rq_id(chunk) in queue.waiting_ids()
 
 
 def test_a_chunk_that_kills_its_workers_is_given_up(job, reap):
     chunk = job.chunks.first()
-    for _ in range(leases.MAX_ATTEMPTS):
-        assert leases.claim(chunk.pk) is not None
+    for _ in range(MAX_ATTEMPTS):
+        assert claim(chunk) is not None
         expire(chunk)
         reap()
     chunk.refresh_from_db()
     job.refresh_from_db()
     assert chunk.state == State.FAILED
-    assert "died while it graded" in job.error
+    assert "died while it worked on job" in job.error
     assert job.state == GradingJob.State.RUNNING
     job.chunks.exclude(pk=chunk.pk).update(state=State.DONE)
-    endings.finish_if_done(job)
+    finish_if_done(job)
     assert job.state == GradingJob.State.FAILED
 
 
@@ -107,21 +109,21 @@ def test_the_reaper_enqueues_what_redis_lost(job, reap):
     assert reap() == 0, "a young job may be on its way to the queue"
     age(job)
     assert reap() == 4
-    assert queue.waiting_ids() == {dispatch.queue_id(pk, 0) for pk in job.chunks.values_list("pk", flat=True)}
+    assert queue.waiting_ids() == {dispatch.rq_id(chunk) for chunk in job.chunks.all()}
     assert reap() == 0
 
 
 @pytest.mark.django_db(transaction=True)
 def test_reapers_that_race_give_each_chunk_out_once(job):
     for chunk in job.chunks.all():
-        leases.claim(chunk.pk)
+        claim(chunk)
         expire(chunk)
     gate, reaped, errors = threading.Barrier(4), [], []
 
     def race() -> None:
         try:
             gate.wait(timeout=10)
-            reaped.append(reaper._take_from_the_dead())
+            reaped.append(sum(map(reaper._take, leases.expired(kind_of(job.chunks.first())))))
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             errors.append(error)
         finally:
@@ -145,7 +147,7 @@ def test_of_many_claims_one_succeeds(job):
     def race() -> None:
         try:
             gate.wait(timeout=10)
-            claimed.append(leases.claim(chunk.pk))
+            claimed.append(claim(chunk))
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             errors.append(error)
         finally:

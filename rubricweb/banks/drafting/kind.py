@@ -1,0 +1,98 @@
+"""Drafting as a kind of background work: a model is asked about one topic."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from grading import generation
+from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
+from grading.generation.models import text_model
+from grading.graders import registry
+from rubricweb.banks.drafting import actions, importance
+from rubricweb.banks.drafting.asking import request_of
+from rubricweb.banks.drafting.models import DraftRequest
+from rubricweb.core import model_server
+from rubricweb.corpus import convert as corpus
+from rubricweb.jobs import endings, worker_state
+from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
+from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
+
+CANNOT_RUN = (GraderUnavailable, UnknownGrader)
+Asked = Lease[DraftRequest]
+
+
+class Remembering:
+    """A model whose last reply is kept, also where nothing could be made of it."""
+
+    def __init__(self, llm: generation.TextModel) -> None:
+        self._llm = llm
+        self.last = ""
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        self.last = self._llm.complete(messages)
+        return self.last
+
+
+class Drafting(TaskKind[DraftRequest]):
+    name = "drafts"
+    model = DraftRequest
+    related = ("bank__collection", "topic__collection")
+
+    def run(self, lease: Asked) -> None:
+        """Put drafts into the inbox, or say there why none came."""
+        llm = Remembering(_model(lease.work))
+        try:
+            keep = (
+                _weighed(llm, lease)
+                if lease.work.asks == DraftRequest.Asks.IMPORTANCE
+                else _drafted(llm, lease)
+            )
+        except GradingError as error:
+            logger.warning("draft request %s failed: %s", lease.work.pk, error)
+            endings.fail(lease, error=str(error), reply=llm.last)
+        except Exception:
+            lease.held().update(reply=llm.last)
+            raise
+        else:
+            keep()
+            logger.info("draft request %s for topic %s was answered", lease.work.pk, lease.work.topic_id)
+
+    def need(self, work: DraftRequest) -> Need:
+        model = hashlib.sha256(f"{work.backend}\0{work.llm}".encode()).hexdigest()[:16]
+        key, words = f"writer-{model}", f"{work.llm} as a writer of drafts"
+        backend = registry.BACKENDS.get(work.backend)
+        return Need(key, words, backend.name, backend.remedy) if backend else Need(key, words)
+
+    def words(self, work: DraftRequest) -> str:
+        return f"drafts for topic {work.topic.query_id}"
+
+    def changed(self, work: DraftRequest) -> None:
+        actions.announce(work)
+
+
+def _model(request: DraftRequest) -> generation.TextModel:
+    """Raises CannotRun."""
+    with worker_state.now.load(request.llm):
+        try:
+            return text_model(request.backend, request.llm, model_server.connection())
+        except CANNOT_RUN as error:
+            raise CannotRun(str(error)) from error
+
+
+def _drafted(llm: Remembering, lease: Asked) -> Callable[[], None]:
+    drafts = generation.draft(llm, request_of(lease.work))
+    return partial(actions.keep_drafts, lease, drafts)
+
+
+def _weighed(llm: Remembering, lease: Asked) -> Callable[[], None]:
+    """Raises ParseFailure where no reply labelled anything."""
+    nuggets = importance.nuggets_of(lease.work.bank, lease.work.topic)
+    labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])
+    if labels.defaulted == len(nuggets):
+        raise ParseFailure(f"no reply labels each of the {len(nuggets)} nuggets vital or okay")
+    return partial(importance.keep_suggestions, lease, nuggets, labels, raw=llm.last)

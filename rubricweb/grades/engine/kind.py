@@ -1,0 +1,149 @@
+"""Grading as a kind of background work: one chunk of a job at a time, saved in batches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+
+from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
+from grading.graders import Grader, registry
+from rubricweb.grades import convert
+from rubricweb.grades.configs import running_spec
+from rubricweb.grades.engine import chunks, failures, followers, loaded, news
+from rubricweb.grades.engine.breaker import Breaker
+from rubricweb.grades.engine.chunks import Result, Work
+from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs import endings, worker_state
+from rubricweb.jobs.chunked import ChunkKind
+from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
+from rubricweb.jobs.kinds import CannotRun, Need, Stopping
+from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
+
+BATCH_RESULTS = 1_000
+BATCH_SECONDS = 1.0
+"""A batch is saved when it is this large or this old: slow graders show each grade, fast ones save time."""
+SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
+"""Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
+
+CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
+
+
+class Unanswered(Exception):
+    """The grader gave no result for some of its pairs."""
+
+
+class Grading(ChunkKind[JobChunk]):
+    name = "chunk"
+    model = JobChunk
+    related = ("job__config", "job__collection", "topic")
+    job_related = ("collection", "config")
+
+    def run(self, lease: Lease[JobChunk]) -> None:
+        try:
+            grade_chunk(lease)
+        except CANNOT_RUN as error:
+            raise CannotRun(str(error)) from error
+
+    def need(self, work: JobChunk) -> Need:
+        config = work.job.config
+        backend = registry.BACKENDS.get(config.backend)
+        key = f"config-{config.fingerprint}"
+        if backend is None or not backend.requires:
+            return Need(key, str(config))
+        return Need(key, str(config), backend.name, backend.remedy)
+
+    def backends(self) -> Iterable[str]:
+        return registry.importable()
+
+    def waiting(self) -> QuerySet[JobChunk]:
+        """Without their cells, which can be many."""
+        return super().waiting().defer("cells")
+
+    def job_changed(self, job: GradingJob) -> None:
+        news.announce_end(job)
+
+    def has_resumed(self, job: GradingJob) -> None:
+        failures.reset(job)
+
+    def release(self, job: GradingJob) -> list[Any]:
+        return list(followers.release(job))
+
+
+def grade_chunk(lease: Lease[JobChunk]) -> None:
+    """Grade what the chunk lacks. Raises what `Kind.run` does, and what graders raise."""
+    started = time.monotonic()
+    work = chunks.work_of(lease)
+    job = work.chunk.job
+    if job.state not in GradingJob.WORKED_ON:
+        raise Stopping
+    news.announce(job)
+    rest = 0.0
+    if work.left:
+        rest = _save_all(lease, work, _grader(job).grade(work.pairs()))
+    if work.unanswered:
+        raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
+    endings.finish(lease, seconds=work.seconds + rest)
+    seconds = time.monotonic() - started
+    logger.info(
+        "graded chunk %s of job %s: %d cells in %.2f s", work.chunk.pk, job.pk, len(work.left), seconds
+    )
+
+
+def _grader(job: GradingJob) -> Grader:
+    config = str(job.config)
+    with worker_state.now.load(config):
+        grader = loaded.grader(running_spec(job))
+    worker_state.now.device, worker_state.now.model = grader.device, config
+    return grader
+
+
+def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> float:
+    """Returns the seconds that no batch counts: those that it took to save the last one."""
+    counted = time.monotonic()
+    for batch in _batches(results, work.breaker()):
+        seconds, counted = time.monotonic() - counted, time.monotonic()
+        _save(lease, work, batch, seconds)
+        news.announce(work.chunk.job)
+        if work.unanswered and _shall_stop(lease):
+            raise Stopping
+    return time.monotonic() - counted
+
+
+def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: float) -> None:
+    """Again after a connection was lost."""
+    for wait in SAVE_AGAIN_AFTER:
+        try:
+            chunks.save(lease, work, batch, seconds)
+        except CONNECTION_LOST as error:
+            logger.warning("a batch of job %s was not saved yet: %s", lease.work.job_id, error)
+            time.sleep(wait)
+            close_dead_connections()
+        else:
+            return
+    chunks.save(lease, work, batch, seconds)
+
+
+def _shall_stop(lease: Lease[JobChunk]) -> bool:
+    wanted = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
+    return worker_state.now.is_stopping or not wanted.exists()
+
+
+def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
+    """A result that breaks the circuit is saved at once, so that no more is asked for in vain."""
+    batch: list[Result] = []
+    began = time.monotonic()
+    for result in results:
+        batch.append(result)
+        breaker.add(convert.error_class(result))
+        is_full = len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS
+        if is_full or breaker.tripped:
+            yield batch
+            batch, began = [], time.monotonic()
+    if batch:
+        yield batch

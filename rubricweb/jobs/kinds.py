@@ -1,0 +1,137 @@
+"""The kinds of work: each room registers one class for each of its kinds, when its app is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from rubricweb.jobs.models import Job, LeasedWork, Task
+
+if TYPE_CHECKING:
+    from rubricweb.jobs.leases import Lease
+
+W = TypeVar("W", bound=LeasedWork)
+T = TypeVar("T", bound=Task)
+
+
+class Need(NamedTuple):
+    """What a piece of work needs of its worker."""
+
+    key: str
+    """Of the model: a worker that could not load it says so by this key."""
+    words: str
+    """For people."""
+    backend: str = ""
+    """Which only workers that declare it can run; empty where every worker can."""
+    remedy: str = ""
+    """What to do where no worker declares the back-end."""
+
+
+class Demand(Enum):
+    """What shall become of work that a worker hands back."""
+
+    NOW = "the next worker shall do it"
+    LATER = "its job is paused"
+    NONE = "its job is being cancelled"
+
+
+class CannotRun(Exception):
+    """This worker cannot do the work; another may. The text is for people."""
+
+
+class Stopping(Exception):
+    """The worker was asked to stop, or nobody wants the work for now: it is handed back."""
+
+
+class Kind(Generic[W]):
+    """What leases, queues and workers must know of one kind of work."""
+
+    name: ClassVar[str]
+    """Of its RQ jobs: "chunk" for "chunk-12-0"."""
+    model: type[W]
+    related: ClassVar[tuple[str, ...]] = ()
+    """What is read with the work."""
+    is_retried: ClassVar[bool] = False
+    """Is an error that is not a lost connection tried again?"""
+
+    def run(self, lease: Lease[W]) -> None:
+        """Do the work and end it. Raises CannotRun, Stopping or LeaseLost; another error ends the attempt."""
+        raise NotImplementedError
+
+    def need(self, work: W) -> Need | None:
+        """None where every worker can do it."""
+        return None
+
+    def words(self, work: W) -> str:
+        """For people: "job 7"."""
+        return str(work)
+
+    def priority(self, work: W) -> str:
+        """A person waits for it."""
+        return Job.Priority.HIGH
+
+    def backends(self) -> Iterable[str]:
+        """Which of its back-ends this process can run."""
+        return ()
+
+    def claimable(self) -> QuerySet[W]:
+        """What a worker may take if nobody has it."""
+        return self.model._default_manager.all()
+
+    def waiting(self) -> QuerySet[W]:
+        rows = self.claimable().filter(state=self.model.State.QUEUED).order_by("pk")
+        return rows.select_related(*self.related)
+
+    def examples(self, waiting: QuerySet[W]) -> QuerySet[W]:
+        """Enough of them to know every need among them."""
+        return waiting
+
+    def lock(self, work: W) -> Demand:
+        """Called first in each transaction that ends an attempt: lock what the end changes."""
+        return Demand.NOW
+
+    def has_begun(self, work: W) -> None:
+        """A worker has claimed it, in the same transaction."""
+
+    def has_ended(self, work: W, *, error: str) -> None:
+        """It is done, failed or cancelled, in the same transaction; `error` is empty unless it failed."""
+
+    def cannot_be_run(self, work: W) -> None:
+        """No worker can run it, and it has failed for that."""
+
+
+class TaskKind(Kind[T]):
+    """Work that stands for itself."""
+
+    def has_begun(self, work: T) -> None:
+        self.changed(work)
+
+    def has_ended(self, work: T, *, error: str) -> None:
+        self.model._default_manager.filter(pk=work.pk).update(error=error, ended_at=Now())
+        self.changed(work)
+
+    def changed(self, work: T) -> None:
+        """Tell the browsers once it is committed."""
+
+
+_kinds: dict[str, Kind[Any]] = {}
+
+
+def register(kind: Kind[Any]) -> None:
+    _kinds[kind.name] = kind
+
+
+def get(name: str) -> Kind[Any]:
+    return _kinds[name]
+
+
+def known() -> tuple[Kind[Any], ...]:
+    return tuple(_kinds.values())
+
+
+def kind_of(work: LeasedWork) -> Kind[Any]:
+    return next(kind for kind in known() if isinstance(work, kind.model))

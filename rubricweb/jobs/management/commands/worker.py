@@ -1,0 +1,23 @@
+"""A worker: does what is queued, until it is stopped."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from rubricweb.jobs import capabilities
+from rubricweb.jobs.worker import Runner
+
+
+class Command(BaseCommand):
+    requires_system_checks = ()  # of pages, mostly: they would double the time until a worker starts
+    help = "Do queued work until stopped (SIGTERM, Ctrl-C). Any number of workers may run."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        settings.DEBUG = False  # Django would keep the text of every statement, for a page that no worker has
+        os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
+        capabilities.declare()
+        Runner().run()

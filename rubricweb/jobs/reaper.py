@@ -1,0 +1,50 @@
+"""Gives out again what a dead worker or a restarted Redis lost. Any number of reapers may run at once."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from rubricweb.jobs import dispatch, endings, kinds, leases, queue
+from rubricweb.jobs.kinds import Kind, W
+from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
+
+ENQUEUED_WITHIN = timedelta(seconds=5)
+"""Seconds after which what is in no queue was lost."""
+
+
+def reap() -> int:
+    """How much was given out again or given up. Raises redis.RedisError when the queue is away."""
+    taken = sum(_take(lease) for kind in kinds.known() for lease in leases.expired(kind))
+    waiting = queue.waiting_ids()
+    return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.known())
+
+
+def is_old(waiting: QuerySet[W]) -> QuerySet[W]:
+    """Without what may still be on its way to a queue."""
+    return waiting.filter(queued_at__lt=Now() - ENQUEUED_WITHIN)
+
+
+def _take(lease: Lease[Any]) -> bool:
+    """From a worker that is gone."""
+    worker, words = lease.work.worker, lease.words
+    is_taken = endings.retry(lease, error=f"The worker {worker} died while it worked on {words}.")
+    if is_taken:
+        logger.warning("worker %s died with %s", worker, dispatch.rq_id(lease.work))
+    return is_taken
+
+
+def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
+    """What waits in the database and not in Redis. What is enqueued twice is still done once."""
+    present = {rq_id.rpartition("-")[0] for rq_id in waiting}  # whichever attempt it was enqueued for
+    lost = [work for work in is_old(kind.waiting()) if dispatch.rq_id(work).rpartition("-")[0] not in present]
+    if lost:
+        dispatch.enqueue_now(lost)
+        logger.warning("enqueued %d pieces of work that the queue had lost: %s", len(lost), kind.name)
+    return len(lost)

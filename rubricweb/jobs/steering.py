@@ -1,0 +1,103 @@
+"""What people do to whole jobs: pause, resume, cancel, and put first or in turn."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from rubricweb.jobs import dispatch
+from rubricweb.jobs.chunked import finish_if_done, kind_of
+from rubricweb.jobs.models import Chunk, Job
+
+logger = logging.getLogger(__name__)
+
+State = Job.State
+J = TypeVar("J", bound=Job)
+
+
+def lock(job: J) -> J:
+    """The row as it is now, locked until the transaction ends."""
+    locked: J = kind_of(job).lock_job(job.pk)
+    return locked
+
+
+@transaction.atomic
+def pause(job: J) -> J:
+    """No more chunks are taken; workers save the batch that they are at, and give the rest back."""
+    locked = lock(job)
+    if locked.state in Job.WORKED_ON:
+        pause_locked(locked, reason="")
+    return locked
+
+
+def pause_locked(job: Any, *, reason: str) -> None:
+    """`job` is locked; `reason` says why it pauses itself, and is empty where a person pauses it."""
+    job.state, job.pause_reason = State.PAUSED, reason
+    job.save(update_fields=["state", "pause_reason"])
+    transaction.on_commit(partial(kind_of(job).job_changed, job))
+    logger.warning("job %s was paused: %s", job.pk, reason or "by a person")
+
+
+@transaction.atomic
+def resume(job: J) -> J:
+    """Go on with what is left."""
+    locked = lock(job)
+    if locked.is_paused:
+        locked.state = State.RUNNING if locked.started_at else State.QUEUED
+        locked.pause_reason = ""
+        locked.save(update_fields=["state", "pause_reason"])
+        kind_of(job).has_resumed(locked)
+        dispatch.enqueue(_waiting(locked))
+        transaction.on_commit(partial(kind_of(job).job_changed, locked))
+        logger.info("job %s was resumed", job.pk)
+    return locked
+
+
+@transaction.atomic
+def cancel(job: J) -> J:
+    """Cancel all that waits or runs; a worker that loses its chunk so writes nothing more."""
+    locked = lock(job)
+    _chunks(locked).filter(state__in=Chunk.LIVE).update(state=Chunk.State.CANCELLED, lease_until=None)
+    finish_if_done(locked)
+    return locked
+
+
+@transaction.atomic
+def cancel_waiting(job: J) -> J:
+    """Cancel what waits; what runs is cancelled by its worker, after it has saved its present batch."""
+    locked = lock(job)
+    _chunks(locked).filter(state=Chunk.State.QUEUED).update(state=Chunk.State.CANCELLED)
+    if _chunks(locked).filter(state=Chunk.State.LEASED).exists():
+        locked.state = State.CANCELLING
+        locked.save(update_fields=["state"])
+    finish_if_done(locked)
+    return locked
+
+
+@transaction.atomic
+def set_priority(job: J, priority: Job.Priority) -> J:
+    """Chunks that wait in Redis already change their place."""
+    locked = lock(job)
+    if not locked.has_ended and locked.priority != priority:
+        waiting = _waiting(locked)
+        before = dispatch.queue_of(waiting[0]) if waiting else ""
+        locked.priority = priority
+        locked.save(update_fields=["priority"])
+        if waiting:
+            dispatch.move(waiting, before, dispatch.queue_of(waiting[0]))
+        logger.info("job %s has the priority %s now", job.pk, priority)
+    return locked
+
+
+def _waiting(job: Job) -> list[Chunk]:
+    """In their order; all are in one queue, since they are of one job."""
+    return list(_chunks(job).filter(state=Chunk.State.QUEUED).order_by("number"))
+
+
+def _chunks(job: Job) -> QuerySet[Chunk]:
+    rows: QuerySet[Chunk] = job.chunks.all()  # type: ignore[attr-defined]  # what the subclass's chunks name
+    return rows
