@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "rubricweb.corpus",
     "rubricweb.banks",
     "rubricweb.grades",
+    "rubricweb.prompts",
     "rubricweb.editor",
     "rubricweb.campaigns",
     "rubricweb.review",

@@ -10,6 +10,7 @@ urlpatterns = [
     path("accounts/", include("rubricweb.accounts.urls")),
     path("", include("rubricweb.editor.urls")),
     path("grades/", include("rubricweb.grades.urls")),
+    path("grades/", include("rubricweb.prompts.urls")),
     path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),

@@ -7,8 +7,6 @@ class GradesConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.grades.engine.kind import Grading
-        from rubricweb.grades.prompting.kind import DryRuns
         from rubricweb.jobs import kinds
 
         kinds.register(Grading())
-        kinds.register(DryRuns())

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-import rubricweb.grades.prompting.models  # noqa: F401  (Django looks for models here)
 from grading import prompts
 from grading.graders.base import ANSWERS_BY, PROMPT
 from grading.graders.registry import IMPORTED
@@ -99,7 +98,7 @@ class GradingJob(Job):
     failures = models.JSONField(default=dict, blank=True)
     """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
 
-    class Meta(Job.Meta):
+    class Meta:
         ordering = ("-pk",)
         constraints = (
             models.CheckConstraint(
@@ -119,7 +118,7 @@ class JobChunk(Chunk):
     cells = models.JSONField()
     """Pairs [revision pk, passage pk]."""
 
-    class Meta(Chunk.Meta):
+    class Meta:
         ordering = ("number",)
         constraints = (
             models.UniqueConstraint(fields=("job", "number"), name="chunk_number_once_a_job"),

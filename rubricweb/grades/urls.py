@@ -1,13 +1,11 @@
 from django.urls import path
 
-from rubricweb.grades.prompting.urls import urlpatterns as prompting
 from rubricweb.grades.views import job, jobs
 from rubricweb.grades.views.answers import answers
 from rubricweb.grades.views.default_grader import default_grader
 
 app_name = "grades"
 urlpatterns = [
-    *prompting,
     path("<slug:slug>/answers/", answers, name="answers"),
     path("<slug:slug>/default-grader/", default_grader, name="default-grader"),
     path("<slug:slug>/jobs/", jobs.jobs, name="jobs"),

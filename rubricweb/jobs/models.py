@@ -42,7 +42,7 @@ class Task(LeasedWork):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta(LeasedWork.Meta):
+    class Meta:
         abstract = True
 
 
@@ -114,5 +114,5 @@ class Chunk(LeasedWork):
     seconds = models.FloatField(default=0)
     """Time that workers spent on it, for the measured rate."""
 
-    class Meta(LeasedWork.Meta):
+    class Meta:
         abstract = True

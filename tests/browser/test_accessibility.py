@@ -32,9 +32,9 @@ def test_pages(inspector, places):
         "missing": places.of_collection("grades:missing"),
         "exports": places.of_collection("exports:exports"),
         "settings": places.of_collection("corpus:settings"),
-        "prompts": places.of_collection("grades:prompts"),
+        "prompts": places.of_collection("prompts:prompts"),
         "answers to verify": places.of_collection("grades:answers"),
-        "write a prompt": places.of_collection("grades:prompt-write") + "?like=UmbrelaStyle",
+        "write a prompt": places.of_collection("prompts:write") + "?like=UmbrelaStyle",
         "patterns": reverse("core:patterns"),
         "keys": reverse("accounts:keys"),
     }.items():

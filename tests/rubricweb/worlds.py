@@ -20,9 +20,9 @@ from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
-from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.prompts.models import DryRun
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
@@ -107,12 +107,12 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
     } | _published(collection, viewer)
 
 
-def _dry_run(collection: Collection, cell) -> PromptTrial:
+def _dry_run(collection: Collection, cell) -> DryRun:
     from grading.prompts import as_options
 
     said = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": "4", "rating": 4, "outcome": "numeric"}
     said |= {"answer": "", "reason": "", "context_chars": None, "confidence": None}
-    return PromptTrial.objects.create(
+    return DryRun.objects.create(
         collection=collection,
         prompt_class=STRICT.prompt_class,
         definition=as_options(STRICT),
@@ -140,7 +140,7 @@ def rate_otherwise(campaign: Campaign) -> None:
             row.reply, row.answer = f"{row.reply} otherwise", f"{row.answer} otherwise"
             row.save()
         HumanGrade.objects.filter(**place).update(rating=5 - F("rating"))
-    for trial in PromptTrial.objects.all():
+    for trial in DryRun.objects.all():
         trial.results = [said | {"rating": 5 - said["rating"], "reply": "other"} for said in trial.results]
         trial.save()
     MatrixStamp.objects.update(number=F("number") + 1)

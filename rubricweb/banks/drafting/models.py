@@ -32,7 +32,7 @@ class DraftRequest(Task):
     """It failed, and somebody has seen it."""
     at = models.DateTimeField(auto_now_add=True)
 
-    class Meta(Task.Meta):
+    class Meta:
         ordering = ("-pk",)
         indexes = (models.Index(fields=("bank", "topic", "state"), name="draft_requests_by_place"),)
 

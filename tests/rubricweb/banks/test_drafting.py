@@ -51,7 +51,7 @@ def test_a_request_waits_in_the_queue_of_people(
     with django_capture_on_commit_callbacks(execute=True):
         asked = actions.request_drafts(bank, topic, QUESTIONS, by=developer)
     assert (asked.state, asked.prompt_id, asked.by) == ("queued", "TrecDlQuestions@1", developer)
-    assert queue.get_queue("high").job_ids == [f"drafts-{asked.pk}-0"]
+    assert queue.get_queue("high-hf_seq2seq").job_ids == [f"drafts-{asked.pk}-0"]
     assert AuditEntry.objects.filter(verb="drafts requested", object_id=asked.pk, by=developer).exists()
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import capabilities, dispatch, queue, reaper
+from rubricweb.jobs import capabilities, dispatch, leases, queue, reaper
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 
@@ -71,7 +71,9 @@ def test_what_is_being_graded_or_was_handed_over_stays_where_it_is(
     _, awaited = two
     first, second, third = awaited.chunks.order_by("number")
     queue.get_queue("default").remove(f"chunk-{first.pk}-0")
-    JobChunk.objects.filter(pk=first.pk).update(state=JobChunk.State.LEASED, attempts=1)
+    JobChunk.objects.filter(pk=first.pk).update(
+        state=JobChunk.State.LEASED, attempts=1, lease_until=leases.expiry()
+    )
     dispatch._move_now([second], "default", "for-config-1")
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)

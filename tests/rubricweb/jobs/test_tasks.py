@@ -18,14 +18,14 @@ from rubricweb.banks.drafting import kind as drafting
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.core import events
-from rubricweb.grades.prompting import kind as dry_runs
-from rubricweb.grades.prompting.models import PromptTrial
 from rubricweb.jobs import capabilities, dispatch, endings, kinds, queue, reaper, worker_state
 from rubricweb.jobs.capabilities import handed_over
 from rubricweb.jobs.leases import MAX_ATTEMPTS, LeaseLost, worker_name
 from rubricweb.jobs.models import Task
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.run import work_on
+from rubricweb.prompts import kind as dry_runs
+from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, BankFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until
 from tests.rubricweb.jobs.workers import workers as worker_processes
@@ -43,10 +43,10 @@ def request_for_drafts(collection, developer) -> DraftRequest:
 
 
 @pytest.fixture
-def dry_run(collection) -> PromptTrial:
+def dry_run(collection) -> DryRun:
     bank = gradable(collection, topics=1, passages=1, items=1)
     item = bank.items.select_related("topic", "revision").get()
-    return PromptTrial.objects.create(
+    return DryRun.objects.create(
         collection=collection,
         prompt_class=STRICT.prompt_class,
         definition=as_options(STRICT),

@@ -17,10 +17,10 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import visibility
-from rubricweb.grades.prompting.models import PromptTrial
-from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, spec_of_trial
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
+from rubricweb.prompts.models import DryRun
+from rubricweb.prompts.samples import Sample, pairs_of, sample_of, spec_of_dry_run
 
 KEPT_FOR = timedelta(days=1)
 
@@ -59,12 +59,12 @@ class DryRunReply:
 
 
 @transaction.atomic
-def start_trial(
+def start_dry_run(
     collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
-) -> PromptTrial:
+) -> DryRun:
     """Have a worker ask about the passages of `sample`; without an `llm`, the back-end's default one."""
-    collection.trials.filter(at__lt=timezone.now() - KEPT_FOR).delete()
-    trial = PromptTrial.objects.create(
+    collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
+    dry_run = DryRun.objects.create(
         collection=collection,
         prompt_class=prompt.prompt_class,
         definition=prompts.as_options(prompt),
@@ -75,38 +75,38 @@ def start_trial(
         doc_ids=list(sample.doc_ids),
         by=by,
     )
-    audit.record("prompt tried", trial, by=by, detail=f"{prompt.prompt_id} with {trial.llm}")
-    dispatch.enqueue([trial])
-    return trial
+    audit.record("prompt tried", dry_run, by=by, detail=f"{prompt.prompt_id} with {dry_run.llm}")
+    dispatch.enqueue([dry_run])
+    return dry_run
 
 
-def keep(lease: Lease[PromptTrial], replies: Iterable[DryRunReply]) -> None:
+def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply]) -> None:
     """In the order of the passages. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
     endings.finish(lease, results=[asdict(reply) for reply in ordered])
 
 
-def sample_of_trial(trial: PromptTrial) -> Sample | None:
+def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
     """What was chosen, with what else could have been."""
-    said = {f"passage_{place}": doc_id for place, doc_id in enumerate(trial.doc_ids, start=1)}
-    said |= {"topic": str(trial.topic_id), "item": str(trial.revision_id or "")}
-    return sample_of(trial.collection, trial.prompt.kinds, said)
+    said = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
+    said |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
+    return sample_of(dry_run.collection, dry_run.prompt.kinds, said)
 
 
-def spec_of(trial: PromptTrial) -> GraderSpec:
-    return spec_of_trial(trial.collection, trial.prompt, trial.backend, trial.llm)
+def spec_of(dry_run: DryRun) -> GraderSpec:
+    return spec_of_dry_run(dry_run.collection, dry_run.prompt, dry_run.backend, dry_run.llm)
 
 
-def pairs(trial: PromptTrial) -> list[types.CellToGrade]:
-    sample = sample_of_trial(trial)
-    return pairs_of(sample, trial.prompt, spec_of(trial)) if sample else []
+def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
+    sample = sample_of_dry_run(dry_run)
+    return pairs_of(sample, dry_run.prompt, spec_of(dry_run)) if sample else []
 
 
-def results(trial: PromptTrial) -> list[DryRunReply]:
+def results(dry_run: DryRun) -> list[DryRunReply]:
     """What came of the passages, without cells that whoever reads now is to rate blind."""
-    hidden = visibility.hidden_cells(trial.collection_id)[trial.topic_id].graders
-    passages = {passage for revision, passage in hidden if revision == trial.revision_id}
-    rows = Passage.objects.filter(pk__in=passages, doc_id__in=trial.doc_ids)
+    hidden = visibility.hidden_cells(dry_run.collection_id)[dry_run.topic_id].graders
+    passages = {passage for revision, passage in hidden if revision == dry_run.revision_id}
+    rows = Passage.objects.filter(pk__in=passages, doc_id__in=dry_run.doc_ids)
     doc_ids = set(rows.values_list("doc_id", flat=True)) if passages else set()
-    return [DryRunReply(**said) for said in trial.results if said["doc_id"] not in doc_ids]
+    return [DryRunReply(**said) for said in dry_run.results if said["doc_id"] not in doc_ids]

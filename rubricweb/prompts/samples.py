@@ -95,7 +95,7 @@ def shown(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
     return [_shown(prompt, pair) for pair in pairs]
 
 
-def spec_of_trial(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
+def spec_of_dry_run(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
     return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 

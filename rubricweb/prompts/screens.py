@@ -15,20 +15,20 @@ from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.models import Grade
-from rubricweb.grades.prompting import trials
-from rubricweb.grades.prompting.forms import (
+from rubricweb.jobs import queue
+from rubricweb.prompts import dry_runs
+from rubricweb.prompts.dry_runs import DryRunReply
+from rubricweb.prompts.forms import (
     ASKS,
     PromptForm,
     TrialForm,
     initial_of,
     missing_passages,
+    model_form,
     passage_fields,
-    trial_form,
 )
-from rubricweb.grades.prompting.models import PromptTrial
-from rubricweb.grades.prompting.samples import Sample, pairs_of, sample_of, shown, spec_of_trial
-from rubricweb.grades.prompting.trials import DryRunReply
-from rubricweb.jobs import queue
+from rubricweb.prompts.models import DryRun
+from rubricweb.prompts.samples import Sample, pairs_of, sample_of, shown, spec_of_dry_run
 
 HOW = dict(Grade.How.choices)
 
@@ -79,34 +79,34 @@ def listed(collection: Collection) -> dict[str, object]:
 
 
 def tried(
-    collection: Collection, form: PromptForm, said: Mapping[str, Any], trial: PromptTrial | None = None
+    collection: Collection, form: PromptForm, said: Mapping[str, Any], dry_run: DryRun | None = None
 ) -> dict[str, object]:
     """Beside the form: the sample, the prompt as a model would be told it, and the last dry run."""
     _, kind, _ = ASKS.get(str(form["asks"].value()), ASKS["questions"])
-    sample = trials.sample_of_trial(trial) if trial else sample_of(collection, {kind}, said)
+    sample = dry_runs.sample_of_dry_run(dry_run) if dry_run else sample_of(collection, {kind}, said)
     model = (
-        trial_form(collection, initial={"backend": trial.backend, "llm": trial.llm})
-        if trial
-        else trial_form(collection, said if form.is_bound else None)
+        model_form(collection, initial={"backend": dry_run.backend, "llm": dry_run.llm})
+        if dry_run
+        else model_form(collection, said if form.is_bound else None)
     )
     context: dict[str, object] = {
         "sample": sample,
         "sample_problem": missing_passages(sample) if sample else "",
         "passage_fields": passage_fields(sample) if sample else [],
-        "trial_form": model,
+        "model_form": model,
         "is_direct": kind is ItemKind.DIRECT,
         "shown": _shown(collection, form, sample, model),
     }
-    return context | (trial_context(trial) if trial else {})
+    return context | (dry_run_context(dry_run) if dry_run else {})
 
 
-def trial_context(trial: PromptTrial) -> dict[str, object]:
+def dry_run_context(dry_run: DryRun) -> dict[str, object]:
     """A dry run, and whether anybody is there to make it."""
-    prompt = trial.prompt
+    prompt = dry_run.prompt
     return {
-        "trial": trial,
-        "read": [Read(said, _label(prompt, said.rating)) for said in trials.results(trial)],
-        "has_worker": not trial.is_live or _is_worker_alive(),
+        "dry_run": dry_run,
+        "read": [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)],
+        "has_worker": not dry_run.is_live or _is_worker_alive(),
     }
 
 
@@ -129,7 +129,7 @@ def _shown(
     if sample is None or not bound.is_valid():
         return None
     backend, llm = str(model["backend"].value() or ""), str(model["llm"].value() or "")
-    spec = spec_of_trial(collection, bound.prompt, backend, llm)
+    spec = spec_of_dry_run(collection, bound.prompt, backend, llm)
     return list(shown(bound.prompt, pairs_of(sample, bound.prompt, spec)))
 
 

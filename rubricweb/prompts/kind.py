@@ -8,48 +8,48 @@ from grading.errors import GraderUnavailable, GradingError, UnknownGrader
 from grading.graders import registry
 from rubricweb.core import events
 from rubricweb.grades.engine import loaded
-from rubricweb.grades.prompting import trials
-from rubricweb.grades.prompting.models import PromptTrial
-from rubricweb.grades.prompting.trials import DryRunReply
 from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
+from rubricweb.prompts import dry_runs
+from rubricweb.prompts.dry_runs import DryRunReply
+from rubricweb.prompts.models import DryRun
 
 logger = logging.getLogger(__name__)
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 
-class DryRuns(TaskKind[PromptTrial]):
-    name = "trial"
-    model = PromptTrial
+class DryRuns(TaskKind[DryRun]):
+    name = "dry-run"
+    model = DryRun
     related = ("collection", "topic", "revision")
 
-    def run(self, lease: Lease[PromptTrial]) -> None:
+    def run(self, lease: Lease[DryRun]) -> None:
         """The same grader as a job's, on the same path; nothing is kept as a grade."""
-        trial = lease.work
+        dry_run = lease.work
         try:
-            with worker_state.now.load(trial.llm):
-                grader = loaded.grader(trials.spec_of(trial))
-            replies = [DryRunReply.of(result) for result in grader.grade(trials.pairs(trial))]
+            with worker_state.now.load(dry_run.llm):
+                grader = loaded.grader(dry_runs.spec_of(dry_run))
+            replies = [DryRunReply.of(result) for result in grader.grade(dry_runs.pairs(dry_run))]
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error
         except GradingError as error:
-            logger.warning("dry run %s failed: %s", trial.pk, error)
+            logger.warning("dry run %s failed: %s", dry_run.pk, error)
             endings.fail(lease, error=str(error))
         else:
-            trials.keep(lease, replies)
-            logger.info("dry run %s: %d replies", trial.pk, len(replies))
+            dry_runs.keep(lease, replies)
+            logger.info("dry run %s: %d replies", dry_run.pk, len(replies))
 
-    def need(self, work: PromptTrial) -> Need:
+    def need(self, work: DryRun) -> Need:
         backend = registry.BACKENDS.get(work.backend)
         key = f"prompt-{work.backend}-{work.llm}"
         if backend is None or not backend.requires:
             return Need(key, work.llm)
         return Need(key, work.llm, backend.name, backend.remedy)
 
-    def words(self, work: PromptTrial) -> str:
+    def words(self, work: DryRun) -> str:
         return f"dry run of {work.prompt_class}"
 
-    def changed(self, work: PromptTrial) -> None:
+    def changed(self, work: DryRun) -> None:
         events.publish_on_commit(work.collection.channel, "progress")

@@ -14,7 +14,7 @@ from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.prompting.samples import MOST_PASSAGES, Sample
+from rubricweb.prompts.samples import MOST_PASSAGES, Sample
 
 ASKS = {
     "questions": ("Rate how well a passage answers a question", ItemKind.QUESTION, Purpose.RATE),
@@ -173,7 +173,7 @@ class TrialForm(forms.Form):
     )
 
 
-def trial_form(
+def model_form(
     collection: Collection, sent: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
 ) -> TrialForm:
     """By default of the collection's own model; of none where its grader asks in its own way only."""

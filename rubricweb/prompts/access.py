@@ -8,7 +8,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import OwnPrompt
-from rubricweb.grades.prompting.models import PromptTrial
+from rubricweb.prompts.models import DryRun
 
 
 def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
@@ -17,8 +17,8 @@ def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
     return row
 
 
-def trial_for(user: User, slug: str, trial_id: int) -> PromptTrial:
+def dry_run_for(user: User, slug: str, dry_run_id: int) -> DryRun:
     collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
-    related = collection.trials.select_related("collection", "topic", "revision")
-    trial: PromptTrial = get_object_or_404(related, pk=trial_id)
-    return trial
+    related = collection.dry_runs.select_related("collection", "topic", "revision")
+    dry_run: DryRun = get_object_or_404(related, pk=dry_run_id)
+    return dry_run

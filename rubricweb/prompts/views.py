@@ -13,12 +13,12 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.prompting import access, screens, trials
-from rubricweb.grades.prompting.forms import PromptForm, initial_of, missing_passages, trial_form
-from rubricweb.grades.prompting.samples import sample_of
+from rubricweb.prompts import access, dry_runs, screens
+from rubricweb.prompts.forms import PromptForm, initial_of, missing_passages, model_form
+from rubricweb.prompts.samples import sample_of
 
-LIST = "grades/prompts.html"
-WRITE = "grades/prompt_write.html"
+LIST = "prompts/prompts.html"
+WRITE = "prompts/write.html"
 
 
 @require_safe
@@ -44,7 +44,7 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
     said = "Saved as" if is_new else "These words were saved before: they are"
     messages.success(request, f"{said} {row.prompt_id}. Tick it in Settings to have Re-grade ask it.")
-    return redirect(reverse("grades:prompts", args=[slug]))
+    return redirect(reverse("prompts:prompts", args=[slug]))
 
 
 @require_POST
@@ -61,30 +61,31 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
     """Have a worker ask the prompt; what comes of it is fetched when it is there."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     said = request.POST.dict()
-    form, model = PromptForm(said), trial_form(collection, said)
+    form, model = PromptForm(said), model_form(collection, said)
     sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
     reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
     if sample is None or reason or (reason := missing_passages(sample)):
         context = _writing(collection, form, said) | {"reason": reason or "There is no topic to try it on."}
-        return form_response(request, WRITE, context, part="trial")
+        return form_response(request, WRITE, context, part="dry_run")
     asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
-    trial = trials.start_trial(
+    dry_run = dry_runs.start_dry_run(
         collection, form.prompt, sample, backend=asked[0], llm=asked[1], by=request.user
     )
-    context = _place(collection) | screens.trial_context(trial)
-    return after_post(request, f"{WRITE}#trial", context, to=reverse("grades:trial", args=[slug, trial.pk]))
+    context = _place(collection) | screens.dry_run_context(dry_run)
+    to = reverse("prompts:dry-run", args=[slug, dry_run.pk])
+    return after_post(request, f"{WRITE}#dry_run", context, to=to)
 
 
 @require_safe
-def trial(request: HtmxRequest, slug: str, trial_id: int) -> HttpResponse:
+def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
     """The last dry run; alone it is the whole page with the form as it was then."""
-    found = access.trial_for(request.user, slug, trial_id)
+    found = access.dry_run_for(request.user, slug, dry_run_id)
     if request.htmx:
-        context = _place(found.collection) | screens.trial_context(found)
-        return page_or_part(request, WRITE, context, part="trial")
+        context = _place(found.collection) | screens.dry_run_context(found)
+        return page_or_part(request, WRITE, context, part="dry_run")
     form = PromptForm(initial=initial_of(found.prompt))
     context = _place(found.collection) | {"form": form} | screens.tried(found.collection, form, {}, found)
-    return page_or_part(request, WRITE, context, part="trial")
+    return page_or_part(request, WRITE, context, part="dry_run")
 
 
 @require_POST
@@ -109,7 +110,7 @@ def _why_not(form: PromptForm, has_model: bool) -> str:
 
 def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
     context = _place(collection) | screens.listed(collection)
-    to = reverse("grades:prompts", args=[collection.slug])
+    to = reverse("prompts:prompts", args=[collection.slug])
     return after_post(request, f"{LIST}#prompts", context, to=to)
 
 

@@ -8,10 +8,10 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Task
 
 
-class PromptTrial(Task):
+class DryRun(Task):
     """One dry run by a worker; what came of it is kept for a day."""
 
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="trials")
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="dry_runs")
     prompt_class = models.CharField(max_length=64)
     definition = models.JSONField()
     """As `grading.prompts.as_options` writes it."""
@@ -22,10 +22,10 @@ class PromptTrial(Task):
     """What is asked; None where a direct prompt asks about the query."""
     doc_ids = models.JSONField()
     results = models.JSONField(default=list)
-    """One object a passage: `trials.DryRunReply`."""
+    """One object a passage: `dry_runs.DryRunReply`."""
     at = models.DateTimeField(auto_now_add=True)
 
-    class Meta(Task.Meta):
+    class Meta:
         ordering = ("-pk",)
 
     def __str__(self) -> str:

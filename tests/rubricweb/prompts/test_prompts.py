@@ -18,10 +18,10 @@ from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import Grade
-from rubricweb.grades.prompting import kind
-from rubricweb.grades.prompting.models import PromptTrial
-from rubricweb.jobs import queue
+from rubricweb.jobs import dispatch, queue
 from rubricweb.jobs.run import work_on
+from rubricweb.prompts import kind
+from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.jobs.workers import wait_until, workers
@@ -182,7 +182,7 @@ def test_the_prompt_is_shown_without_any_model(client, topic):
     item = topic.items.first()
     passage = topic.pool.first().passage
     assert f"from 0 to 3? {item} {passage.text} Rating:" in page
-    assert not PromptTrial.objects.exists()
+    assert not DryRun.objects.exists()
 
 
 def test_the_sample_starts_with_passages_judged_high_and_low(client, topic):
@@ -260,15 +260,15 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
 ):
     with django_capture_on_commit_callbacks(execute=True):
         answer = tried(client, topic, labels="3: perfect")
-    trial = PromptTrial.objects.get()
-    assert answer["Location"] == at(f"tries/{trial.pk}/")
-    assert queue.get_queue("high").job_ids == [f"trial-{trial.pk}-0"]
-    assert (trial.state, len(trial.doc_ids)) == ("queued", 2)
+    dry_run = DryRun.objects.get()
+    assert answer["Location"] == at(f"tries/{dry_run.pk}/")
+    assert queue.get_queue(dispatch.queue_of(dry_run)).job_ids == [f"dry-run-{dry_run.pk}-0"]
+    assert (dry_run.state, len(dry_run.doc_ids)) == ("queued", 2)
     waiting = words(client.get(answer["Location"], **HTMX))
     assert "No worker is alive, and only a worker runs models" in waiting
     assert 'hx-trigger="sse:progress, every 3s"' in waiting
     scripts.append(replied)
-    work_on("trial", trial.pk)
+    work_on("dry-run", dry_run.pk)
     done = words(client.get(answer["Location"], **HTMX))
     assert "every 3s" not in done
     for said in (
@@ -284,7 +284,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
     assert not Grade.objects.exists()
     whole = words(client.get(answer["Location"]))
     assert 'value="StrictPrompt"' in whole
-    work_on("trial", trial.pk)
+    work_on("dry-run", dry_run.pk)
     assert scripted.BUILT[-1].prompt.prompt_class == "StrictPrompt"
 
 
@@ -294,9 +294,9 @@ def test_a_model_that_cannot_be_run_is_said(client, topic, scripts, redis_server
 
     monkeypatch.setattr(kind.loaded, "grader", refuse)
     tried(client, topic)
-    trial = PromptTrial.objects.get()
-    work_on("trial", trial.pk)
-    page = words(client.get(at(f"tries/{trial.pk}/")))
+    dry_run = DryRun.objects.get()
+    work_on("dry-run", dry_run.pk)
+    page = words(client.get(at(f"tries/{dry_run.pk}/")))
     assert "paper was not asked:</strong> transformers is not installed" in page
 
 
@@ -307,14 +307,14 @@ def test_without_a_model_only_the_prompt_is_shown(client, topic):
     assert refused.status_code == 422
     assert "Choose a model to ask: without one only the prompt can be shown." in words(refused)
     assert "see what its form says" in words(tried(client, topic, name=""))
-    assert not PromptTrial.objects.exists()
+    assert not DryRun.objects.exists()
 
 
 def test_dry_runs_are_kept_for_a_day(client, topic, scripts, redis_server):
     tried(client, topic)
-    PromptTrial.objects.update(at=timezone.now() - timedelta(days=2))
+    DryRun.objects.update(at=timezone.now() - timedelta(days=2))
     tried(client, topic)
-    assert PromptTrial.objects.count() == 1
+    assert DryRun.objects.count() == 1
 
 
 @pytest.mark.models
@@ -336,11 +336,11 @@ def test_a_real_t5_replies_to_a_dry_run_through_a_real_worker(
     with workers(database_url, redis_server.url, tmp_path) as start:
         start().wait_until_heard()
         answer = tried(client, topic, backend="hf_seq2seq", llm=str(folder))
-        wait_until(lambda: not PromptTrial.objects.get().is_unfinished, what="the replies")
-    trial = PromptTrial.objects.get()
-    assert (trial.state, trial.error) == ("done", "")
-    assert [(said["reply"], said["rating"]) for said in trial.results] == [("3", 3), ("1", 1)]
-    assert [said["prompt"] for said in trial.results] == [STRICT.render(pair) for pair in pairs]
+        wait_until(lambda: not DryRun.objects.get().is_unfinished, what="the replies")
+    dry_run = DryRun.objects.get()
+    assert (dry_run.state, dry_run.error) == ("done", "")
+    assert [(said["reply"], said["rating"]) for said in dry_run.results] == [("3", 3), ("1", 1)]
+    assert [said["prompt"] for said in dry_run.results] == [STRICT.render(pair) for pair in pairs]
     assert 'data-grade="3"' in words(client.get(answer["Location"]))
 
 
@@ -358,7 +358,7 @@ def test_only_organizers(request, client_of, collection, bank, role, status):
     for name in ("save/", "preview/", "try/", f"{row.pk}/put-away/", f"{row.pk}/bring-back/"):
         assert client.post(at(name), WRITTEN).status_code == status
     row.refresh_from_db()
-    assert (row.is_put_away, PromptTrial.objects.exists()) == (False, False)
+    assert (row.is_put_away, DryRun.objects.exists()) == (False, False)
 
 
 def test_wrong_methods(client):
