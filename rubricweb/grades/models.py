@@ -93,8 +93,6 @@ class GradingJob(Job):
     """Its cells have failed grades, which new ones replace."""
     is_again = models.BooleanField(default=False)
     """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
-    total = models.PositiveIntegerField()
-    """Cells to grade, while it waits for answers at most; how many are done is counted from the chunks."""
     failures = models.JSONField(default=dict, blank=True)
     """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
 

@@ -18,7 +18,7 @@ from rubricweb.jobs.kinds import CannotRun, Kind, Need
 from rubricweb.jobs.leases import Lease, worker_name
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.reaper import is_old
+from rubricweb.jobs.reaper import due
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ def fail_what_nobody_can_run() -> None:
 
 
 def _needs(kind: Kind[Any]) -> list[tuple[Any, Need]]:
-    found = [(work, kind.need(work)) for work in kind.examples(is_old(kind.waiting()))]
+    found = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
     return [(work, need) for work, need in found if need]
 
 

@@ -92,7 +92,7 @@ class ChunkKind(Kind[C]):
         return []
 
 
-def kind_of(job: Job) -> ChunkKind[Any]:
+def kind_of_job(job: Job) -> ChunkKind[Any]:
     chunked = (kind for kind in kinds.known() if isinstance(kind, ChunkKind))
     return next(kind for kind in chunked if isinstance(job, kind.job_model))
 
@@ -102,7 +102,7 @@ def finish_if_done(job: Any) -> None:
     states = set(job.chunks.order_by().values_list("state", flat=True).distinct())
     if job.has_ended or states & set(Chunk.LIVE):
         return
-    kind = kind_of(job)
+    kind = kind_of_job(job)
     job.pause_reason = ""
     job.state = Job.State.DONE
     if Chunk.State.FAILED in states:

@@ -72,6 +72,8 @@ class Job(models.Model):
 
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
     priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
+    total = models.PositiveIntegerField()
+    """Units of work, while it waits for another job at most; how many are done its chunks say."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     error = models.TextField(blank=True)
     """The first of its chunks' errors."""

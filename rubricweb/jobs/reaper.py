@@ -26,7 +26,7 @@ def reap() -> int:
     return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.known())
 
 
-def is_old(waiting: QuerySet[W]) -> QuerySet[W]:
+def due(waiting: QuerySet[W]) -> QuerySet[W]:
     """Without what may still be on its way to a queue."""
     return waiting.filter(queued_at__lt=Now() - ENQUEUED_WITHIN)
 
@@ -43,8 +43,9 @@ def _take(lease: Lease[Any]) -> bool:
 def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
     """What waits in the database and not in Redis. What is enqueued twice is still done once."""
     present = {rq_id.rpartition("-")[0] for rq_id in waiting}  # whichever attempt it was enqueued for
-    lost = [work for work in is_old(kind.waiting()) if dispatch.rq_id(work).rpartition("-")[0] not in present]
+    old = due(kind.waiting())
+    lost = [pk for pk in old.values_list("pk", flat=True) if f"{kind.name}-{pk}" not in present]
     if lost:
-        dispatch.enqueue_now(lost)
+        dispatch.enqueue_now(list(old.filter(pk__in=lost)))
         logger.warning("enqueued %d pieces of work that the queue had lost: %s", len(lost), kind.name)
     return len(lost)

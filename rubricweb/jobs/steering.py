@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from rubricweb.jobs import dispatch
-from rubricweb.jobs.chunked import finish_if_done, kind_of
+from rubricweb.jobs.chunked import finish_if_done, kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ J = TypeVar("J", bound=Job)
 
 def lock(job: J) -> J:
     """The row as it is now, locked until the transaction ends."""
-    locked: J = kind_of(job).lock_job(job.pk)
+    locked: J = kind_of_job(job).lock_job(job.pk)
     return locked
 
 
@@ -38,7 +38,7 @@ def pause_locked(job: Any, *, reason: str) -> None:
     """`job` is locked; `reason` says why it pauses itself, and is empty where a person pauses it."""
     job.state, job.pause_reason = State.PAUSED, reason
     job.save(update_fields=["state", "pause_reason"])
-    transaction.on_commit(partial(kind_of(job).job_changed, job))
+    transaction.on_commit(partial(kind_of_job(job).job_changed, job))
     logger.warning("job %s was paused: %s", job.pk, reason or "by a person")
 
 
@@ -50,9 +50,9 @@ def resume(job: J) -> J:
         locked.state = State.RUNNING if locked.started_at else State.QUEUED
         locked.pause_reason = ""
         locked.save(update_fields=["state", "pause_reason"])
-        kind_of(job).has_resumed(locked)
+        kind_of_job(job).has_resumed(locked)
         dispatch.enqueue(_waiting(locked))
-        transaction.on_commit(partial(kind_of(job).job_changed, locked))
+        transaction.on_commit(partial(kind_of_job(job).job_changed, locked))
         logger.info("job %s was resumed", job.pk)
     return locked
 

@@ -96,7 +96,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
             request=request, item=item, text="x", importance="vital"
         ).pk,
         "prompt_id": save_prompt(collection, STRICT, by=viewer)[0].pk,
-        "trial_id": _dry_run(collection, cell).pk,
+        "dry_run_id": _dry_run(collection, cell).pk,
         "view_id": SavedView.objects.create(user=viewer, collection=collection, name="Mine").pk,
         "flag_id": open_flag(
             Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer

@@ -13,11 +13,12 @@ from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine import breaker
 from rubricweb.grades.engine.answers import answers_for
-from rubricweb.grades.engine.price import Price, price_of_cell
+from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.visibility import visible_grades
+from rubricweb.jobs.progress import Price
 
 CALLS_A_PAGE = 20
 LATEST_CALLS = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,8 +14,9 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.missing import Missing, TopicGap
-from rubricweb.grades.engine.progress import UNSURE, Range, in_words, measured_rate
+from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.jobs.progress import UNSURE, Price
 
 CHARS_A_TOKEN = 4
 """Of English, in the usual tokenizers: an estimate."""
@@ -24,27 +24,6 @@ CACHED_COLLECTIONS = 8
 MILLION = 1_000_000
 SERVER = "openai_compatible"
 """The back-end whose calls somebody may have to pay for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Of all that is missing in a scope; None where nothing is known."""
-
-    cells: int
-    tokens: int | None
-    """Estimated; None where no model reads them."""
-    seconds: Range | None
-    dollars: float | None
-
-    @property
-    def seconds_words(self) -> str:
-        return in_words(self.seconds) if self.seconds else ""
-
-    @property
-    def dollars_words(self) -> str:
-        """ "$1,204.50", or for what is more than nothing "less than $0.01"."""
-        dollars = self.dollars or 0
-        return "less than $0.01" if 0 < dollars < 0.01 else f"${dollars:,.2f}"
 
 
 def price(collection: Collection, missing: list[Missing], *, workers: int) -> Price:

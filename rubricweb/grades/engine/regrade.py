@@ -8,8 +8,8 @@ from grading.errors import GradingError
 from grading.graders import registry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.price import Price
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.jobs.progress import Price
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import Missing, gaps_of, left_to_start
-from rubricweb.grades.engine.price import Price, price
+from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.humans import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
+from rubricweb.jobs.progress import Price
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn

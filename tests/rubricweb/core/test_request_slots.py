@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from rubricweb.core import request_slots, views
+from rubricweb.core import request_slots
 from rubricweb.core.request_slots import ReleaseSlot, SlotHandler
+from rubricweb.jobs import health
 
 AT_ONCE = 2
 REQUESTS = 10
@@ -56,7 +57,7 @@ def test_the_others_wait(settings, monkeypatch):
             seen[0] -= 1
         raise KeyError("a fault releases its slot too")
 
-    monkeypatch.setattr(views.health, "check", check)
+    monkeypatch.setattr(health, "check", check)
 
     async def all_at_once() -> list[int]:
         handler = SlotHandler()

@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from rubricweb.grades import actions
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.progress import in_words, job_progress, job_rows, measured_rate
+from rubricweb.grades.engine.progress import job_progress, job_rows, measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs.progress import in_words
 from tests.factories import gradable, lexical_config
 
 

@@ -1,0 +1,141 @@
+"""How far jobs are, how long they take and what they cost, from the counts that chunks keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from django.db.models import Count, Q, QuerySet, Sum
+
+from rubricweb.jobs.chunked import kind_of_job
+from rubricweb.jobs.models import Chunk, Job
+
+RATED_CHUNKS = 20
+"""The rate is that of this many latest chunks."""
+UNSURE = (0.7, 1.5)
+"""Factors of the remaining time while too few chunks tell of its spread."""
+ENOUGH_CHUNKS = 4
+
+Range = tuple[float, float]
+J = TypeVar("J", bound=Job)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one job is."""
+
+    done: int
+    failed: int
+    """Of the done units of work."""
+    working: int
+    """Chunks that workers are at."""
+    rate: float | None
+    """Units a second, all workers together; None while nothing is known."""
+    remaining: Range | None
+    """Seconds, at least and at most."""
+
+    @property
+    def remaining_words(self) -> str:
+        return in_words(self.remaining) if self.remaining else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What work costs, before anybody starts it; None where nothing is known."""
+
+    cells: int
+    """Units of work."""
+    tokens: int | None
+    """Estimated; None where no model reads them."""
+    seconds: Range | None
+    dollars: float | None
+
+    @property
+    def seconds_words(self) -> str:
+        return in_words(self.seconds) if self.seconds else ""
+
+    @property
+    def dollars_words(self) -> str:
+        """ "$1,204.50", or for what is more than nothing "less than $0.01"."""
+        dollars = self.dollars or 0
+        return "less than $0.01" if 0 < dollars < 0.01 else f"${dollars:,.2f}"
+
+
+def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -> list[Progress]:
+    """Of each, in two queries; `measured_rate` is asked of those that have no rate of their own yet."""
+    if not jobs:
+        return []
+    chunks: QuerySet[Any] = kind_of_job(jobs[0]).model.objects.order_by()
+    counts = _counts(chunks.filter(job__in=[job.pk for job in jobs]))
+    speeds = _speeds(chunks.filter(job__in=[job.pk for job in jobs if not job.has_ended]))
+    return [_progress(job, counts[job.pk], speeds[job.pk], measured_rate) for job in jobs]
+
+
+def rate_of(chunks: QuerySet[Any]) -> float | None:
+    """Units a second that one worker reached in the latest of these; None where none is done."""
+    rated = chunks.filter(seconds__gt=0, state=Chunk.State.DONE).order_by("-pk")
+    return _speed(list(rated.values_list("done", "seconds")[:RATED_CHUNKS]))
+
+
+def in_words(seconds: Range) -> str:
+    """A range for people: "about 40 s", "2 to 4 min"."""
+    low, high = seconds
+    for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if high >= 2 * size or size == 1:
+            first, last = max(1, round(low / size)), max(1, round(high / size))
+            return f"about {last} {unit}" if first == last else f"{first} to {last} {unit}"
+    raise AssertionError("seconds fit every range")
+
+
+def _progress(
+    job: J, counts: tuple[int, int, int], speeds: list[Range], measured_rate: Callable[[J], float | None]
+) -> Progress:
+    done, failed, working = counts
+    if job.has_ended or job.is_paused or job.is_waiting:
+        return Progress(done, failed, working, _whole_rate(job, done), None)
+    speed = _speed(speeds) or measured_rate(job)
+    rate = speed * max(1, working) if speed else None
+    remaining = _remaining(job.total - done, rate, speeds) if rate else None
+    return Progress(done, failed, working, rate, remaining)
+
+
+def _counts(chunks: QuerySet[Any]) -> dict[int, tuple[int, int, int]]:
+    """By job: units done, units failed, chunks that workers are at."""
+    leased = Count("pk", filter=Q(state=Chunk.State.LEASED))
+    rows = chunks.values("job").annotate(sum_done=Sum("done"), sum_failed=Sum("failed"), working=leased)
+    counts = {row["job"]: (row["sum_done"], row["sum_failed"], row["working"]) for row in rows}
+    return defaultdict(lambda: (0, 0, 0), counts)
+
+
+def _speeds(chunks: QuerySet[Any]) -> dict[int, list[Range]]:
+    """By job: (units, seconds) of its latest chunks."""
+    rated = chunks.filter(seconds__gt=0, done__gt=0).order_by("-number")
+    speeds: dict[int, list[Range]] = defaultdict(list)
+    for job_id, done, seconds in rated.values_list("job_id", "done", "seconds"):
+        if len(speeds[job_id]) < RATED_CHUNKS:
+            speeds[job_id].append((done, seconds))
+    return speeds
+
+
+def _speed(speeds: list[Range]) -> float | None:
+    """Units a second of one worker."""
+    return sum(done for done, _ in speeds) / sum(seconds for _, seconds in speeds) if speeds else None
+
+
+def _remaining(units: int, rate: float, speeds: list[Range]) -> Range:
+    """From the spread of the latest chunks."""
+    if len(speeds) < ENOUGH_CHUNKS:
+        return units / rate * UNSURE[0], units / rate * UNSURE[1]
+    each = np.array([done / seconds for done, seconds in speeds])
+    slow, fast = np.percentile(each, [25, 75]) / each.mean()
+    return units / (rate * float(fast)), units / (rate * float(slow))
+
+
+def _whole_rate(job: Job, done: int) -> float | None:
+    if not job.started_at or not job.ended_at or not done:
+        return None
+    seconds = (job.ended_at - job.started_at).total_seconds()
+    return done / seconds if seconds > 0 else None
