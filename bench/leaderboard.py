@@ -81,7 +81,7 @@ def specs(collection: Collection) -> tuple[BoardSpec, BoardSpec]:
         sys.exit(f"bench/leaderboard.py: {collection.slug} has no ratings")
     config = max(rating, key=lambda row: row.grades).config
     banks = lookup.banks_graded_by(config, collection)
-    kinds = lookup.kinds_chosen(config, "")
+    kinds = lookup.find_kinds(config, "")
     made = [BoardSpec(collection, config, banks[0], kinds, measure) for measure in (COVER, QRELS)]
     return made[0], made[1]
 

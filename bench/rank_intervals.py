@@ -125,9 +125,9 @@ def collected(slug: str) -> dict[str, Floats]:
 
     collection, found = Collection.objects.get(slug=slug), {}
     for row in scored_graders(collection):
-        bank = lookup.bank_named(collection, row.config, "")
+        bank = lookup.find_bank(collection, row.config, "")
         plain = MeasureSpec(MEASURES[0], default_min_grade(row.config))
-        spec = BoardSpec(collection, row.config, bank, lookup.kinds_chosen(row.config, ""), plain)
+        spec = BoardSpec(collection, row.config, bank, lookup.find_kinds(row.config, ""), plain)
         for name in MEASURES if bank else MEASURES[1:]:
             found[f"grader {row.config.pk}, {name}"] = scored_board(
                 replace(spec, measure=replace(plain, name=name))

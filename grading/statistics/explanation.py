@@ -49,7 +49,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemContribution:
     """What one item adds to the difference of a run's scores. These sum to the difference exactly."""
 
     item_id: str
@@ -64,12 +64,12 @@ class ItemChange:
         return self.contribution / len(self.cells) if self.cells else self.contribution
 
 
-def item_changes(before: Side, after: Side) -> list[ItemChange]:
+def item_contributions(before: Side, after: Side) -> list[ItemContribution]:
     """Every item that adds to the difference, largest first.
 
     >>> sides = [Side(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
     ...          for row in ([True, False], [True, True])]
-    >>> [(c.item_id, c.cause.value, c.contribution, c.cells) for c in item_changes(*sides)]
+    >>> [(c.item_id, c.cause.value, c.contribution, c.cells) for c in item_contributions(*sides)]
     [('q2', 'gained', 0.5, ('d1',))]
     """
     item_ids = dict.fromkeys([*before.item_ids, *after.item_ids])
@@ -78,7 +78,7 @@ def item_changes(before: Side, after: Side) -> list[ItemChange]:
     return sorted(changed, key=lambda change: (-abs(change.contribution), change.item_id))
 
 
-def _change(item_id: str, before: Side, after: Side) -> ItemChange:
+def _change(item_id: str, before: Side, after: Side) -> ItemContribution:
     (was_asked, old), (is_asked, new) = before.covering(item_id), after.covering(item_id)
     contribution = after.worth(item_id) - before.worth(item_id)
     if not was_asked:
@@ -91,7 +91,7 @@ def _change(item_id: str, before: Side, after: Side) -> ItemChange:
         cause, cells = Cause.LOST, _ordered(old, before.doc_ids)
     else:
         cause, cells = Cause.REWEIGHTED, ()
-    return ItemChange(item_id, cause, contribution, cells)
+    return ItemContribution(item_id, cause, contribution, cells)
 
 
 def _ordered(doc_ids: frozenset[str], order: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
+from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
@@ -16,7 +17,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import columns, lookup
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, Missing
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
 
@@ -65,27 +66,27 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
 def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
     """Return a board of labels. Raise BoardError, which says what there is instead."""
     collection = collection_named(options["slug"])
-    config = lookup.grader_named(
+    config = lookup.find_grader(
         collection,
         prompt_class=options["prompt_class"],
         llm=options["llm"],
         backend=options["backend"],
         pk=options["grader"],
     )
-    kinds = lookup.kinds_chosen(config, options["kind"])
-    bank = lookup.bank_named(collection, config, options["bank"])
+    kinds = lookup.find_kinds(config, options["kind"])
+    bank = lookup.find_bank(collection, config, options["bank"])
     measure = replace(_labelled(options, config), name=registry.DEFAULT_OF_LABELS, cutoff=cutoff)
     spec = BoardSpec(
         collection,
         config,
         bank,
         kinds,
-        lookup.measure_chosen(config, measure),
-        version=lookup.version_numbered(bank, options["bank_version"]),
-        source=lookup.one_of(Source, options["ratings"], "ratings"),
+        lookup.check_measure(config, measure),
+        version=lookup.find_version(bank, options["bank_version"]),
+        source=lookup.parse_choice(Source, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],
     )
-    return lookup.units_chosen(spec)
+    return lookup.check_units(spec)
 
 
 def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
@@ -93,9 +94,9 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
     stated = options["min_grade"]
     return MeasureSpec(
         min_grade=default_min_grade(config) if stated is None else stated,
-        mode=lookup.mode_named(options["mode"]),
+        mode=lookup.parse_choice(LabelMode, options["mode"], "mode", label="label mode"),
         min_answers=options["min_answers"],
-        definition=lookup.one_of(Definition, options["definition"], "definition"),
+        definition=lookup.parse_choice(Definition, options["definition"], "definition"),
     )
 
 
@@ -126,16 +127,16 @@ def board_spec_of(options: Options) -> BoardSpec:
     """Raises BoardError, which says what there is instead."""
     spec = spec_of(options, cutoff=options["cutoff"])
     asked = replace(spec.measure, relevant=options["relevant"])
-    measure = lookup.measure_chosen(spec.config, columns.measure_of(options["measure"], asked))
+    measure = lookup.check_measure(spec.config, columns.parse_measure(options["measure"], asked))
     found = replace(
         spec,
         measure=measure,
-        missing=lookup.one_of(Missing, options["missing"], "missing"),
+        missing=lookup.parse_choice(MissingTopic, options["missing"], "missing"),
         topic=options["topic"],
         facet=options["subtopic"],
-        test=lookup.one_of(PairedTest, options["test"], "test"),
+        test=lookup.parse_choice(PairedTest, options["test"], "test"),
     )
-    return columns.with_columns(lookup.scope_chosen(found), options["columns"])
+    return columns.with_columns(lookup.check_scope(found), options["columns"])
 
 
 def collection_named(slug: str) -> Collection:

@@ -27,7 +27,7 @@ from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_o
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import columns, lookup
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, Missing
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 
 if TYPE_CHECKING:
     GraderChoice = forms.ModelChoiceField[GraderConfig]
@@ -53,7 +53,7 @@ DEFINITIONS = (
 )
 LABEL_DEFINITIONS = DEFINITIONS[:2]
 """Ranks play no part in labels."""
-MISSING = (("", "counts 0"), (Missing.SKIP, "is left out of its mean"))
+MISSING = (("", "counts 0"), (MissingTopic.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
 TESTS = (("", "randomisation"), (PairedTest.T, "t"))
@@ -123,7 +123,7 @@ class LabelForm(forms.Form):
         field.widget.attrs["max"] = highest
         field.help_text = threshold_note(config) if config else ""
 
-    def measure_chosen(self) -> MeasureSpec:
+    def measure_spec(self) -> MeasureSpec:
         picked = self.cleaned_data
         return MeasureSpec(
             registry.DEFAULT_OF_LABELS,
@@ -141,10 +141,10 @@ class LabelForm(forms.Form):
             bank = None if config.purpose == Purpose.DIRECT else self.cleaned_data["bank"]
             if bank is None and config.purpose != Purpose.DIRECT:
                 raise BoardError("bank", "Make a bank of questions or nuggets first.")
-            kinds = lookup.kinds_chosen(config, self.cleaned_data["kind"])
-            measure = lookup.measure_chosen(config, self.measure_chosen())
+            kinds = lookup.find_kinds(config, self.cleaned_data["kind"])
+            measure = lookup.check_measure(config, self.measure_spec())
             spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
-            self.spec = lookup.units_chosen(spec)
+            self.spec = lookup.check_units(spec)
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
@@ -185,30 +185,30 @@ class BoardForm(LabelForm):
 
     def clean_measure(self) -> str:
         try:
-            columns.measure_of(self.cleaned_data["measure"], MeasureSpec())
+            columns.parse_measure(self.cleaned_data["measure"], MeasureSpec())
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
         return str(self.cleaned_data["measure"])
 
-    def measure_chosen(self) -> MeasureSpec:
+    def measure_spec(self) -> MeasureSpec:
         picked = self.cleaned_data
         base = replace(
-            super().measure_chosen(),
+            super().measure_spec(),
             cutoff=picked["cutoff"],
             relevant=picked["relevant"] or 0,
         )
-        return columns.measure_of(picked["measure"], base)
+        return columns.parse_measure(picked["measure"], base)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         picked = self.cleaned_data
         limited = replace(
             super().refined(spec),
-            missing=Missing(picked["missing"] or Missing.ZERO),
+            missing=MissingTopic(picked["missing"] or MissingTopic.ZERO),
             topic=picked["topic"],
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
         )
-        return columns.with_columns(lookup.scope_chosen(limited), picked["columns"])
+        return columns.with_columns(lookup.check_scope(limited), picked["columns"])
 
 
 class CompactBoardForm(BoardForm):
@@ -299,7 +299,7 @@ def _without(spec: BoardSpec, inapplicable: Container[str]) -> BoardSpec:
     if "definition" in inapplicable:
         spec = replace(spec, measure=replace(spec.measure, definition=Definition.PAPERS))
     if "missing" in inapplicable:
-        spec = replace(spec, missing=Missing.ZERO)
+        spec = replace(spec, missing=MissingTopic.ZERO)
     if "units" in inapplicable:
         spec = replace(spec, by_subtopic=False)
     return replace(spec, topic="", facet="") if "topic" in inapplicable else spec

@@ -39,7 +39,7 @@ def tokens(words: str) -> tuple[str, ...]:
 
 
 def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
-    """The board with further columns, from names between commas; `rag24` is a set. Raises BoardError."""
+    """Return the board with further columns, named between commas; `rag24` is a set. Raise BoardError."""
     named = tokens(words)
     if len(named) > MAX_COLUMNS:
         raise BoardError("columns", f"{len(named)} columns, expected at most {MAX_COLUMNS}")
@@ -50,19 +50,19 @@ def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
     return replace(spec, columns=_told_apart(columns))
 
 
-def measures_named(words: str) -> tuple[str, ...]:
-    """The names of `tokens`, trec_eval's in their usual form. Raises BoardError for what is no measure."""
+def parse_measures(words: str) -> tuple[str, ...]:
+    """Return the names of `tokens`, trec_eval's in their usual form. Raise BoardError for unknown ones."""
     return tuple(dict.fromkeys(_usual(token) for token in tokens(words)))
 
 
 def _usual(token: str) -> str:
     if token in registry.short_names():
         return token
-    measure = measure_of(token, MeasureSpec())
+    measure = parse_measure(token, MeasureSpec())
     return measure.name if measure == MeasureSpec(measure.name) else token
 
 
-def measure_of(token: str, measure: MeasureSpec) -> MeasureSpec:
+def parse_measure(token: str, measure: MeasureSpec) -> MeasureSpec:
     """Return the measure that a name without a source stands for; what it leaves out is that of `measure`."""
     if short := registry.short_names().get(token):
         min_grade = short.min_grade or measure.min_grade
@@ -72,7 +72,7 @@ def measure_of(token: str, measure: MeasureSpec) -> MeasureSpec:
         known = ", ".join(registry.short_names())
         text = f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {known}"
         raise BoardError("measure", text)
-    named = replace(measure, name=lookup.measure_named(parts[2]))
+    named = replace(measure, name=lookup.canonical_name(parts[2]))
     if parts[3] and named.uses_labels:
         text = f"{token}: a measure of trec_eval has its cutoff in its name, as P_20 has"
         raise BoardError("measure", text)
@@ -112,7 +112,7 @@ def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:
 
 
 def _told_apart(columns: list[MeasureColumn]) -> tuple[MeasureColumn, ...]:
-    """Columns of one label, such as those of two graders of one name, say how they are asked for."""
+    """Add the token to the labels of columns that have the same, such as of two graders of one name."""
     counts = Counter(column.label for column in columns)
     return tuple(
         replace(column, label=f"{column.label} ({column.token})") if counts[column.label] > 1 else column
@@ -136,18 +136,18 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
 
 
 def _in_field(config: GraderConfig, name: str, measure: MeasureSpec) -> MeasureSpec:
-    """Whatever is wrong with a column is told beside the field of columns."""
+    """Return the measure; an error is shown beside the field of columns."""
     try:
-        return lookup.measure_chosen(config, measure_of(name, measure))
+        return lookup.check_measure(config, parse_measure(name, measure))
     except BoardError as error:
         raise BoardError("columns", str(error)) from error
 
 
 def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
-    """A measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
+    """Return a measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
     level = spec.collection.min_relevant
     try:
-        measure = measure_of(name, MeasureSpec(min_grade=level))
+        measure = parse_measure(name, MeasureSpec(min_grade=level))
     except BoardError as error:
         raise BoardError("columns", str(error)) from error
     if not measure.uses_labels:

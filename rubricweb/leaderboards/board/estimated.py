@@ -33,7 +33,7 @@ from rubricweb.grades.models import Draw
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, answered, parts
-from rubricweb.leaderboards.board.types import BoardSpec, RunEstimate, Sample
+from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 MOST_UNSAMPLED = 0.05
 """Of a board's items: with more outside the draws there is no estimate; up to so many widen the intervals."""
@@ -42,7 +42,7 @@ KEPT = 64
 Floats = NDArray[np.float64]
 Item = tuple[int, str]
 """Topic and uid of the wording."""
-Found = tuple[tuple[RunEstimate | None, ...], Sample]
+Found = tuple[tuple[RunEstimate | None, ...], EstimateSample]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     estimates, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
     elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
     reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no campaign drew cells for it"
-    sample = Sample(size, elsewhere, len(left_out), len(items), reason)
+    sample = EstimateSample(size, elsewhere, len(left_out), len(items), reason)
     if estimates is None or sample.reason:
         return (None,) * len(adds), sample
     return _rows(estimates, outside.sum(axis=1)), _with_cost(sample, estimates, base)
@@ -202,7 +202,7 @@ def _rows(estimates: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
     )
 
 
-def _with_cost(sample: Sample, estimates: Estimates, base: Basis) -> Sample:
+def _with_cost(sample: EstimateSample, estimates: Estimates, base: Basis) -> EstimateSample:
     """What more cells would do to the median run's interval.
 
     The variance that stems from the rates falls with the size of the sample, the rest with the share of cells

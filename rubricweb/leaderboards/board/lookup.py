@@ -1,4 +1,4 @@
-"""From what a person names (in an address or on the command line) to what a board stands on."""
+"""Look up what an address or a command names: graders, banks, versions and measures. All raise BoardError."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def grader_named(
+def find_grader(
     collection: Collection, *, prompt_class: str, llm: str, backend: str = "", pk: int | None = None
 ) -> GraderConfig:
-    """The one grader of these names that has grades here; `pk` chooses among several."""
+    """Return the one grader of these names that has grades here; `pk` chooses among several."""
     rows = graders(collection)
     named = [
         row.config
@@ -49,18 +49,18 @@ def grader_named(
         )
         text = f"several graders are {description}: {several}; name one by its back-end or its id"
         raise BoardError("grader", text)
-    return scored_or_refused(scored[0] if scored else named[0])
+    return check_scorable(scored[0] if scored else named[0])
 
 
-def scored_or_refused(config: GraderConfig) -> GraderConfig:
+def check_scorable(config: GraderConfig) -> GraderConfig:
     if config.purpose == Purpose.EXTRACT:
         text = f"{grader_name(config)} extracts answers and gives no ratings: there is nothing to score"
         raise BoardError("grader", text)
     return config
 
 
-def kinds_chosen(config: GraderConfig, kind: str) -> frozenset[ItemKind]:
-    """All kinds that the grader grades, or the one that is named."""
+def find_kinds(config: GraderConfig, kind: str) -> frozenset[ItemKind]:
+    """Return all kinds that the grader grades, or the one that is named."""
     graded = kinds_of(config)
     if not kind:
         return graded
@@ -69,8 +69,8 @@ def kinds_chosen(config: GraderConfig, kind: str) -> frozenset[ItemKind]:
     return frozenset({ItemKind(kind)})
 
 
-def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank | None:
-    """The bank of that name; without a name, the one that the grader graded. A direct grader needs none."""
+def find_bank(collection: Collection, config: GraderConfig, name: str) -> Bank | None:
+    """Return the bank of that name, or else the one that the grader graded; None for a direct grader."""
     if config.purpose == Purpose.DIRECT:
         return None
     if name:
@@ -87,12 +87,12 @@ def bank_named(collection: Collection, config: GraderConfig, name: str) -> Bank 
     return graded[0]
 
 
-def measure_chosen(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
-    """`measure` under its full name, once every part of it is within its range."""
+def check_measure(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
+    """Return `measure` under its full name, with every parameter within its range."""
     _check(MIN_GRADE, measure.min_grade)
     _check(CUTOFF, measure.cutoff)
     _check(MIN_ANSWERS, measure.min_answers)
-    measure = replace(measure, name=measure_named(measure.name))
+    measure = replace(measure, name=canonical_name(measure.name))
     if not measure.uses_labels and config.purpose == Purpose.DIRECT:
         text = (
             f"{grader_name(config)} labels passages and {measure.name} needs items: use a trec_eval measure"
@@ -104,7 +104,7 @@ def measure_chosen(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
 
 
 def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
-    """It defines few measures of items, and without ratings its label is the number of right answers."""
+    """The Workbench defines few measures of items; of verified answers the label is how many are right."""
     registered = measure.registered
     if isinstance(registered, ItemMeasure) and registered.workbench is None:
         raise BoardError("measure", f"the Workbench does not define {measure.name}")
@@ -113,23 +113,23 @@ def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec
     return measure
 
 
-def measure_named(name: str, *, field: str = "measure") -> str:
+def canonical_name(name: str) -> str:
     """Return the measure's own name: `ndcg_cut_10` for `ndcg_cut.10`."""
     try:
         return registry.find(name).name
     except UnknownMeasure as error:
-        raise BoardError(field, str(error)) from error
+        raise BoardError("measure", str(error)) from error
 
 
-def units_chosen(spec: BoardSpec) -> BoardSpec:
-    """`spec`, unless it asks for subtopics by a definition that has none."""
+def check_units(spec: BoardSpec) -> BoardSpec:
+    """Return `spec`, unless it has subtopics by a definition that has none."""
     if spec.by_subtopic and spec.measure.is_workbench:
         raise BoardError("definition", "the Workbench takes the items of whole topics, not of subtopics")
     return spec
 
 
-def scope_chosen(spec: BoardSpec) -> BoardSpec:
-    """`spec`, once the topic and subtopic that it is limited to are there."""
+def check_scope(spec: BoardSpec) -> BoardSpec:
+    """Return `spec` if the topic and subtopic that it is limited to exist."""
     if spec.facet and not spec.topic:
         raise BoardError("topic", f"name the topic of the subtopic {spec.facet}")
     topics = spec.collection.topics.filter(query_id=spec.topic) if spec.topic else None
@@ -144,36 +144,27 @@ def scope_chosen(spec: BoardSpec) -> BoardSpec:
     return spec
 
 
-def version_numbered(bank: Bank | None, number: int | None) -> BankVersion | None:
-    """The version of that number; without a number, the bank as it is now."""
+def find_version(bank: Bank | None, number: int | None) -> BankVersion | None:
+    """Return the version of that number; None without a number: the bank as it is now."""
     if number is None:
         return None
-    found = bank.versions.filter(number=number).first() if bank else None
-    if found is None:
-        known = (
-            _listed(f"{version.number} ({version.name})" for version in bank.versions.all()) if bank else ""
-        )
+    version = bank.versions.filter(number=number).first() if bank else None
+    if version is None:
+        known = _listed(f"{one.number} ({one.name})" for one in bank.versions.all()) if bank else ""
         raise BoardError("version", f"no version {number} of bank {bank}; there are {known or 'none'}")
-    return found
+    return version
 
 
-def one_of(kind: type[Word], name: str, field: str) -> Word:
-    """A member of an enumeration by its name."""
+def parse_choice(kind: type[Word], name: str, field: str, *, label: str = "") -> Word:
+    """Return the member of an enumeration by its name; `label` is what people call the field."""
     try:
         return kind(name)
     except ValueError:
-        raise BoardError(field, f"no {field} {name!r}; known are {_listed(kind)}") from None
-
-
-def mode_named(name: str) -> LabelMode:
-    try:
-        return LabelMode(name)
-    except ValueError:
-        raise BoardError("mode", f"no label mode {name!r}; known are {_listed(LabelMode)}") from None
+        raise BoardError(field, f"no {label or field} {name!r}; known are {_listed(kind)}") from None
 
 
 def grader_name(config: GraderConfig) -> str:
-    """One line that tells graders apart: llm, prompt, whose answers it verifies, back-end."""
+    """Return one line that tells graders apart: llm, prompt, whose answers it verifies, back-end."""
     return f"{config} ({config.backend})"
 
 

@@ -19,7 +19,7 @@ from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import score_label
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn, Sample
+from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, EstimateSample, MeasureColumn
 
 Json = dict[str, object]
 
@@ -199,7 +199,7 @@ def estimand(spec: BoardSpec) -> str:
     )
 
 
-def estimate_method(sample: Sample) -> str:
+def estimate_method(sample: EstimateSample) -> str:
     """The level of the intervals, a lower bound where the sample has few misses, and how they are found."""
     at_least = "at least " if sample.size.has_few_misses else ""
     return f"{at_least}{100 * ESTIMATE_LEVEL:g} % {METHOD}"
@@ -215,7 +215,7 @@ def estimate_stated(board: Board) -> list[tuple[str, str]]:
     return [("estimate", f"{estimand(board.spec)}; {estimate_method(sample)}. {estimate_basis(sample)}")]
 
 
-def estimate_basis(sample: Sample) -> str:
+def estimate_basis(sample: EstimateSample) -> str:
     """In sentences: the sample that the estimates stand on, and what more of it would bring."""
     size = sample.size
     drawn = (

@@ -26,7 +26,7 @@ class BoardError(Exception):
         super().__init__(text)
 
 
-class Missing(StrEnum):
+class MissingTopic(StrEnum):
     """What a topic that a run lacks counts in the run's mean."""
 
     ZERO = "zero"
@@ -66,7 +66,7 @@ class BoardSpec:
     version: BankVersion | None = None
     """None for the bank as it is now."""
     source: Source = Source.GRADER
-    missing: Missing = Missing.ZERO
+    missing: MissingTopic = MissingTopic.ZERO
     by_subtopic: bool = False
     """A topic's score is the mean over its subtopics; a board of one topic averages its subtopics."""
     topic: str = ""
@@ -77,7 +77,7 @@ class BoardSpec:
 
     @property
     def skips_missing(self) -> bool:
-        return self.missing is Missing.SKIP or self.measure.is_workbench
+        return self.missing is MissingTopic.SKIP or self.measure.is_workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class RunEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class EstimateSample:
     """The rated cells of random draws that the estimates of a board stand on, or why there are none."""
 
     size: SampleSize
@@ -232,7 +232,7 @@ class Board:
     """The largest Monte-Carlo standard error of an end of a score's interval; None without intervals."""
     verified: tuple[int, int] = (0, 0)
     """How many cells people have seen to, of how many."""
-    sample: Sample | None = None
+    sample: EstimateSample | None = None
     """What the estimates stand on; None for measures that have none."""
 
     @property

@@ -14,7 +14,7 @@ from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
 from rubricweb.leaderboards.board.estimated import estimated
 from rubricweb.leaderboards.board.tables import Basis
-from rubricweb.leaderboards.board.types import RunEstimate, Sample
+from rubricweb.leaderboards.board.types import EstimateSample, RunEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Verified:
     shares: NDArray[np.float64]
     """Shape (runs,): of the cells of the first k passages; NaN without any."""
     estimates: tuple[RunEstimate | None, ...]
-    sample: Sample | None = None
+    sample: EstimateSample | None = None
 
 
 def verified(base: Basis, k: int) -> Verified:

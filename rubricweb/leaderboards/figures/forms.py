@@ -9,7 +9,7 @@ from grading.measures import registry
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.leaderboards.board.columns import measures_named
+from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.forms import ALL_TOPICS, SHOWN, AnalysisForm
 from rubricweb.leaderboards.meta.references import reference_choices
@@ -58,6 +58,6 @@ class FigureForm(AnalysisForm):
 
 def _measures(words: str) -> list[str]:
     try:
-        return list(measures_named(words))
+        return list(parse_measures(words))
     except BoardError as error:
         raise forms.ValidationError(str(error)) from error

@@ -17,7 +17,7 @@ from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import PrintedTable, TextCell, number
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import lookup, provenance
-from rubricweb.leaderboards.board.columns import distinct_labels, measure_of
+from rubricweb.leaderboards.board.columns import distinct_labels, parse_measure
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.meta.references import reference
@@ -172,7 +172,7 @@ def _data(scored: ScoredBoard, lines: Sequence[Mapping[str, Value]]) -> DataTabl
 
 def _under(spec: BoardSpec, name: str) -> ScoredBoard:
     """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
-    measure = lookup.measure_chosen(spec.config, measure_of(name, spec.measure))
+    measure = lookup.check_measure(spec.config, parse_measure(name, spec.measure))
     return scored_board(replace(spec, measure=measure))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
+from rubricweb.leaderboards.influence.items import DependentRow, InfluenceRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
 from rubricweb.leaderboards.influence.sheets import LOSS
 
@@ -15,7 +15,7 @@ Texts = Mapping[tuple[int, str], str]
 Line = dict[str, Value]
 
 
-def items(scored: ScoredBoard, rows: Sequence[ItemRow], texts: Texts) -> DataTable:
+def items(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
             "topic": row.query_id,

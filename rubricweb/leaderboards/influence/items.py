@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRow:
+class InfluenceRow:
     """One item of one topic. Numbers are None where they are undefined."""
 
     topic_id: int
@@ -60,7 +60,7 @@ class DependentRow:
     """A run whose place changes with one item."""
 
     run_tag: str
-    row: ItemRow
+    row: InfluenceRow
     before: int
     after: int
     possible: tuple[int, int] | None
@@ -86,13 +86,13 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class Influences:
-    rows: list[ItemRow]
+    rows: list[InfluenceRow]
     dependents: list[DependentRow]
 
 
 def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
     """Of all items, or of one topic's."""
-    rows: list[ItemRow] = []
+    rows: list[InfluenceRow] = []
     boards: list[Floats] = []
     for place, (topic, items) in enumerate(scored.base.units()):
         if not items.uids or (topic_id is not None and topic.topic_id != topic_id):
@@ -148,7 +148,7 @@ def _counts(scored: ScoredBoard, topic: TopicPool) -> NDArray[np.bool_]:
     return np.ones(len(scored.run_tags), dtype=np.bool_)
 
 
-def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Floats) -> list[ItemRow]:
+def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Floats) -> list[InfluenceRow]:
     measure = scored.spec.measure
     ratings = scored.base.grades[topic.topic_id].matrix.columns(items.uids).ratings
     by_run = covered_items(ratings, topic.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade)
@@ -159,7 +159,7 @@ def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Flo
     tells_passages = discrimination(passages, rest_means(passages))
     effects, beyond = influences(scored.means, without), _beyond(scored, without)
     return [
-        ItemRow(
+        InfluenceRow(
             topic_id=topic.topic_id,
             query_id=topic.query_id,
             uid=uid,
@@ -183,7 +183,7 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     return np.asarray(leaves.sum(axis=1))
 
 
-def _dependent(scored: ScoredBoard, rows: list[ItemRow], one: Dependent) -> DependentRow:
+def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], one: Dependent) -> DependentRow:
     possible = scored.ranks.possible(one.run) if scored.ranks else None
     return DependentRow(scored.run_tags[one.run], rows[one.item], one.before, one.after, possible)
 

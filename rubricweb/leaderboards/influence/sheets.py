@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from rubricweb.grades.rank_intervals import span as span_of_ranks
-from rubricweb.leaderboards.influence.items import DependentRow, ItemRow, PairRow
+from rubricweb.leaderboards.influence.items import DependentRow, InfluenceRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
 from rubricweb.leaderboards.meta.sheets import span
 
@@ -45,7 +45,7 @@ LOSS = (
     "deviations of its runs' means, Holm's correction over all runs"
 )
 TESTED = f"p: {LOSS}"
-ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
+ORDERS: dict[str, tuple[str, Callable[[InfluenceRow], tuple[float, ...]]]] = {
     "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
     "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),
     "easy": ("Easiest for runs", lambda row: (-_or(row.by_runs, -2), -_or(row.by_passages, -2))),
@@ -53,11 +53,11 @@ ORDERS: dict[str, tuple[str, Callable[[ItemRow], tuple[float, ...]]]] = {
 }
 
 
-def ordered(rows: Sequence[ItemRow], order: str) -> list[ItemRow]:
+def ordered(rows: Sequence[InfluenceRow], order: str) -> list[InfluenceRow]:
     return sorted(rows, key=ORDERS.get(order, ORDERS["effect"])[1])
 
 
-def items(rows: Sequence[ItemRow], texts: Texts, link: Link) -> PrintedTable:
+def items(rows: Sequence[InfluenceRow], texts: Texts, link: Link) -> PrintedTable:
     lines = [
         (
             TextCell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),

@@ -14,7 +14,7 @@ from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import lookup
-from rubricweb.leaderboards.board.columns import measure_of
+from rubricweb.leaderboards.board.columns import parse_measure
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 
 MAX_BOARDS = 200
@@ -43,8 +43,8 @@ class Contender:
         None where that measure has no meaning for this grader.
         """
         try:
-            named = measure_of(name, MeasureSpec(min_grade=self.min_grade))
-            measure = lookup.measure_chosen(self.config, named)
+            named = parse_measure(name, MeasureSpec(min_grade=self.min_grade))
+            measure = lookup.check_measure(self.config, named)
         except BoardError:
             return None
         return BoardSpec(self.collection, self.config, self.bank, kinds_of(self.config), measure)

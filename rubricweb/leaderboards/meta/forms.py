@@ -16,7 +16,7 @@ from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import lookup
-from rubricweb.leaderboards.board.columns import measures_named
+from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
@@ -79,7 +79,7 @@ class MetaForm(forms.Form):
 
     def clean_measure(self) -> tuple[str, ...]:
         try:
-            names = measures_named(self.cleaned_data["measure"])
+            names = parse_measures(self.cleaned_data["measure"])
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
         if not 1 <= len(names) <= MAX_MEASURES:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
-from grading.statistics.explanation import Cause, ItemChange, Side, item_changes
+from grading.statistics.explanation import Cause, ItemContribution, Side, item_contributions
 from grading.statistics.influence import ranks
 from grading.statistics.paired_tests import ALPHA, p_of_differences, smallest_p
 from grading.statistics.rank_intervals import adjusted
@@ -150,7 +150,7 @@ def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explain
                 change.contribution,
                 _cells(before, after, topic, change),
             )
-            for change in item_changes(*sides)
+            for change in item_contributions(*sides)
         ]
         was, now = (
             {
@@ -226,7 +226,7 @@ def _shares(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[st
 
 
 def _cells(
-    before: ScoredBoard, after: ScoredBoard, topic: TopicPool, change: ItemChange
+    before: ScoredBoard, after: ScoredBoard, topic: TopicPool, change: ItemContribution
 ) -> tuple[CellChange, ...]:
     was, now = (
         scored.base.grades[topic.topic_id].matrix.columns([change.item_id]) for scored in (before, after)

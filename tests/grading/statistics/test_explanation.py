@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.statistics.explanation import Cause, ItemChange, Side, item_changes
+from grading.statistics.explanation import Cause, ItemContribution, Side, item_contributions
 
 
 def side(item_ids, doc_ids, reached, topics=1):
@@ -25,7 +25,7 @@ def sides(draw):
 @given(sides(), sides())
 def test_contributions_sum_to_the_difference_of_scores(before, after):
     score = {id(one): one.shares[one.reached.any(axis=0)].sum() for one in (before, after)}
-    changes = item_changes(before, after)
+    changes = item_contributions(before, after)
     assert sum(change.contribution for change in changes) == pytest.approx(
         score[id(after)] - score[id(before)]
     )
@@ -36,17 +36,17 @@ def test_cells_that_made_the_change():
     before = side(["q1", "q2", "old"], ["d1", "d2"], [[0, 1, 1], [0, 0, 0]])
     after = side(["q1", "q2", "new"], ["d1", "d3"], [[1, 0, 0], [1, 0, 1]])
     third = pytest.approx(1 / 3)
-    assert sorted(item_changes(before, after), key=lambda change: change.item_id) == [
-        ItemChange("new", Cause.ADDED, third, ("d3",)),
-        ItemChange("old", Cause.REMOVED, pytest.approx(-1 / 3), ()),
-        ItemChange("q1", Cause.GAINED, third, ("d1", "d3")),
-        ItemChange("q2", Cause.LOST, pytest.approx(-1 / 3), ("d1",)),
+    assert sorted(item_contributions(before, after), key=lambda change: change.item_id) == [
+        ItemContribution("new", Cause.ADDED, third, ("d3",)),
+        ItemContribution("old", Cause.REMOVED, pytest.approx(-1 / 3), ()),
+        ItemContribution("q1", Cause.GAINED, third, ("d1", "d3")),
+        ItemContribution("q2", Cause.LOST, pytest.approx(-1 / 3), ("d1",)),
     ]
-    gained = next(change for change in item_changes(before, after) if change.item_id == "q1")
+    gained = next(change for change in item_contributions(before, after) if change.item_id == "q1")
     assert gained.per_cell == pytest.approx(1 / 6)
 
 
 def test_an_item_among_more_others_weighs_less():
     before = side(["q1"], ["d1"], [[1]])
     after = side(["q1", "q2"], ["d1"], [[1, 0]])
-    assert item_changes(before, after) == [ItemChange("q1", Cause.REWEIGHTED, -0.5, ())]
+    assert item_contributions(before, after) == [ItemContribution("q1", Cause.REWEIGHTED, -0.5, ())]

@@ -17,7 +17,7 @@ from rubricweb.grades.configs import (
 )
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.raters import raters
-from rubricweb.leaderboards.board.lookup import grader_name, grader_named
+from rubricweb.leaderboards.board.lookup import find_grader, grader_name
 from rubricweb.leaderboards.board.types import BoardError
 from tests.factories import PassageFactory, gradable, grade
 
@@ -176,8 +176,8 @@ def test_attempts_stand_side_by_side(collection):
     assert [rater.name for rater in raters(bank)] == ["gpt", "gpt, attempt 2"]
     assert [rater.configs for rater in raters(bank)] == [(first,), (second,)]
     with pytest.raises(BoardError, match=r"several graders are gpt .*attempt 2"):
-        grader_named(collection, prompt_class=RATING, llm="gpt")
-    assert grader_named(collection, prompt_class=RATING, llm="gpt", pk=second.pk) == second
+        find_grader(collection, prompt_class=RATING, llm="gpt")
+    assert find_grader(collection, prompt_class=RATING, llm="gpt", pk=second.pk) == second
     assert grader_name(second) == f"gpt · {RATING}, attempt 2 (openai_compatible)"
     out = StringIO()
     call_command("graders", "autumn", "--json", stdout=out)

@@ -1,16 +1,16 @@
 """Options of boards under which the pages behind them are compared with the board itself."""
 
 from rubricweb.grades.humans import Source
-from rubricweb.leaderboards.board.types import Missing
+from rubricweb.leaderboards.board.types import MissingTopic
 
 OPTIONS = {
     "none": {},
     "corrected": {"source": Source.CORRECTED},
     "people": {"source": Source.HUMANS},
-    "skip": {"missing": Missing.SKIP},
+    "skip": {"missing": MissingTopic.SKIP},
     "subtopics": {"by_subtopic": True},
     "topic": {"topic": "t1"},
     "subtopics of a topic": {"topic": "t1", "by_subtopic": True},
     "subtopic": {"topic": "t1", "facet": "a"},
-    "several": {"source": Source.CORRECTED, "missing": Missing.SKIP, "by_subtopic": True},
+    "several": {"source": Source.CORRECTED, "missing": MissingTopic.SKIP, "by_subtopic": True},
 }

@@ -15,7 +15,7 @@ from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
-from rubricweb.leaderboards.board.columns import measures_named
+from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.meta import files, selectors, sheets
@@ -81,7 +81,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
 
 
 def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
-    measures = measures_named(" ".join(options["measure"] or registry.COMPARED))
+    measures = parse_measures(" ".join(options["measure"] or registry.COMPARED))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
     names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]

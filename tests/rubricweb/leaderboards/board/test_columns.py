@@ -39,7 +39,7 @@ def others(made, words, measure=BASE):
     ],
 )
 def test_names(token, expected):
-    assert columns.measure_of(token, BASE) == expected
+    assert columns.parse_measure(token, BASE) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_names(token, expected):
 )
 def test_what_is_no_name(token, told):
     with pytest.raises(BoardError, match=told):
-        columns.measure_of(token, BASE)
+        columns.parse_measure(token, BASE)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_columns_by_hand(made):
 
 def test_names_between_spaces_or_commas():
     assert columns.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
-    assert columns.measures_named("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
+    assert columns.parse_measures("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
 
 
 def test_measures_of_judgments_have_short_names_too(made):

@@ -11,7 +11,7 @@ from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Draw, HumanGrade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import files, selectors
-from rubricweb.leaderboards.board.types import BoardSpec, Missing
+from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -178,7 +178,7 @@ def test_too_few_cells_of_an_item_cannot_tell(spec, draw_of, rate):
     assert "too few ratings: 0 items have 5 or more rated cells" in board.sample.reason
 
 
-@pytest.mark.parametrize("missing", list(Missing))
+@pytest.mark.parametrize("missing", list(MissingTopic))
 def test_topics_that_a_run_lacks_count_as_in_the_score(spec, draw_of, rate, missing):
     rate(draw_of())
     good = spec.collection.runs.get(run_tag="good")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grading.measures.rubric_qrels import LabelMode
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.defaults import scored_graders
@@ -12,7 +13,7 @@ from tests import factories
 
 
 def test_a_grader_by_its_names(made):
-    config = lookup.grader_named(made.collection, prompt_class="LexicalBaseline", llm="lexical")
+    config = lookup.find_grader(made.collection, prompt_class="LexicalBaseline", llm="lexical")
 
     assert config == made.config
 
@@ -21,12 +22,12 @@ def test_an_unknown_grader_is_told_what_there_is(made):
     with pytest.raises(
         BoardError, match=r"no grades by gpt with prompt class X; there are grades by lexical · Lex"
     ):
-        lookup.grader_named(made.collection, prompt_class="X", llm="gpt")
+        lookup.find_grader(made.collection, prompt_class="X", llm="gpt")
 
 
 def test_no_grades_at_all(collection):
     with pytest.raises(BoardError, match="there are grades by none"):
-        lookup.grader_named(collection, prompt_class="X", llm="gpt")
+        lookup.find_grader(collection, prompt_class="X", llm="gpt")
 
 
 def test_two_back_ends_of_the_same_names_need_the_back_end(made):
@@ -37,11 +38,11 @@ def test_two_back_ends_of_the_same_names_need_the_back_end(made):
     with pytest.raises(
         BoardError, match=r"several graders are .*\(imported\).*\(lexical\)|\(lexical\).*\(imported\)"
     ):
-        lookup.grader_named(made.collection, **names)
-    assert lookup.grader_named(made.collection, **names, backend="imported") == twin
-    assert lookup.grader_named(made.collection, **names, pk=twin.pk) == twin
+        lookup.find_grader(made.collection, **names)
+    assert lookup.find_grader(made.collection, **names, backend="imported") == twin
+    assert lookup.find_grader(made.collection, **names, pk=twin.pk) == twin
     with pytest.raises(BoardError, match=r"has no grades by .* with id 0"):
-        lookup.grader_named(made.collection, **names, pk=0)
+        lookup.find_grader(made.collection, **names, pk=0)
 
 
 def test_extracted_answers_cannot_be_scored(made):
@@ -49,15 +50,15 @@ def test_extracted_answers_cannot_be_scored(made):
     factories.grade(config, made.items["t1"][0], made.passages["d1"], None, "extracted")
 
     with pytest.raises(BoardError, match="extracts answers and gives no ratings"):
-        lookup.grader_named(made.collection, prompt_class="QuestionExtraction", llm="t5")
+        lookup.find_grader(made.collection, prompt_class="QuestionExtraction", llm="t5")
     assert [row.config for row in scored_graders(made.collection)] == [made.config]
 
 
 def test_the_one_graded_bank_is_the_default(made):
     factories.BankFactory(collection=made.collection, name="drafts")
 
-    assert lookup.bank_named(made.collection, made.config, "") == made.bank
-    assert lookup.bank_named(made.collection, made.config, "drafts").name == "drafts"
+    assert lookup.find_bank(made.collection, made.config, "") == made.bank
+    assert lookup.find_bank(made.collection, made.config, "drafts").name == "drafts"
 
 
 def test_several_graded_banks_are_listed(made):
@@ -67,7 +68,7 @@ def test_several_graded_banks_are_listed(made):
     with pytest.raises(
         BoardError, match=r"several banks have items graded by .*; name one bank of main, second"
     ):
-        lookup.bank_named(made.collection, made.config, "")
+        lookup.find_bank(made.collection, made.config, "")
 
 
 def test_no_graded_bank_lists_all_banks(made):
@@ -75,21 +76,21 @@ def test_no_graded_bank_lists_all_banks(made):
     made.bank.items.all().delete()
 
     with pytest.raises(BoardError, match=r"no bank has items graded by .*; name one bank of main"):
-        lookup.bank_named(made.collection, config, "")
+        lookup.find_bank(made.collection, config, "")
 
 
 def test_an_unknown_bank_is_told_what_there_is(made):
     with pytest.raises(BoardError, match="autumn has no bank old; its banks are main"):
-        lookup.bank_named(made.collection, made.config, "old")
+        lookup.find_bank(made.collection, made.config, "old")
 
 
 def test_kinds_that_the_grader_does_not_grade(made):
     config = imported_config("t5", "NuggetSelfRatedPrompt", Purpose.RATE)
 
-    assert lookup.kinds_chosen(made.config, "") == {ItemKind.QUESTION, ItemKind.NUGGET}
-    assert lookup.kinds_chosen(made.config, "nugget") == {ItemKind.NUGGET}
+    assert lookup.find_kinds(made.config, "") == {ItemKind.QUESTION, ItemKind.NUGGET}
+    assert lookup.find_kinds(made.config, "nugget") == {ItemKind.NUGGET}
     with pytest.raises(BoardError, match="grades nuggets, not questions"):
-        lookup.kinds_chosen(config, "question")
+        lookup.find_kinds(config, "question")
 
 
 @pytest.mark.parametrize(
@@ -103,21 +104,21 @@ def test_kinds_that_the_grader_does_not_grade(made):
 )
 def test_a_measure_out_of_range_names_its_field(made, measure, field, text):
     with pytest.raises(BoardError, match=text) as caught:
-        lookup.measure_chosen(made.config, measure)
+        lookup.check_measure(made.config, measure)
     assert caught.value.field == field
 
 
 def test_a_measure_gets_its_full_name(made):
-    assert lookup.measure_chosen(made.config, MeasureSpec("ndcg_cut.10")).name == "ndcg_cut_10"
+    assert lookup.check_measure(made.config, MeasureSpec("ndcg_cut.10")).name == "ndcg_cut_10"
 
 
 def test_rubric_cover_needs_items(db):
     direct = imported_config("labeller", "YesNoPrompt", Purpose.DIRECT)
 
     with pytest.raises(BoardError, match="use a trec_eval measure"):
-        lookup.measure_chosen(direct, MeasureSpec())
+        lookup.check_measure(direct, MeasureSpec())
 
 
 def test_an_unknown_mode(db):
     with pytest.raises(BoardError, match="no label mode 'mean'; known are max, binary, count"):
-        lookup.mode_named("mean")
+        lookup.parse_choice(LabelMode, "mean", "mode", label="label mode")

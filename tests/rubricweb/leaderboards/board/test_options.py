@@ -16,7 +16,7 @@ from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
-from rubricweb.leaderboards.board.types import BoardSpec, Missing, Top
+from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic, Top
 from tests import factories
 from tests.worked import RANKED
 
@@ -34,7 +34,7 @@ def scores(spec):
 
 def test_a_lacking_topic_may_be_left_out(spec):
     """`lacks` has only t1, of which it covers one of two."""
-    board = selectors.board(replace(spec, missing=Missing.SKIP))
+    board = selectors.board(replace(spec, missing=MissingTopic.SKIP))
     row = next(row for row in board.rows if row.run_tag == "lacks")
 
     assert (row.score, row.n_topics, row.n_answered, row.stderr) == (0.5, 1, 1, None)

@@ -11,7 +11,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec, Missing
+from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
 
@@ -56,7 +56,9 @@ def test_two_thresholds_and_two_sources(rich, name, definition, options):
 
 
 @pytest.mark.parametrize("name", ["rubric_cover", "normalised_cover", "P_2"])
-@pytest.mark.parametrize("options", [{}, {"source": Source.CORRECTED}, {"missing": Missing.SKIP}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"source": Source.CORRECTED}, {"missing": MissingTopic.SKIP}], ids=str
+)
 def test_two_definitions(rich, name, options):
     """One item of the bank has no grades, so that the definitions divide by different numbers."""
     actions.add_item(rich.bank, rich.topics["t1"], kind="question", text="Why do leaves fall?", by=None)
