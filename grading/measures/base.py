@@ -57,7 +57,7 @@ class NumberInName:
     decimals: int = 0
 
     def spelled(self, number: str) -> str | None:
-        """The number as trec_eval writes it; None for one that is out of range.
+        """Return the number as trec_eval writes it; None for one that is out of range.
 
         >>> K.spelled("05"), K.spelled("0"), RECALL_LEVEL.spelled(".1")
         ('5', None, '0.10')

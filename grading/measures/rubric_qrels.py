@@ -30,7 +30,7 @@ class LabelMode(StrEnum):
 def labels(
     ratings: Ratings, *, mode: LabelMode = LabelMode.MAX, min_grade: int = 4, min_answers: int = 1
 ) -> NDArray[np.int16]:
-    """Shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
+    """Return an array of shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
 
     With `min_answers` m, MAX and BINARY use the m-th highest rating, the best that at least m items reach; it
     is 0 where fewer than m items are rated. COUNT does not use it. Raises ValueError for m below 1.
@@ -58,7 +58,7 @@ def labels(
 
 
 def _reached_by(ratings: Ratings, min_answers: int) -> NDArray[np.int8]:
-    """Shape (passages,): the m-th highest rating, 0 where there are fewer."""
+    """Return an array of shape (passages,): the m-th highest rating, 0 where there are fewer."""
     passages, items = ratings.shape
     if items < min_answers:
         return np.zeros(passages, dtype=np.int8)

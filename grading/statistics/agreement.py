@@ -102,7 +102,8 @@ def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = 
 
 
 def cell_kappas(counts: NDArray[np.int64]) -> Floats:
-    """Shape of `counts`: kappa of each cell, its row and column each against all others.
+    """Return an array of the shape of `counts`: kappa of each cell, its row and column each against all
+    others.
 
     RUBRIC on DL 2020 (its graded table): 0.10 for grade 4 with judgment 3, 0.29 for 0 with 0.
 
@@ -118,7 +119,8 @@ def cell_kappas(counts: NDArray[np.int64]) -> Floats:
 
 
 def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats:
-    """Shape (categories, categories): Krippendorff's coincidence matrix of ratings, shape (raters, units).
+    """Return an array of shape (categories, categories): Krippendorff's coincidence matrix of ratings, shape
+    (raters, units).
 
     A value outside `categories` (such as -1) is missing; a unit with fewer than two ratings does not count.
     The matrices of topics add up to that of the collection.
@@ -158,7 +160,8 @@ def bootstrapped(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> ConfidenceInterval:
-    """Interval of `statistic` (such as `cohen_kappa`) over resampled topics, from one table a topic.
+    """Return the interval of `statistic` (such as `cohen_kappa`) over resampled topics, from one table a
+    topic.
 
     >>> same = [np.array([[3, 1], [1, 3]])] * 4
     >>> bootstrapped(same, cohen_kappa, resamples=100)

@@ -31,7 +31,7 @@ class RunIntervals(NamedTuple):
 
 @lru_cache(maxsize=4)
 def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
-    """Shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
+    """Return an array of shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
 
     >>> resamples(3, n=2).sum(axis=1).tolist()
     [3.0, 3.0]
@@ -52,7 +52,8 @@ def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.f
 def resampled_means(
     scores: NDArray[np.float64], *, n: int = RESAMPLES, seed: int = SEED
 ) -> NDArray[np.float64]:
-    """Shape (n, runs): means of scores (runs, topics) over resampled topics; NaN scores are left out.
+    """Return an array of shape (n, runs): means of scores (runs, topics) over resampled topics; NaN scores
+    are left out.
 
     Topics that count for no run are not drawn.
     """
@@ -69,7 +70,7 @@ def resampled_means(
 def intervals(
     scores: NDArray[np.float64], *, level: float = LEVEL, n: int = RESAMPLES, seed: int = SEED
 ) -> RunIntervals:
-    """Percentile interval of each run's mean (Efron and Tibshirani 1993, 13.3).
+    """Return the percentile interval of each run's mean (Efron and Tibshirani 1993, 13.3).
 
     >>> found = intervals(np.array([[0.0, 1.0, 0.0, 1.0], [0.5] * 4]))
     >>> found.low.tolist(), found.high.tolist()

@@ -50,7 +50,9 @@ Mask = NDArray[np.bool_]
 
 
 def _log_prior() -> Floats:
-    """Shape (alphas, sigmas): Jeffreys' prior of the marginal rate, the half-normal one of sigma."""
+    """Return an array of shape (alphas, sigmas): Jeffreys' prior of the marginal rate, the half-normal one of
+    sigma.
+    """
     steps = np.gradient(_MARGINAL, _ALPHAS, axis=0)
     rates = np.maximum(steps, 1e-300) / np.sqrt(_MARGINAL * (1 - _MARGINAL))
     sigmas = np.exp(-0.5 * (_SIGMAS / SIGMA_SCALE) ** 2) * np.gradient(_SIGMAS)
@@ -161,7 +163,7 @@ def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> E
 
 
 def sample_size(units: Sequence[Unit]) -> SampleSize:
-    """How much of what the runs rank was sampled; less is needed where there is less."""
+    """Return how much of what the runs rank was sampled; less is needed where there is less."""
     sampled, there, above, above_there, misses = np.zeros(0), np.zeros(0), 0, 0, 0
     for unit in units:
         in_top = np.zeros(len(unit.reached) + 1, dtype=np.bool_)
@@ -185,7 +187,9 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
 
 
 def _counts(unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
-    """Shape (runs, items): unknown cells of the first k below and above, and whether a rated one is a hit."""
+    """Return an array of shape (runs, items): unknown cells of the first k below and above, and whether a
+    rated one is a hit.
+    """
     is_open = unit.people == NOT_RATED
     below, above = (take_rows(is_open & side, unit.ranked) for side in (~unit.reached, unit.reached))
     is_hit = np.asarray(take_rows(unit.people == 1, unit.ranked).any(axis=1))
@@ -193,7 +197,7 @@ def _counts(unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
 
 
 def _stratum(units: Sequence[Unit], *, above: bool, seed: int) -> _Stratum:
-    """The posterior of the rates on the grid, summed up by kind of item."""
+    """Return the posterior of the rates on the grid, summed up by kind of item."""
     sides = [unit.people * (unit.reached == above) for unit in units]
     hits = np.concatenate([(side == 1).sum(axis=0) for side in sides])
     rated = np.concatenate(
@@ -220,7 +224,7 @@ def _stratum(units: Sequence[Unit], *, above: bool, seed: int) -> _Stratum:
 
 
 def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
-    """Points of the grid in proportion to the posterior, evenly and always the same; the strata's are
+    """Return points of the grid in proportion to the posterior, evenly and always the same; the strata's are
     shuffled against each other.
     """
     points = (np.arange(DRAWS) + 0.5) / DRAWS
@@ -231,7 +235,9 @@ def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
 def _missed(
     strata: Sequence[_Stratum], is_open: Sequence[NDArray[np.int64]]
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """Shape (draws, places): the chance that a unit is missed; and the place of each (run, item)."""
+    """Return an array of shape (draws, places): the chance that a unit is missed; and the place of each (run,
+    item).
+    """
     sizes = [stratum.missed.shape[1] * stratum.missed.shape[2] for stratum in strata]
     codes = [
         stratum.kind * stratum.missed.shape[2] + cells for stratum, cells in zip(strata, is_open, strict=True)
@@ -243,14 +249,15 @@ def _missed(
 
 
 def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
-    """Shape (runs, places): the sum of the weights at each place."""
+    """Return an array of shape (runs, places): the sum of the weights at each place."""
     return np.array([np.bincount(row, one, places) for row, one in zip(place, weights, strict=True)])
 
 
 def _passage_factor(
     units: Sequence[Unit], missed: Floats, adds: Floats, rates: tuple[float, float]
 ) -> Floats:
-    """Shape (runs,): by how much errors that the items of a passage share widen the variance.
+    """Return an array of shape (runs,): by how much errors that the items of a passage share widen the
+    variance.
 
     For two items with the rates p and q on the same n passages, P(both missed) / (P(missed) P(missed)) is
     exp(n PASSAGE_CORRELATION sqrt(p / (1 - p) q / (1 - q))) to first order.

@@ -56,7 +56,7 @@ class _Item:
     cells: Mask
 
     def chances(self, block: int) -> Floats:
-        """Shape (passages,): with which one block of the item holds the cell."""
+        """Return an array of shape (passages,): with which one block of the item holds the cell."""
         sizes = np.maximum(self.cells.sum(axis=1), 1)
         return np.asarray(np.minimum(1, block / sizes) @ self.cells / len(self.cells))
 
@@ -80,7 +80,7 @@ class _Side:
         return bool(self.items) and self.blocks < MOST_ROUNDS * len(self.items)
 
     def draw(self, most: int) -> list[tuple[int, int]]:
-        """The new cells of the next block."""
+        """Return the new cells of the next block."""
         if not self.waiting:
             self.waiting = self.random.permutation(len(self.items)).tolist()
         place = self.waiting.pop()

@@ -1,4 +1,4 @@
-"""Is an item worth asking, and does the pool treat all runs alike?"""
+"""Diagnostics: how hard items are, how well they discriminate, and how evenly the pool treats runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MIN_CASES = 3
 
 
 def difficulty(answers: Floats) -> Floats:
-    """Shape (items,): the share of cases (runs, or passages) that answer each item; NaN is missing.
+    """Return an array of shape (items,): the share of cases (runs, or passages) that answer each item; NaN is
+    missing.
 
     >>> difficulty(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0]])).round(2).tolist()
     [0.67, 0.0]
@@ -33,7 +34,8 @@ def difficulty(answers: Floats) -> Floats:
 
 
 def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
-    """Shape (items,): of the rated passages the share that covers each item; `difficulty` in whole ratings.
+    """Return an array of shape (items,): of the rated passages the share that covers each item; `difficulty`
+    in whole ratings.
 
     >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
     [0.5, nan]
@@ -42,7 +44,8 @@ def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
 
 
 def discrimination(answers: Floats, rests: Floats) -> Floats:
-    """Shape (items,): Pearson's r of each item with `rests`, the score of each case without that item.
+    """Return an array of shape (items,): Pearson's r of each item with `rests`, the score of each case
+    without that item.
 
     Both have shape (cases, items). It is the corrected item-total correlation (Nunnally 1978): above 0 where
     better cases answer the item, about 0 where it does not tell them apart, below 0 where it misleads. NaN
@@ -62,7 +65,8 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
 
 
 def rest_means(answers: Floats) -> Floats:
-    """Shape of `answers`: for each case and item, the mean of the case's other items; NaN is missing.
+    """Return an array of the shape of `answers`: for each case and item, the mean of the case's other items;
+    NaN is missing.
 
     >>> rest_means(np.array([[1.0, 0.0, np.nan], [4.0, 2.0, 3.0]])).tolist()
     [[0.0, 1.0, 0.5], [2.5, 3.5, 3.0]]
@@ -88,7 +92,7 @@ class ItemPair:
 def redundant_pairs(
     ratings: Ratings, *, min_grade: int = 4, min_overlap: float = 0.7, min_passages: int = 3
 ) -> list[ItemPair]:
-    """Pairs of items rated `min_grade` or more on nearly the same passages, most alike first.
+    """Return pairs of items rated `min_grade` or more on nearly the same passages, most alike first.
 
     Pairs that fewer than `min_passages` passages count for are left out: they are alike by chance.
 
@@ -114,8 +118,8 @@ def redundant_pairs(
 def contributed_alone(
     ranked: NDArray[np.int32], teams: Sequence[int], *, depth: int, n: int
 ) -> NDArray[np.bool_]:
-    """Shape (teams, passages): the passages of a pool of `n` that only one team's runs have in their first
-    `depth`.
+    """Return an array of shape (teams, passages): the passages of a pool of `n` that only one team's runs
+    have in their first `depth`.
 
     `ranked` has shape (runs, depth of the runs) with rows of the pool, -1 for none; `teams` says by run its
     team's number. Without that team nobody would have graded these (Zobel 1998, leave out unique).
@@ -145,7 +149,7 @@ class Advantage:
 def advantage(
     own: Floats, others: Floats, is_family: NDArray[np.bool_], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Advantage:
-    """A difference of differences: (own - others) of the family's runs minus that of all other runs.
+    """Return a difference of differences: (own - others) of the family's runs minus that of all other runs.
 
     `own` and `others`, shape (runs, topics), are the scores on the items that the family's model drafted, and
     on those that it did not. About 0 is fair; well above 0, a model's items favour its own runs. The interval
@@ -231,7 +235,7 @@ class Spurious:
 
 
 def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> list[Spurious]:
-    """One for each item, in their order; those that no such passage covers have no passages.
+    """Return one for each item, in their order; those that no such passage covers have no passages.
 
     >>> relevance = Relevance.judged([0, 0, 1, 3], min_relevant=2)
     >>> ratings = np.array([[4, 0], [5, -1], [-2, 0], [5, 5]], dtype=np.int8)
@@ -260,7 +264,7 @@ class Uncovered:
 
 
 def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Uncovered:
-    """In the order of the pool.
+    """Return the relevant passages without a covered item, in the order of the pool.
 
     >>> relevance = Relevance.judged([3, 2, 2, 0], min_relevant=2)
     >>> uncovered_passages(np.array([[3], [-1], [4], [0]], dtype=np.int8), relevance)
@@ -272,11 +276,13 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: Min
 
 
 def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
-    """Shape (passages,): relevant and graded, and the highest rating is below the minimum grade."""
+    """Return an array of shape (passages,): relevant and graded, and the highest rating is below the minimum
+    grade.
+    """
     is_graded = (ratings >= MIN_RATING).any(axis=1)
     return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))
 
 
 def is_ungraded(ratings: Ratings, relevance: Relevance) -> Mask:
-    """Shape (passages,): relevant, without any rating."""
+    """Return an array of shape (passages,): relevant, without any rating."""
     return np.asarray(relevance.relevant & ~(ratings >= MIN_RATING).any(axis=1))

@@ -34,7 +34,7 @@ class Side:
     """Shape (items,): what covering the item adds to the run's score (weight / all weights / topics)."""
 
     def covering(self, item_id: str) -> tuple[bool, frozenset[str]]:
-        """Whether the item is on the board, and which passages cover it."""
+        """Return whether the item is on the board, and which passages cover it."""
         if item_id not in self.item_ids:
             return False, frozenset()
         column = self.reached[:, self.item_ids.index(item_id)]
@@ -43,7 +43,7 @@ class Side:
         )
 
     def worth(self, item_id: str) -> float:
-        """What the item adds to the score; 0 where it is not covered."""
+        """Return what the item adds to the score; 0 where it is not covered."""
         is_asked, covering = self.covering(item_id)
         return float(self.shares[self.item_ids.index(item_id)]) if is_asked and covering else 0.0
 
@@ -65,7 +65,7 @@ class ItemContribution:
 
 
 def item_contributions(before: Side, after: Side) -> list[ItemContribution]:
-    """Every item that adds to the difference, largest first.
+    """Return every item that adds to the difference, largest first.
 
     >>> sides = [Side(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
     ...          for row in ([True, False], [True, True])]

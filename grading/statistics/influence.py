@@ -31,7 +31,7 @@ class Move:
 
 
 def ranks(scores: Scores) -> NDArray[np.int64]:
-    """Competition ranks, best 1; tied runs share the better rank.
+    """Return competition ranks, best 1; tied runs share the better rank.
 
     >>> ranks(np.array([0.7, 0.9, 0.7, 0.1])).tolist()
     [2, 1, 2, 4]
@@ -42,7 +42,7 @@ def ranks(scores: Scores) -> NDArray[np.int64]:
 
 
 def moves(before: Scores, after: Scores, run_tags: Sequence[str]) -> list[Move]:
-    """The runs whose rank changes, best new rank first.
+    """Return the runs whose rank changes, best new rank first.
 
     >>> moves(np.array([0.5, 0.4, 0.3]), np.array([0.5, 0.2, 0.3]), ["a", "b", "c"])
     [Move(run_tag='c', before=3, after=2), Move(run_tag='b', before=2, after=3)]
@@ -53,7 +53,7 @@ def moves(before: Scores, after: Scores, run_tags: Sequence[str]) -> list[Move]:
 
 
 def swapped_pairs(before: Scores, after: Scores) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, of runs whose strict order is reversed; ties are in `tie_changes`.
+    """Return pairs (i, j), i < j, of runs whose strict order is reversed; ties are in `tie_changes`.
 
     >>> swapped_pairs(np.array([0.5, 0.4, 0.3]), np.array([0.5, 0.2, 0.3]))
     [(1, 2)]
@@ -64,7 +64,7 @@ def swapped_pairs(before: Scores, after: Scores) -> list[tuple[int, int]]:
 def tie_changes(
     before: Scores, after: Scores
 ) -> dict[Literal["became_tied", "ceased_tied"], list[tuple[int, int]]]:
-    """Pairs of runs (i, j), i < j, that the change ties, and that it unties.
+    """Return pairs of runs (i, j), i < j, that the change ties, and that it unties.
 
     >>> tie_changes(np.array([0.5, 0.4, 0.4]), np.array([0.5, 0.5, 0.4]))
     {'became_tied': [(0, 1)], 'ceased_tied': [(1, 2)]}
@@ -74,7 +74,7 @@ def tie_changes(
 
 
 def means_without(table: Scores, topic: int, without: Scores) -> Scores:
-    """Shape (items, runs): the board's means without each item of one topic.
+    """Return an array of shape (items, runs): the board's means without each item of one topic.
 
     `table` has shape (runs, topics), and `without` (items, runs) the scores of that topic without each item.
     What is NaN does not count for that run: a row of NaN in `without` says that no item is left, so that the
@@ -108,7 +108,7 @@ class Influence:
 
 
 def influences(board: Scores, without: Scores) -> list[Influence]:
-    """One for each row of `without`, shape (items, runs), as `means_without` makes them.
+    """Return one for each row of `without`, shape (items, runs), as `means_without` makes them.
 
     >>> influences(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.2, 0.3]]))[0].largest_move
     1
@@ -143,7 +143,8 @@ class Dependent:
 
 
 def dependents(board: Scores, without: Scores) -> list[Dependent]:
-    """The runs whose rank one item alone changes, each with the item that changes it most; largest first.
+    """Return the runs whose rank one item alone changes, each with the item that changes it most; largest
+    first.
 
     >>> dependents(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.4, 0.3], [0.5, 0.2, 0.3]]))
     [Dependent(run=1, item=1, before=2, after=3), Dependent(run=2, item=1, before=3, after=2)]
@@ -167,7 +168,7 @@ def _comparable(scores: Scores) -> Scores:
 
 
 def _order(scores: Scores) -> NDArray[np.int8]:
-    """Shape (runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
+    """Return an array of shape (runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
     comparable = _comparable(scores)
     first, second = comparable[:, np.newaxis], comparable[np.newaxis, :]
     return (first > second).astype(np.int8) - (first < second).astype(np.int8)

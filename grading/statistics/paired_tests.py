@@ -37,7 +37,8 @@ class PairedTest(StrEnum):
 
 
 def p_values(scores: NDArray[np.float64], test: PairedTest) -> PValueMatrix:
-    """P-values of all pairs of runs from scores of shape (runs, topics); 1 where fewer than two topics count.
+    """Return the p-values of all pairs of runs from scores of shape (runs, topics); 1 where fewer than two
+    topics count.
 
     >>> scores = np.array([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3], [0.9, 0.8, 0.7]])
     >>> p_values(scores, PairedTest.RANDOMISATION)[0].tolist()
@@ -53,7 +54,8 @@ def p_values(scores: NDArray[np.float64], test: PairedTest) -> PValueMatrix:
 
 
 def p_of_differences(differences: NDArray[np.float64], test: PairedTest) -> NDArray[np.float64]:
-    """Shape (rows,): whether the mean of each row of differences (rows, topics) is 0; NaN is left out.
+    """Return an array of shape (rows,): whether the mean of each row of differences (rows, topics) is 0; NaN
+    is left out.
 
     >>> p_of_differences(np.array([[0.5, 0.5, 0.5, 0.5, np.nan]]), PairedTest.RANDOMISATION).tolist()
     [0.125]
@@ -64,14 +66,14 @@ def p_of_differences(differences: NDArray[np.float64], test: PairedTest) -> NDAr
 
 
 def smallest_p(topics: int, test: PairedTest) -> float:
-    """The smallest p-value that the test can give with so many topics, whatever the scores."""
+    """Return the smallest p-value that the test can give with so many topics, whatever the scores."""
     if topics < 2:
         return 1.0
     return 0.0 if test is PairedTest.T else 2.0 ** (1 - min(topics, 1000))
 
 
 def topics_needed(comparisons: int, *, alpha: float = ALPHA) -> int:
-    """From how many topics on a randomisation test can pass Holm's first level, alpha / comparisons.
+    """Return from how many topics on a randomisation test can pass Holm's first level, alpha / comparisons.
 
     >>> topics_needed(45), topics_needed(105)
     (11, 13)
@@ -116,7 +118,9 @@ def _randomised(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _whole_numbers(differences: NDArray[np.float64]) -> tuple[Ints, Ints]:
-    """The sizes of the differences in units of their row, ascending, shape (rows, topics); and their sums."""
+    """Return the sizes of the differences in units of their row, ascending, shape (rows, topics); and their
+    sums.
+    """
     known = np.where(np.isnan(differences), 0.0, differences)
     sizes = np.abs(known)
     totals = sizes.sum(axis=1)
@@ -128,7 +132,9 @@ def _whole_numbers(differences: NDArray[np.float64]) -> tuple[Ints, Ints]:
 
 
 def _denominator(sizes: NDArray[np.float64]) -> int | None:
-    """The least d of which all sizes are multiples of 1 / d; None if there is none up to MAX_DENOMINATOR."""
+    """Return the least d of which all sizes are multiples of 1 / d; None if there is none up to
+    MAX_DENOMINATOR.
+    """
     left = np.unique(sizes.round(12))
     for denominator in range(1, MAX_DENOMINATOR + 1):
         multiples = left * denominator
@@ -138,7 +144,7 @@ def _denominator(sizes: NDArray[np.float64]) -> int | None:
 
 
 def _subsets(sizes: Ints, reach: Ints) -> NDArray[np.float64]:
-    """Shape (rows,): how many subsets of the sizes above 0 sum to `reach` at most."""
+    """Return an array of shape (rows,): how many subsets of the sizes above 0 sum to `reach` at most."""
     rows, deepest = len(sizes), int(reach.max())
     depth = np.arange(deepest + 1)[:, np.newaxis]
     counts = np.zeros((2 * deepest + 2, rows))  # below row deepest + 1, where nothing is: sums under 0

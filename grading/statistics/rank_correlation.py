@@ -43,7 +43,7 @@ class Coefficient(StrEnum):
 
 
 def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
-    """An official board of ranks (1 is best) as a board on which higher is better.
+    """Return an official board of ranks (1 is best) as a board on which higher is better.
 
     >>> spearman(from_ranks({"a": 1, "b": 2, "c": 3}), {"a": 0.9, "b": 0.5, "c": 0.1}).value
     1.0
@@ -177,7 +177,9 @@ def _void(x: Floats, y: Floats) -> str:
 
 
 def _orders(scores: Floats) -> NDArray[np.float32]:
-    """Shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
+    """Return an array of shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0
+    tied.
+    """
     ahead = (scores[..., :, np.newaxis] > scores[..., np.newaxis, :]).astype(np.float32)
     return ahead - ahead.swapaxes(-1, -2)
 

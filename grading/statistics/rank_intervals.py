@@ -38,7 +38,7 @@ class Order:
 
 
 def holm(p: PValueMatrix) -> PValueMatrix:
-    """P-values of all pairs adjusted for being many (Holm 1979), 1 on the diagonal.
+    """Return the p-values of all pairs adjusted for being many (Holm 1979), 1 on the diagonal.
 
     >>> holm(np.array([[1.0, 0.01, 0.04], [0.01, 1.0, 0.03], [0.04, 0.03, 1.0]]))[0].round(4).tolist()
     [1.0, 0.03, 0.06]
@@ -50,7 +50,7 @@ def holm(p: PValueMatrix) -> PValueMatrix:
 
 
 def adjusted(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P-values of several tests, shape (tests,), adjusted for being many (Holm 1979).
+    """Return the p-values of several tests, shape (tests,), adjusted for being many (Holm 1979).
 
     >>> adjusted(np.array([0.01, 0.04, 0.03])).round(4).tolist()
     [0.03, 0.06, 0.06]
@@ -63,7 +63,8 @@ def adjusted(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def order(means: Scores, p: PValueMatrix, *, alpha: float = ALPHA) -> Order:
-    """Which runs are better than which, all statements together wrong with a chance of at most `alpha`.
+    """Return which runs are better than which, all statements together wrong with a chance of at most
+    `alpha`.
 
     `p` has the p-values after Holm's correction. The intervals of ranks that follow are those of
     Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of Economic Studies 2024), with Holm's

@@ -11,7 +11,8 @@ Floats = NDArray[np.float64]
 
 
 def relative_gains(before: Floats, after: Floats) -> Floats:
-    """Shape (runs, topics): what each run gains on the mean of all runs from one board to the other.
+    """Return an array of shape (runs, topics): what each run gains on the mean of all runs from one board to
+    the other.
 
     Both boards, of shape (runs, topics), have the same runs and topics. Each is taken in units of the
     standard deviation of its runs' means, so that boards of different measures compare. A paired test of

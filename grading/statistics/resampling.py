@@ -32,7 +32,8 @@ UNDEFINED = ConfidenceInterval(float("nan"), float("nan"))
 
 
 def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> ConfidenceInterval:
-    """The percentile interval of resampled values; undefined ones are left out, unless they are too many.
+    """Return the percentile interval of resampled values; undefined ones are left out, unless they are too
+    many.
 
     >>> interval(np.arange(101.0), level=0.5)
     ConfidenceInterval(low=25.0, high=75.0)

@@ -153,7 +153,9 @@ class ScoreTable:
     scores: Scores
 
     def means(self) -> Scores:
-        """Shape (runs,): the mean over the topics that count for the run; NaN if none does."""
+        """Return an array of shape (runs,): the mean over the topics that count for the run; NaN if none
+        does.
+        """
         return mean_and_stderr(self.scores).mean
 
 
@@ -177,7 +179,7 @@ def score_table(
 
 
 def judgment_table(pool: CollectionPool, measure: MeasureSpec, *, level: int) -> ScoreTable:
-    """The same by human judgments; `level` is the first relevant one. Only for trec_eval measures."""
+    """Score every run by human judgments, with a measure of labels; `level` is the first relevant one."""
     return _table(pool, [_judged_scores(topic, measure.name, level) for topic in pool.topics])
 
 
@@ -193,7 +195,7 @@ def topic_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights:
 
 
 def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
-    """The same, not kept: for grades that are only supposed."""
+    """Return the scores of a topic without keeping them: for grades that are only supposed."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
     if measure.uses_labels:
@@ -217,8 +219,9 @@ def graded_topic(
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Shape (2, runs): of each run's first k passages, how many have a grade for any item, and how many there
-    are."""
+    """Return an array of shape (2, runs): of each run's first k passages, how many have a grade for any item,
+    and how many there are.
+    """
     is_graded = np.asarray((grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1))
     graded = take_rows(is_graded, grades.pool.ranked_rows[:, :k]).sum(axis=1)
     ranked = [min(k, len(doc_ids or ())) for doc_ids in grades.pool.ranked]
@@ -231,7 +234,8 @@ def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
-    """Shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0 without a grade.
+    """Return an array of shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0
+    without a grade.
 
     The Workbench takes all items that the grader rated, whatever is asked.
     """

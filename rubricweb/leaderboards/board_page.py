@@ -122,7 +122,9 @@ def _mark(board: Board, row: BoardRow) -> str:
 
 
 def topic_columns(run_tag: str, sort: str) -> list[SortableColumn]:
-    """The columns of one run's topics; a first click shows the largest number, or the worst difference."""
+    """Return the columns of one run's topics; a first click shows the largest number, or the worst
+    difference.
+    """
     labels = {
         "topic": "Topic",
         "score": run_tag,
@@ -149,7 +151,7 @@ def sorted_topics(rows: list[TopicRow], sort: str) -> list[TopicRow]:
 
 
 def _figure(board: Board, query: str) -> dict[str, object]:
-    """The figure in the table's order; each point carries the address of its run's page."""
+    """Return the figure in the table's order; each point carries the address of its run's page."""
     rows = [row for row in board.rows if row.score is not None]
     points = [
         Point(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.low, row.high, row.n_topics)

@@ -43,7 +43,7 @@ def add_label_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_item_arguments(parser: ArgumentParser) -> None:
-    """The grader and the items of whose grades something is made."""
+    """Add the grader, and the items whose grades are used."""
     parser.add_argument("slug", help="the collection")
     parser.add_argument("--prompt-class", required=True, metavar="C")
     parser.add_argument("--llm", required=True, metavar="L")
@@ -90,7 +90,7 @@ def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
 
 
 def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
-    """The parts of a measure that make the labels."""
+    """Return the parts of a measure that make the labels."""
     stated = options["min_grade"]
     return MeasureSpec(
         min_grade=default_min_grade(config) if stated is None else stated,
@@ -101,7 +101,7 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
 
 
 def add_board_arguments(parser: ArgumentParser) -> None:
-    """What a board depends on besides its labels; the same words as in its address."""
+    """Add what a board depends on besides its labels, in the words of its address."""
     parser.add_argument(
         "--cutoff",
         type=int,

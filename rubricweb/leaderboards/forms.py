@@ -1,4 +1,4 @@
-"""The controls of a board. A form that passes holds the board's `spec`."""
+"""The controls of a board. A valid form has the board's `spec`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class LabelForm(forms.Form):
         offer_rows(self, "version", versions.select_related("bank"))
 
     def _fit_scale(self, named: object) -> None:
-        """A threshold beyond the grader's scale would count nothing."""
+        """Limit the threshold to the grader's scale: beyond it nothing would count."""
         config = next((config for config in self.graders if str(config.pk) == str(named)), None)
         highest = scale_of(config)[1] if config else MAX_RATING
         field = self.fields["min_grade"]
@@ -149,7 +149,7 @@ class LabelForm(forms.Form):
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
-        """The spec with what further controls say. Raises BoardError."""
+        """Return the spec with what further controls say. Raises BoardError."""
         version = self.cleaned_data["version"]
         if version and version.bank != spec.bank:
             raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
@@ -261,7 +261,7 @@ class PublishForm(forms.Form):
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:
-    """What the address says, with a grader that has grades of the bank that it names, where any has."""
+    """Return what the address says, with a grader that has grades of the bank that it names, if any has."""
     number = parse_id(given.get("bank"))
     bank = collection.banks.filter(pk=number).first() if number else None
     if bank is None:
@@ -295,7 +295,7 @@ def _defaults(
 
 
 def _without(spec: BoardSpec, inapplicable: Container[str]) -> BoardSpec:
-    """The board with the defaults of what cannot apply."""
+    """Return the board with the defaults of the options that do not apply."""
     if "definition" in inapplicable:
         spec = replace(spec, measure=replace(spec.measure, definition=Definition.PAPERS))
     if "missing" in inapplicable:

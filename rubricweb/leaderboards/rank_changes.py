@@ -1,4 +1,4 @@
-"""Which runs changed places since the board that a browser shows, which sends its order: nothing is kept."""
+"""Which runs changed ranks since the board that a browser shows. It sends its order; nothing is kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rendering:
 
 
 def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
-    """The board with its moves since the order that the browser sent, if it sent one."""
+    """Return the board with its moves since the order that the browser sent, if it sent one."""
     seen = ",".join(f"{row.run_id}:{row.rank}" for row in board.rows)
     shown = sent.get("seen") or seen
     before = shown if shown != seen else sent.get("before") or seen
@@ -50,7 +50,7 @@ def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
 
 
 def digest(board: Board) -> str:
-    """Equal for boards that look the same."""
+    """Return a digest that is equal for boards that look the same."""
     stands_on = (board.n_topics, board.n_items, board.items_stamp, board.verified)
     shown = (board.rows, stands_on, board.correlations, board.top, board.brackets)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]

@@ -47,13 +47,13 @@ class Axis:
 
 
 def axis(board: Board) -> Axis | None:
-    """None where no run has a score."""
+    """Return the axis of a board; None where no run has a score."""
     ends = [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
     return Axis(min(ends), max(ends)) if ends else None
 
 
 def lanes(brackets: Sequence[tuple[int, int]], rows: int) -> list[tuple[str, ...]]:
-    """By row: what each lane shows there: the start, middle or end of a bracket, or nothing.
+    """Return, by row: what each lane shows there: the start, middle or end of a bracket, or nothing.
 
     >>> lanes([(0, 1), (1, 2)], 3)
     [('start', ''), ('end', 'start'), ('', 'end')]

@@ -25,13 +25,13 @@ class Head:
 
 
 def changed(query: str, **changes: str) -> str:
-    """The tail of an address with these words in place of what it says; an empty word takes one away."""
+    """Return the query with these values changed; an empty value removes one."""
     words = dict(parse_qsl(query)) | changes
     return urlencode({name: value for name, value in words.items() if value})
 
 
 def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
-    """Of the further columns, with what each stands on and how many topics it counts."""
+    """Return the heads of the further columns: what each stands on and how many topics it counts."""
     measure = dict(parse_qsl(query)).get("measure", "")
     tokens = [column.token for column in board.spec.columns]
     heads = []
@@ -48,7 +48,7 @@ def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
 
 
 def heads(board: Board, query: str, sort: str) -> list[Head]:
-    """Of the further columns, then of what stands beside the score."""
+    """Return the heads of the further columns, then of the columns beside the score."""
     shown = further_heads(board, query, sort)
     k = board.judged_at
     shown.append(
@@ -71,7 +71,7 @@ def score_head(board: Board, label: str, query: str, sort: str) -> Head:
 
 
 def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
-    """The rows by a column, "-" before it for falling; undefined values last. Other words: best first."""
+    """Return the rows by a column, "-" before it for falling, undefined ones last; else best first."""
     name, falls = sort.removeprefix("-"), sort.startswith("-")
     tokens = [column.token for column in board.spec.columns]
 
@@ -88,7 +88,7 @@ def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
 
 
 def is_ranked(sort: str) -> bool:
-    """The rows stand in the order of their ranks, so that brackets join neighbours."""
+    """Return whether the rows stand in the order of their ranks, so that brackets join neighbours."""
     return sort in ("", "-score")
 
 

@@ -17,7 +17,7 @@ from rubricweb.leaderboards.forms import BoardForm
 
 @require_safe
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The page; its `board` part when the controls change; its `leaderboard` part when grades or items do."""
+    """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
     context = {
@@ -57,6 +57,6 @@ def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 
 def refused(response: HttpResponse) -> HttpResponse:
-    """Keep the browser's address: history must not lead back to one that is refused."""
+    """Keep the browser's address, so that its history has no refused one."""
     response["HX-Push-Url"] = "false"
     return response

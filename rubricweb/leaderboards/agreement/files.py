@@ -25,7 +25,7 @@ Line = dict[str, Value]
 
 
 def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
-    """The boxes of all tables: labels from one to another by judgments from one to another."""
+    """Return the boxes of all tables: labels from one to another by judgments from one to another."""
     lines = _binary_lines(agreements, min_grade, min_relevant)
     lines += [line for one in agreements for line in _graded_lines(one, min_relevant)]
     return from_mappings(lines, _stated([one.labeller for one in agreements], min_relevant=min_relevant))
@@ -38,7 +38,7 @@ def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevan
 
 
 def graded_table(agreement: Agreement, *, min_relevant: int) -> DataTable:
-    """A box a label and judgment."""
+    """Return a box a label and judgment."""
     stated = _stated([agreement.labeller], min_relevant=min_relevant)
     return from_mappings(_graded_lines(agreement, min_relevant), stated)
 
@@ -53,7 +53,7 @@ def thresholds_table(labeller: Labeller, kappas: Sequence[Sequence[float | None]
 
 
 def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
-    """A line a pair of graders, over the passages that both labelled."""
+    """Return a line a pair of graders, over the passages that both labelled."""
     lines: list[Line] = [
         {
             "first_grader": grader_name(one.first.config),

@@ -20,7 +20,7 @@ MAX_ANSWERS = 100
 
 
 class AgreementForm(forms.Form):
-    """A form that passes holds the `labellers`. What the address leaves out has a default."""
+    """A valid form has the `labellers`. What the address leaves out has a default."""
 
     min_grade = forms.IntegerField(label="Label at least", min_value=1, max_value=MAX_RATING)
     min_relevant = forms.IntegerField(label="Judgment at least", min_value=1, max_value=10)

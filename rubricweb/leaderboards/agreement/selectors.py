@@ -81,12 +81,12 @@ class Agreement:
         return cell_kappas(counts) if counts.size else np.zeros(counts.shape)
 
     def best_fit(self, place: int) -> int | None:
-        """Which judgment, by its place, the label in this place agrees best with."""
+        """Return which judgment, by its place, the label in this place agrees best with."""
         kappas = self.cell_kappas[place]
         return None if not kappas.size or np.isnan(kappas).all() else int(np.nanargmax(kappas))
 
     def fixed_pair(self, label: int, min_relevant: int) -> int | None:
-        """Which judgment, by its place, the papers pair the label with; only for ratings from 0 to 5."""
+        """Return the place of the judgment that the papers pair the label with; only for ratings 0 to 5."""
         if self.labeller.config.purpose != "rate" or scale_of(self.labeller.config) != WHOLE_SCALE:
             return None
         judgment = FIXED_PAIRINGS.get(min_relevant, {}).get(label)
@@ -130,12 +130,12 @@ def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[floa
 
 
 def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int = 1) -> list[Between]:
-    """Every pair of graders, over the passages that both labelled."""
+    """Return every pair of graders, over the passages that both labelled."""
     return [_between(first, second, min_grade, min_answers) for first, second in combinations(labellers, 2)]
 
 
 def lowest(labeller: Labeller, min_grade: int) -> int:
-    """The threshold for this grader's labels: of one that labels or checks, what its prompt states."""
+    """Return the threshold for this grader's labels: of one that labels or checks, what its prompt states."""
     is_rating = labeller.config.purpose == Purpose.RATE
     return within_scale(labeller.config, min_grade if is_rating else None)
 
@@ -153,7 +153,7 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
-    """By topic: the label of each pooled passage, -1 where it has none."""
+    """Return, by topic: the label of each pooled passage, -1 where it has none."""
     visibility.refuse_sums(labeller.collection)
     pool = collection_pool(labeller.collection)
     config = labeller.config

@@ -25,7 +25,9 @@ KAPPA = f"Cohen's {SIGN}"
 
 
 def graded(agreement: Agreement, *, min_relevant: int) -> PrintedTable:
-    """A row a label: its judgments, kappa of the judgment that it fits best, and of the papers' pairing."""
+    """Return a row a label: its judgments, kappa of the judgment that it fits best, and of the papers'
+    pairing.
+    """
     counts, kappas = agreement.counts, agreement.cell_kappas
     best_of_column = counts.max(axis=0, initial=0)
     lines = []

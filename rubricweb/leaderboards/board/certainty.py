@@ -49,7 +49,7 @@ def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.RunIntervals
 
 
 def top(scores: NDArray[np.float64], known: Certainty | None, places: Places) -> Top | None:
-    """The top group, and how many more topics would separate the first two rows."""
+    """Return the top group, and how many more topics would separate the first two rows."""
     if known is None:
         return None
     if not known.can_tell:

@@ -93,7 +93,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
 
 
 def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
-    """A draw serves the board if it could draw from all but MOST_UNSAMPLED of the board's items."""
+    """Sort the draws by whether they serve the board: those that had all but MOST_UNSAMPLED of its items."""
     draws = list(Draw.objects.filter(collection=spec.collection).prefetch_related("configs"))
     fitting = {draw.pk: draw for draw in draws if _fits(draw, spec)}
     revision_ids = {pk for draw in fitting.values() for pk in draw.revisions}
@@ -140,8 +140,8 @@ def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats)
 
 
 def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
-    """How many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them among
-    some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
+    """Return how many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them
+    among some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
     """
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
     by_people = part.checked.matrix.columns(part.uids).ratings
@@ -154,7 +154,7 @@ def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[in
 
 
 def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
-    """Shape (runs, items): what covering each adds to the run's score."""
+    """Return an array of shape (runs, items): what covering each adds to the run's score."""
     has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), -1)
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -164,14 +164,16 @@ def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
 
 
 def _worths(items: TopicItems, spec: BoardSpec) -> Floats:
-    """Shape (items,): what covering each adds to the score of the topic, or subtopic, that is averaged."""
+    """Return an array of shape (items,): what covering each adds to the score of the topic, or subtopic, that
+    is averaged.
+    """
     averaged = parts(items, spec)
     worth = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}
     return np.array([worth[uid] for uid in items.uids])
 
 
 def _reason(size: SampleSize, unsampled: int, items: int) -> str:
-    """Why there is no estimate, in words."""
+    """Return why there is no estimate, in words."""
     if unsampled > MOST_UNSAMPLED * items:
         return f"{unsampled:,} of its {items:,} items could not be drawn: they had no text then, or are newer"
     if size.items < size.needed_items:
@@ -203,7 +205,7 @@ def _rows(estimates: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
 
 
 def _with_cost(sample: EstimateSample, estimates: Estimates, base: Basis) -> EstimateSample:
-    """What more cells would do to the median run's interval.
+    """Return what more cells would do to the median run's interval.
 
     The variance that stems from the rates falls with the size of the sample, the rest with the share of cells
     that stay unknown.

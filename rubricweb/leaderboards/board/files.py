@@ -29,7 +29,7 @@ FORMATS = ("json", "tsv", "tex")
 
 
 def document(board: Board) -> Json:
-    """The board as one JSON document; what is undefined is null."""
+    """Return the board as one JSON document; what is undefined is null."""
     statements = dict(provenance.statements(board))
     return {
         **_spec(board.spec),
@@ -76,7 +76,9 @@ def tsv_lines(board: Board) -> list[str]:
 
 
 def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates: bool) -> dict[str, Value]:
-    """A row of the file; each further column has its standard error and its number of topics beside it."""
+    """Return a row of the file; each further column has its standard error and its number of topics beside
+    it.
+    """
     values: dict[str, Value] = {
         "run_tag": row.run_tag,
         "rank": row.rank,
@@ -104,7 +106,7 @@ def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates:
 
 
 def tex_lines(board: Board) -> list[str]:
-    """A table for a paper, with what it stands on in comments."""
+    """Return a table for a paper, with what it stands on in comments."""
     columns = ["Rank", "Possible ranks", "Run", provenance.measure_name(board.spec), STDERR]
     has_estimates = any(row.estimate for row in board.rows)
     if has_estimates:
@@ -137,7 +139,7 @@ def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
 
 
 def _sample(board: Board) -> Json | None:
-    """What the estimates of the rows are of and stand on; None for measures that have none."""
+    """Return what the estimates of the rows are of and stand on; None for measures that have none."""
     sample = board.sample
     if sample is None:
         return None

@@ -16,7 +16,9 @@ from rubricweb.leaderboards.board.tables import Basis
 
 
 def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
-    """Shape (runs,): the graded share of the cells of the first k passages; NaN where none is to come."""
+    """Return an array of shape (runs,): the graded share of the cells of the first k passages; NaN where none
+    is to come.
+    """
     waiting = _topics_at_work(base)
     totals = np.zeros((2, len(base.pool.run_tags)))
     if waiting:
@@ -29,7 +31,9 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Shape (2, runs): of the cells of each run's first k pooled passages, those without a grade, and all."""
+    """Return an array of shape (2, runs): of the cells of each run's first k pooled passages, those without a
+    grade, and all.
+    """
     missing = (grades.matrix.columns(uids).ratings == MISSING).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
     of_top = take_rows(missing, top).sum(axis=1)

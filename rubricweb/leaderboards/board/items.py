@@ -22,7 +22,7 @@ Fields = tuple[int, str, str, float, str]
 
 @dataclass(frozen=True, slots=True)
 class TopicItems:
-    """What is asked of one topic or subtopic; one entry an item in each."""
+    """The items of one topic or subtopic; one entry an item in each field."""
 
     uids: Uids = ()
     weights: Weights = ()
@@ -33,7 +33,7 @@ class TopicItems:
         return sum(importance is Importance.VITAL for importance, _ in self.weights)
 
     def subtopics(self) -> dict[str, TopicItems]:
-        """By subtopic in the order of the bank; items of the topic as a whole are under ""."""
+        """Return the items by subtopic in the order of the bank; those of the whole topic are under ""."""
         entries = zip(self.uids, self.weights, self.facets, strict=True)
         by_facet: dict[str, list[tuple[str, Weighed, str]]] = {}
         for entry in entries:
@@ -45,7 +45,7 @@ NOTHING = TopicItems()
 
 
 def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
-    """By topic id; of two items that ask the same words the first counts."""
+    """Return the items by topic id; of two with the same wording the first counts."""
     if spec.bank is None:
         one = graded_items(spec.config, None, spec.collection)
         return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
@@ -60,7 +60,7 @@ def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
 
 
 def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
-    """Twelve digits that change with the item set, and with nothing else."""
+    """Return twelve digits that change with the item set, and with nothing else."""
     digest = hashlib.sha256()
     for topic in pool.topics:
         for uid in sorted(items.get(topic.topic_id, ())):

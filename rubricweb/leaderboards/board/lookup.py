@@ -104,7 +104,10 @@ def check_measure(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
 
 
 def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
-    """The Workbench defines few measures of items; of verified answers the label is how many are right."""
+    """Return the measure by the Workbench's definition, which few measures of items have.
+
+    The label of a passage with verified answers is how many of them are right.
+    """
     registered = measure.registered
     if isinstance(registered, ItemMeasure) and registered.workbench is None:
         raise BoardError("measure", f"the Workbench does not define {measure.name}")

@@ -38,7 +38,7 @@ SOURCES = {
 
 
 def measure_name(spec: BoardSpec) -> str:
-    """As people write it: Rubric-Cover@20, or trec_eval's name; with its threshold beside columns like it."""
+    """Return the label of the ranking measure, with its threshold if a further column has the same label."""
     return score_label(spec)
 
 
@@ -47,12 +47,12 @@ def threshold(spec: BoardSpec) -> str:
 
 
 def denominator(board: Board) -> str:
-    """Over what the mean that ranks the runs goes, in words."""
+    """Return, in words, what the mean that ranks the runs goes over."""
     return _denominator(board, board.spec.measure, board.counted)
 
 
 def column_denominator(board: Board, place: int) -> str:
-    """The same of a further column."""
+    """Return the denominator of a further column."""
     column, counted = board.spec.columns[place], board.columns[place]
     return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
 
@@ -75,7 +75,9 @@ def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str =
 
 
 def importance(board: Board) -> str:
-    """What is to be known of scores of vital nuggets where importance tells no items apart; else nothing."""
+    """Return what is to be known of scores of vital nuggets where importance tells no items apart; else
+    nothing.
+    """
     measures = [board.spec.measure, *(column.measure for column in board.spec.columns)]
     if not any(_is_of_vital(measure) for measure in measures) or not board.n_items:
         return ""
@@ -92,7 +94,7 @@ def _is_of_vital(measure: MeasureSpec) -> bool:
 
 
 def labels(spec: BoardSpec) -> str:
-    """How the ratings of a passage become its label, in words."""
+    """Return how the ratings of a passage become its label, in words."""
     return _labels(spec.config, spec.measure)
 
 
@@ -125,7 +127,7 @@ def label_basis(spec: BoardSpec) -> str:
 
 
 def statements(board: Board) -> list[tuple[str, str]]:
-    """Pairs of name and value: everything that a reader needs to make this board again."""
+    """Return pairs of name and value: everything that a reader needs to make this board again."""
     spec = board.spec
     stated = _made_of(spec, bank(board))
     stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
@@ -141,7 +143,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
 
 
 def scored_statements(scored: ScoredBoard) -> list[tuple[str, str]]:
-    """The same of a board's scores alone."""
+    """Return what the scores of a board stand on, for the pages that analyse them."""
     base, lacking = scored.base, "is left out of its mean" if scored.spec.skips_missing else "counts 0"
     n_items, stamp = sum(len(uids) for uids in base.items.values()), items_stamp(base.pool, base.items)
     stated = _made_of(scored.spec, _bank(scored.spec, n_items, stamp))
@@ -163,7 +165,7 @@ def _possible(scored: ScoredBoard) -> str:
 
 
 def when() -> list[tuple[str, str]]:
-    """By which version of RubricWeb, and when."""
+    """Return which version of RubricWeb made the file, and when."""
     return [("RubricWeb", __version__), ("made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
 
 
@@ -191,7 +193,7 @@ ASSUMES = "The model takes people to disagree with the grader as often on one ru
 
 
 def estimand(spec: BoardSpec) -> str:
-    """What the estimates beside the scores are of, in words."""
+    """Return what the estimates beside the scores are of, in words."""
     measure = spec.measure
     return (
         f"{measure_name(spec)} by people: the share of items that people would rate {threshold(spec)} on at "
@@ -200,13 +202,15 @@ def estimand(spec: BoardSpec) -> str:
 
 
 def estimate_method(sample: EstimateSample) -> str:
-    """The level of the intervals, a lower bound where the sample has few misses, and how they are found."""
+    """Return the level of the intervals, a lower bound where the sample has few misses, and how they are
+    found.
+    """
     at_least = "at least " if sample.size.has_few_misses else ""
     return f"{at_least}{100 * ESTIMATE_LEVEL:g} % {METHOD}"
 
 
 def estimate_stated(board: Board) -> list[tuple[str, str]]:
-    """What the estimates are of, by which method and from which sample; or why there are none."""
+    """Return what the estimates are of, by which method and from which sample; or why there are none."""
     sample = board.sample
     if sample is None or not (board.verified[0] or sample.size.cells):
         return []
@@ -242,7 +246,7 @@ def estimate_basis(sample: EstimateSample) -> str:
 
 
 def estimate_lacks(board: Board) -> str:
-    """Why there is no estimate, which sampling it needs and what there is."""
+    """Return why there is no estimate, which sampling it needs and what there is."""
     sample = board.sample
     if sample is None or not sample.reason:
         return ""
@@ -259,13 +263,13 @@ def estimate_lacks(board: Board) -> str:
 
 
 def _rounded(count: int) -> int:
-    """To one significant digit, two from 20 on: more would pretend to know."""
+    """Round to one significant digit, from 20 on to two: more would pretend to know."""
     digits = len(str(count)) - (1 if count < 100 else 2)
     return round(count, -max(digits, 0))
 
 
 def bank(board: Board) -> str:
-    """The bank with its version, or as of now, and the stamp of its items."""
+    """Return the bank with its version, or as of now, and the stamp of its items."""
     return _bank(board.spec, board.n_items, board.items_stamp)
 
 
@@ -277,7 +281,9 @@ def _bank(spec: BoardSpec, n_items: int, stamp: str) -> str:
 
 
 def uncertainty(board: Board) -> str:
-    """How ranks and intervals were found, at what level, and how much of them is chance of the computing."""
+    """Return how ranks and intervals were found, at what level, and how much of them is chance of the
+    computing.
+    """
     if not board.spec.measure.bootstraps_by_topic:
         return f"none: {NO_TOPICS}"
     if board.top is None:
@@ -299,7 +305,7 @@ def _counted(board: Board) -> str:
 
 
 def without_power(board: Board) -> str:
-    """Why the ranks of this board tell nothing, and from how many topics on they could."""
+    """Return why the ranks of this board tell nothing, and how many topics it takes."""
     runs, topics = len(board.rows), board.n_topics
     needed = board.top.topics_needed if board.top else None
     return (
@@ -310,12 +316,12 @@ def without_power(board: Board) -> str:
 
 
 def relevant(measure: MeasureSpec) -> tuple[str, str]:
-    """What labels are to a measure of trec_eval: gains, or relevant from one on."""
+    """Return what labels are to a measure of trec_eval: gains, or relevant from one on."""
     return ("gains", "the labels") if measure.takes_gains else ("relevant", f"label >= {measure.level}")
 
 
 def column_stated(board: Board, place: int) -> str:
-    """Everything that a further column depends on, in words."""
+    """Return, in words, everything that a further column depends on."""
     column = board.spec.columns[place]
     return f"{_column_basis(board.spec, column)}; {column_denominator(board, place)}"
 

@@ -70,7 +70,7 @@ def board(spec: BoardSpec) -> Board:
 
 
 def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
-    """The run's score on every topic that counts, in the collection's order."""
+    """Return the run's score on every topic that counts, in the collection's order."""
     base = basis(spec)
     scores = score_units(base, spec.measure).scores
     index = base.pool.run_pks.index(run.pk)
@@ -172,7 +172,9 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ..
 
 
 def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
-    """Shape (runs,): graded / ranked passages of the first k, over the topics with items; NaN without any."""
+    """Return an array of shape (runs,): graded / ranked passages of the first k, over the topics with items;
+    NaN without any.
+    """
     totals = np.zeros((2, len(base.pool.run_tags)))
     for topic in base.pool.topics:
         if uids := base.items.get(topic.topic_id):

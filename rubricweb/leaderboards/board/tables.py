@@ -45,7 +45,7 @@ class Basis:
         return {topic_id: listed.uids for topic_id, listed in self.topic_items.items()}
 
     def units(self) -> list[tuple[TopicPool, TopicItems]]:
-        """What the mean goes over: topics, or the subtopics of the board's one topic."""
+        """Return what the mean goes over: topics, or the subtopics of the board's one topic."""
         whole = [(topic, self.topic_items.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
         if not (self.spec.by_subtopic and self.spec.topic):
             return whole
@@ -79,7 +79,7 @@ def score_units(
 
 
 def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
-    """A further column, over the same topics."""
+    """Return a further column, over the same topics."""
     if column.is_judgments:
         judged = judgment_table(base.pool, column.measure, level=column.measure.level)
         return _table(base, base.pool.topics, list(judged.scores.T))
@@ -95,14 +95,16 @@ def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
 
 
 def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
-    """Shape (runs, units): whether the run has a ranking for the topic."""
+    """Return an array of shape (runs, units): whether the run has a ranking for the topic."""
     return np.array([[bool(ids) for ids in topic.ranked] for topic in units], dtype=np.bool_).T
 
 
 def unit_scores(
     grades: TopicGrades, items: TopicItems, spec: BoardSpec, scorer: Scorer = topic_scores
 ) -> Scores:
-    """Shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may lack the topic."""
+    """Return an array of shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may
+    lack the topic.
+    """
     each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(items, spec)]
     if len(each) == 1:
         return each[0]
@@ -110,7 +112,7 @@ def unit_scores(
 
 
 def parts(items: TopicItems, spec: BoardSpec) -> list[TopicItems]:
-    """What the score of a topic is the mean over: its subtopics where the board asks for them."""
+    """Return what the score of a topic is the mean over: its subtopics where the board asks for them."""
     is_whole = not spec.by_subtopic or spec.topic or len(set(items.facets)) < 2
     return [items] if is_whole else list(items.subtopics().values())
 

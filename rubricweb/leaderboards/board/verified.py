@@ -46,7 +46,9 @@ def verified(base: Basis, k: int) -> Verified:
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Shape (2, runs): of the cells of each run's first k pooled passages, how many people saw, and all."""
+    """Return an array of shape (2, runs): of the cells of each run's first k pooled passages, how many people
+    saw, and all.
+    """
     per_passage = grades.checked_in(uids).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
     return np.array(

@@ -19,7 +19,7 @@ MAX_OTHERS = 5
 
 
 class FigureForm(AnalysisForm):
-    """A form that passes holds the `spec` and what else the figure needs."""
+    """A valid form has the `spec` and what else the figure needs."""
 
     inapplicable = {**ALL_TOPICS, "definition": "the Workbench's definition: scores are as in the papers"}
     against = forms.CharField(

@@ -34,7 +34,7 @@ class Drawn:
 
 
 def against(scored: ScoredBoard, name: str, links: Links) -> Drawn:
-    """The board's measure against another one."""
+    """Return the board's measure against another one."""
     x, y = _told_apart([scored, _under(scored.spec, name)], ["", name])
     rows = [
         (
@@ -76,7 +76,7 @@ def renormalised_boards(scored: ScoredBoard, names: Sequence[str], references: S
 
 
 def topics_and_runs(scored: ScoredBoard) -> Drawn:
-    """Every run's score on every topic that counts; a click opens the topic's grid."""
+    """Return every run's score on every topic that counts; a click opens the topic's grid."""
     places, columns = _best_first(scored), _counted(scored)
     names = [scored.base.pool.topics[column].query_id for column in columns]
     tags = [scored.run_tags[run] for run in places]
@@ -100,7 +100,7 @@ def topics_and_runs(scored: ScoredBoard) -> Drawn:
 
 
 def one_run(scored: ScoredBoard, run_tag: str) -> Drawn:
-    """One run topic by topic, among the others; a click opens the topic's grid."""
+    """Return one run topic by topic, among the others; a click opens the topic's grid."""
     run = scored.run_tags.index(run_tag)
     columns = sorted(_counted(scored), key=lambda column: -scored.table.scores[run, column])
     topics = [scored.base.pool.topics[column] for column in columns]
@@ -127,7 +127,7 @@ def one_run(scored: ScoredBoard, run_tag: str) -> Drawn:
 
 
 def grade_counts(scored: ScoredBoard) -> Drawn:
-    """How often each grade was given to the board's items."""
+    """Return how often each grade was given to the board's items."""
     counts = np.zeros(MAX_RATING + 1, dtype=np.int64)
     for topic in scored.base.pool.topics:
         ratings = (
@@ -151,7 +151,7 @@ def grade_counts(scored: ScoredBoard) -> Drawn:
 
 
 def _by_topic(scored: ScoredBoard, run: int, columns: Sequence[int]) -> DataTable:
-    """One run topic by topic, beside all runs."""
+    """Return one run topic by topic, beside all runs."""
     scores = scored.table.scores
     lines: list[dict[str, Value]] = [
         {
@@ -171,13 +171,13 @@ def _data(scored: ScoredBoard, lines: Sequence[Mapping[str, Value]]) -> DataTabl
 
 
 def _under(spec: BoardSpec, name: str) -> ScoredBoard:
-    """The same board by another measure. Raises BoardError where it has no meaning for the grader."""
+    """Return the same board by another measure. Raises BoardError where it has no meaning for the grader."""
     measure = lookup.check_measure(spec.config, parse_measure(name, spec.measure))
     return scored_board(replace(spec, measure=measure))
 
 
 def _told_apart(boards: Sequence[ScoredBoard], names: Sequence[str]) -> list[Series]:
-    """The scores of boards that differ by their measures, each with a label of its own."""
+    """Return the scores of boards that differ by their measures, each with a label of its own."""
     measures = [board.spec.measure for board in boards]
     labels = distinct_labels(zip(names, measures, strict=True))
     return [

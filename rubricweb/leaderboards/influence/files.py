@@ -124,6 +124,6 @@ def origins(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
 
 
 def _possible(ranks: tuple[int, int] | None) -> Line:
-    """The ranks that the topics leave open."""
+    """Return the ranks that the topics leave open."""
     first, last = ranks or (None, None)
     return {"rank_first": first, "rank_last": last}

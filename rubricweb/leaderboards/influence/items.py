@@ -91,7 +91,7 @@ class Influences:
 
 
 def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
-    """Of all items, or of one topic's."""
+    """Return the influence of all items, or of one topic's."""
     rows: list[InfluenceRow] = []
     boards: list[Floats] = []
     for place, (topic, items) in enumerate(scored.base.units()):
@@ -108,7 +108,7 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
 
 
 def pairs(scored: ScoredBoard) -> list[PairRow]:
-    """Redundant pairs of all topics, across subtopics too; most alike first."""
+    """Return redundant pairs of all topics, across subtopics too; most alike first."""
     rows = []
     for topic in scored.base.pool.topics:
         uids = scored.base.items.get(topic.topic_id, ())
@@ -124,7 +124,7 @@ def pairs(scored: ScoredBoard) -> list[PairRow]:
 
 
 def _scores_without(scored: ScoredBoard, topic: TopicPool, items: TopicItems, whole: Floats) -> Floats:
-    """Shape (items, runs): the unit's scores without each item; NaN where no item is left."""
+    """Return, shape (items, runs), the unit's scores without each item; NaN where no item is left."""
     grades, spec = scored.base.grades[topic.topic_id], scored.spec
     is_labelled = spec.measure.uses_labels and len(parts(items, spec)) == 1
     known = passage_labels(grades, items.uids, spec.measure) if is_labelled else None
@@ -142,7 +142,7 @@ def _scores_without(scored: ScoredBoard, topic: TopicPool, items: TopicItems, wh
 
 
 def _counts(scored: ScoredBoard, topic: TopicPool) -> NDArray[np.bool_]:
-    """Shape (runs,): whether the topic counts for the run."""
+    """Return an array of shape (runs,): whether the topic counts for the run."""
     if scored.spec.skips_missing:
         return np.asarray(answered([topic])[:, 0])
     return np.ones(len(scored.run_tags), dtype=np.bool_)
@@ -175,7 +175,7 @@ def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Flo
 
 
 def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
-    """Shape (items,): how many runs leave the ranks that the topics leave open."""
+    """Return an array of shape (items,): how many runs leave the ranks that the topics leave open."""
     if scored.ranks is None:
         return np.zeros(len(without), dtype=np.int64)
     order, changed = scored.ranks.order, np.stack([ranks(row) for row in without])

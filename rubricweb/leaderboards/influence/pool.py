@@ -29,7 +29,7 @@ IMPORTED, PEOPLE = "imported", "written by people"
 
 @dataclass(frozen=True, slots=True)
 class HolesRow:
-    """How much of a run nobody graded."""
+    """How much of a run is ungraded."""
 
     run_tag: str
     rank: int
@@ -44,7 +44,7 @@ class HolesRow:
 
 @dataclass(frozen=True, slots=True)
 class TeamRow:
-    """A run, had its team not taken part: what only they found would be ungraded."""
+    """A run as it would rank without its team: what only they found would be ungraded."""
 
     team: str
     run_tag: str
@@ -82,7 +82,7 @@ class OriginRow:
 
 
 def holes(scored: ScoredBoard) -> list[HolesRow]:
-    """By rank: ungraded passages among the first of each run."""
+    """Return the share of ungraded passages among the first of each run, best run first."""
     shares = [1 - judged_shares(scored.base, k) for k in HOLE_DEPTHS]
     outside = _outside(scored, max(HOLE_DEPTHS))
     places, means = ranks(scored.means), scored.means
@@ -103,7 +103,7 @@ def holes(scored: ScoredBoard) -> list[HolesRow]:
 def teams_left_out(
     scored: ScoredBoard, families: Mapping[str, Sequence[str]], *, depth: int
 ) -> list[TeamRow]:
-    """Every run, ranked as if its team's own finds (to `depth`) were ungraded; the worst error first."""
+    """Return every run, ranked as if what only its team found to `depth` were ungraded; worst first."""
     names = list(families)
     place = {tag: run for run, tag in enumerate(scored.run_tags)}
     team_of = [0] * len(scored.run_tags)
@@ -148,7 +148,7 @@ def _team_rows(
 
 
 def _tested(scored: ScoredBoard, rows: list[TeamRow], gains: list[Floats]) -> list[TeamRow]:
-    """The rows with the p-values of their gains, each of shape (runs of the team, topics)."""
+    """Return the rows with the p-values of their gains, each of shape (runs of the team, topics)."""
     if scored.ranks is None or not rows:
         return rows
     p = adjusted(p_of_differences(np.concatenate(gains), scored.ranks.test)).tolist()
@@ -185,7 +185,7 @@ def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str],
 
 
 def circularity(scored: ScoredBoard, families: Mapping[str, Sequence[str]]) -> list[OriginRow]:
-    """Does a family of runs gain where the items are of one origin? The largest gains first."""
+    """Return how much each family of runs gains on the items of each origin, largest gains first."""
     by_origin = origins(scored)
     rows = []
     for origin, kept in by_origin.items():
@@ -204,7 +204,7 @@ def circularity(scored: ScoredBoard, families: Mapping[str, Sequence[str]]) -> l
 
 
 def _with_holes(scored: ScoredBoard, alone: Mapping[int, NDArray[np.bool_]]) -> ScoredBoard:
-    """The board if these passages of each topic had no grade."""
+    """Return the board if these passages of each topic had no grade."""
     base, given = scored.base, scored.base.grades
     supposed = {
         topic_id: _with_hole(given[topic_id], hole) if hole.any() else given[topic_id]

@@ -30,7 +30,7 @@ VIEWS = {
 
 @require_safe
 def influence(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What the board hangs on. The board and the view are in the address."""
+    """How the board depends on items, grades and teams. The board and the view are in the address."""
     collection = access.collection_for(request.user, slug)
     view = request.GET.get("view", "items")
     view = view if view in VIEWS else "items"
@@ -97,7 +97,7 @@ def _origins(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> 
 
 
 def _grid(scored: ScoredBoard) -> Callable[[int], str]:
-    """The grid of a topic; a board of labels has none."""
+    """Return the grid of a topic; a board of labels has none."""
     bank = scored.spec.bank
     return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
 

@@ -21,7 +21,7 @@ Options = Mapping[str, Any]  # as argparse and call_command give them
 
 
 def add_comparing_arguments(parser: ArgumentParser) -> None:
-    """What is compared, and how it is printed."""
+    """Add what is compared, and how it is printed."""
     parser.add_argument("slug", help="the collection")
     parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
     parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
@@ -42,7 +42,7 @@ def check_format(options: Options) -> None:
 
 
 def graders_named(collection: Collection, options: Options) -> list[GraderConfig]:
-    """The graders of the named prompt classes and llms; all that can be scored where none is named."""
+    """Return the graders of the named prompt classes and llms; all that can be scored where none is named."""
     configs = [row.config for row in scored_graders(collection)]
     for name in ("prompt_class", "llm"):
         known = sorted({str(getattr(config, name)) for config in configs})

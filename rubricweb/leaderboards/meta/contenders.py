@@ -1,4 +1,4 @@
-"""The boards that stand side by side: graders, banks and thresholds, each a row; measures, each a column."""
+"""The rows of meta-evaluation: a grader with a bank and a threshold each. Measures are the columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Contender:
         return self.bank.name if self.bank else "labels"
 
     def spec(self, name: str) -> BoardSpec | None:
-        """The board under a measure by its short name, whose threshold outranks the row's.
+        """Return the board under a measure by its short name, whose threshold outranks the row's.
 
         None where that measure has no meaning for this grader.
         """
@@ -56,7 +56,7 @@ def contenders(
     banks: Sequence[Bank],
     min_grades: Sequence[int],
 ) -> list[Contender]:
-    """A row for each grader, each of the banks that it graded, and each threshold that it can reach."""
+    """Return a row for each grader, bank that it graded, and threshold that it can reach."""
     rows = list(_rows(collection, configs, banks, min_grades))
     if len(rows) > MAX_BOARDS:
         raise BoardError("grader", f"{len(rows)} rows to compare, expected at most {MAX_BOARDS}")

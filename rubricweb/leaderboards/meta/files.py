@@ -25,7 +25,9 @@ WINS = "measures of which the row is best, or as good, by every coefficient show
 
 
 def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> DataTable:
-    """A line a board, measure and board that it is compared with; with the runs that cost Kendall most."""
+    """Return a line a board, measure and board that it is compared with; with the runs that cost Kendall
+    most.
+    """
     lines = [
         _line(comparison, place, measure)
         | (_costs(comparison.of(measure)[0].cells[place]) if with_costs else {})
@@ -37,7 +39,7 @@ def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> Dat
 
 
 def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
-    """What holds for all of them."""
+    """Return what holds for all of them."""
     slugs = dict.fromkeys(
         row.contender.collection.slug for comparison in comparisons for row in comparison.rows
     )

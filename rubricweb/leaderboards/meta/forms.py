@@ -34,7 +34,7 @@ class GradersField(RowsField):
 
 
 class MetaForm(forms.Form):
-    """A form that passes holds `wanted`, `rows` and `shown`. What the address leaves out has a default."""
+    """A valid form has `spec`, `rows` and `shown`. What the address leaves out has a default."""
 
     reference = forms.ChoiceField(label="Compare with")
     measure = forms.CharField(

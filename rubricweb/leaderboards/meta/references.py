@@ -33,7 +33,7 @@ class Reference:
 
 
 def reference_choices(collection: Collection) -> list[tuple[str, str]]:
-    """Pairs of name and label; official boards first."""
+    """Return pairs of name and label; official boards first."""
     choices = [(f"{OFFICIAL}{board.name}", board.name) for board in official_boards(collection)]
     if any(topic.judgments for topic in collection_pool(collection).topics):
         choices.append((JUDGMENTS, "human judgments"))
@@ -41,7 +41,9 @@ def reference_choices(collection: Collection) -> list[tuple[str, str]]:
 
 
 def reference(collection: Collection, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
-    """The board to compare one of `measure` with; `min_relevant` is the first judgment that is relevant."""
+    """Return the board to compare one of `measure` with; `min_relevant` is the first judgment that is
+    relevant.
+    """
     if name == JUDGMENTS:
         return _judged(collection, measure, min_relevant)
     boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection)}
@@ -53,7 +55,7 @@ def official_reference(board: Official) -> Reference:
 
 
 def _judged(collection: Collection, measure: MeasureSpec, min_relevant: int) -> Reference:
-    """The same measure by judgments; one that needs items is compared with nDCG@10."""
+    """Return the board of the same measure by judgments; nDCG@10 beside a measure of items."""
     measure = of_judgments(measure)
     table = judgment_table(collection_pool(collection), measure, level=min_relevant)
     means = np.round(table.means(), TIED_DECIMALS).tolist()

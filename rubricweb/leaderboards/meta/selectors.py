@@ -1,4 +1,4 @@
-"""Correlations of many boards with one other, as a table; and all that is to know of one of its measures."""
+"""Correlations of many boards with one other board, as a table, and one measure in detail."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class CorrelationColumn:
 def meta_rows(
     rows: Sequence[Contender], spec: MetaSpec, coefficients: Iterable[Coefficient] = Coefficient
 ) -> list[MetaRow]:
-    """A row a contender, with these coefficients of each measure."""
+    """Return a row a contender, with these coefficients of each measure."""
     shown = tuple(coefficients)
     return [MetaRow(row, tuple(_cell(row, name, spec, shown) for name in spec.measures)) for row in rows]
 
@@ -113,7 +113,7 @@ def meta_rows(
 def column(
     rows: Sequence[MetaRow], place: int, coefficient: Coefficient, spec: MetaSpec
 ) -> CorrelationColumn:
-    """The measure in that place with each row's standing beside the best."""
+    """Return the measure in that place with each row's standing beside the best."""
     cells = tuple(row.cells[place] for row in rows)
     values = [one.value(coefficient) for one in cells]
     draws = [one.draws.get(coefficient) for one in cells]
@@ -133,7 +133,7 @@ class Comparison:
         return [one for one in self.columns if one.measure == measure]
 
     def wins(self, place: int) -> int:
-        """The measures of which the row is best, or as good, by every coefficient."""
+        """Return the measures of which the row is best, or as good, by every coefficient."""
         measures = {one.measure for one in self.columns}
         return sum(all(one.as_good[place] for one in self.of(measure)) for measure in measures)
 
@@ -203,7 +203,9 @@ def _places(run_tags: Sequence[str], tags: Sequence[str]) -> list[int]:
 
 
 def _drawn_means(scores: Floats) -> Floats:
-    """Shape (resamples, runs): means over the same resampled topics of the collection for every board."""
+    """Return an array of shape (resamples, runs): means over the same resampled topics of the collection for
+    every board.
+    """
     counted = ~np.isnan(scores).any(axis=0)
     counts = _draws(scores.shape[1])[:, counted]
     sizes = counts.sum(axis=1, keepdims=True)

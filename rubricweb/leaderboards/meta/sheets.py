@@ -29,7 +29,7 @@ LABELS = ("Evaluation", "Bank", "\N{GREATER-THAN OR EQUAL TO}")
 
 
 def comparison(compared: Comparison, against: str) -> PrintedTable:
-    """A row a board, a column a measure and coefficient; the best and those as good are marked."""
+    """Return a row a board, a column a measure and coefficient; the best and those as good are marked."""
     cells = [_column(one) for one in compared.columns]
     heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in compared.columns]
     lines = [
@@ -51,7 +51,7 @@ def comparison(compared: Comparison, against: str) -> PrintedTable:
 
 
 def detail(compared: Comparison, measure: str) -> PrintedTable:
-    """One measure: every coefficient with its interval and standing, and the runs that cost most."""
+    """Return one measure: every coefficient with its interval and standing, and the runs that cost most."""
     columns = compared.of(measure)
     heads = [head for one in columns for head in (NAMES[one.coefficient], "95 % interval", "Behind the best")]
     lines = []
@@ -76,7 +76,7 @@ def detail(compared: Comparison, measure: str) -> PrintedTable:
 
 
 def void(rows: Sequence[MetaRow]) -> str:
-    """What a dash in the table says; nothing where there is none."""
+    """Return what a dash in the table says; nothing where there is none."""
     has_meaning = all(cell.by for row in rows for cell in row.cells)
     given = {value.reason for row in rows for cell in row.cells for value in cell.by.values()} - {""}
     reasons = sorted(given) + ([] if has_meaning else [NO_MEANING])

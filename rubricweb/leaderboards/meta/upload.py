@@ -14,7 +14,7 @@ MAX_NAME_BYTES = 200
 
 @contextmanager
 def stored(file: UploadedFile[bytes]) -> Iterator[Path]:
-    """The file under its own name, for as long as the block runs."""
+    """Return the file under its own name, for as long as the block runs."""
     with TemporaryDirectory(prefix="rubricweb-") as folder:
         path = Path(folder) / _file_name(file.name or "")
         path.write_bytes(file.read())

@@ -14,7 +14,7 @@ Line = dict[str, Value]
 
 
 def runs(before: ScoredBoard, after: ScoredBoard, rows: Sequence[MovedRow]) -> DataTable:
-    """A line a run."""
+    """Return a line a run."""
     lines: list[Line] = [
         {
             "run_tag": row.run_tag,
@@ -35,7 +35,7 @@ def runs(before: ScoredBoard, after: ScoredBoard, rows: Sequence[MovedRow]) -> D
 
 
 def reasons(before: ScoredBoard, after: ScoredBoard, rows: Sequence[Explained], run_tag: str) -> DataTable:
-    """A line a part: their contributions sum to the difference of the run's scores."""
+    """Return a line a part: their contributions sum to the difference of the run's scores."""
     lines: list[Line] = [
         {
             "run_tag": run_tag,
@@ -52,14 +52,14 @@ def reasons(before: ScoredBoard, after: ScoredBoard, rows: Sequence[Explained], 
 
 
 def stated(before: ScoredBoard, after: ScoredBoard) -> list[tuple[str, str]]:
-    """What the board after stands on, and what was different before."""
+    """Return what the board after stands on, and what was different before."""
     ours, theirs = provenance.scored_statements(after), dict(provenance.scored_statements(before))
     was = [(f"before: {name}", theirs[name]) for name, value in ours if theirs.get(name, value) != value]
     return [*ours, *was]
 
 
 def _possible(when: str, ranks: tuple[int, int] | None) -> Line:
-    """The ranks that the topics leave open."""
+    """Return the ranks that the topics leave open."""
     first, last = ranks or (None, None)
     return {f"rank_{when}_first": first, f"rank_{when}_last": last}
 

@@ -1,4 +1,4 @@
-"""Two boards: the one of the address, and the one before it, of which only the differences are said."""
+"""Two boards: that of the address, and the one before it, of which the address has the differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _was(name: str, offered: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
 
 
 class MovedForm(AnalysisForm):
-    """A form that passes holds `spec`, the board after, and `before`."""
+    """A valid form has `spec`, the board after, and `before`."""
 
     shown = (*SHOWN, *USUAL)
     further = ("units", "topic", "facet", "missing")

@@ -84,7 +84,7 @@ class Explained:
 
 
 def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
-    """Every run, the largest moves first."""
+    """Return every run, the largest moves first."""
     ours, theirs = before.means, after.means
     was, now = ranks(ours), ranks(theirs)
     p, gains = _tested(before, after)
@@ -106,13 +106,15 @@ def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
 
 
 def can_tell_moves(scored: ScoredBoard) -> bool:
-    """The board has topics enough for its test to find any move to be more than noise."""
+    """Return whether the board has enough topics for its test to tell a move from noise."""
     known = scored.ranks
     return known is not None and smallest_p(known.topics, known.test) <= ALPHA / len(scored.run_tags)
 
 
 def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
-    """Shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its mean."""
+    """Return an array of shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its
+    mean.
+    """
     known, runs = after.ranks, len(after.run_tags)
     if known is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
@@ -127,7 +129,7 @@ def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:
 
 
 def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Explained]:
-    """What the difference of the run's scores is made of, largest part first. The parts sum to it."""
+    """Return what the difference of the run's scores is made of, largest part first. The parts sum to it."""
     run = after.run_tags.index(run_tag)
     rows = _by_items(before, after, run) if is_exact(before, after) else _by_topics(before, after, run)
     return sorted(rows, key=lambda row: (-abs(row.contribution), row.query_id))
@@ -164,7 +166,7 @@ def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explain
 
 
 def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
-    """An item whose wording went and whose new one came is one item, reworded."""
+    """Join the old and the new wording of an item to one row."""
     by_item: dict[object, Explained] = {}
     for row in rows:
         item_id = row.item_id
@@ -179,7 +181,7 @@ def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
 
 
 def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
-    """By topic id: the run's first passages against the items that count for it."""
+    """Return, by topic id: the run's first passages against the items that count for it."""
     depth, min_grade = scored.spec.measure.depth, scored.spec.measure.min_grade
     worth = _worth_of_items(scored, run)
     by_topic = {}
@@ -194,7 +196,7 @@ def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
 
 
 def _worth_of_items(scored: ScoredBoard, run: int) -> dict[int, dict[str, float]]:
-    """By topic id and uid: what covering the item adds to the run's score."""
+    """Return, by topic id and uid: what covering the item adds to the run's score."""
     counted = ~np.isnan(scored.table.scores[run])
     by_topic: dict[int, dict[str, float]] = {}
     for place, (topic, items) in enumerate(scored.base.units()):
@@ -207,7 +209,9 @@ def _worth_of_items(scored: ScoredBoard, run: int) -> dict[int, dict[str, float]
 
 
 def _worth(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str, float]:
-    """By uid: what covering the item adds to the score of the topic, or of the subtopic that is averaged."""
+    """Return, by uid: what covering the item adds to the score of the topic, or of the subtopic that is
+    averaged.
+    """
     measure, matrix = scored.spec.measure, scored.base.grades[topic.topic_id].matrix
     averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(items, scored.spec)
     averages = [shares for part in averaged if (shares := _shares(scored, topic, part))]
@@ -215,7 +219,7 @@ def _worth(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str
 
 
 def _shares(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str, float]:
-    """By uid: what covering each adds; nothing where the score is 0 / 0."""
+    """Return, by uid: what covering each adds; nothing where the score is 0 / 0."""
     measure, matrix = scored.spec.measure, scored.base.grades[topic.topic_id].matrix
     worths = measure.formula.worths
     if worths is None:
@@ -254,7 +258,7 @@ def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explai
 
 
 def _parts(scored: ScoredBoard, run: int) -> dict[int, float]:
-    """By topic id: what the topic adds to the run's mean."""
+    """Return, by topic id: what the topic adds to the run's mean."""
     scores = scored.table.scores[run]
     n_topics = int((~np.isnan(scores)).sum())
     by_topic: dict[int, float] = {}
@@ -267,7 +271,9 @@ def _parts(scored: ScoredBoard, run: int) -> dict[int, float]:
 def _label_changes(
     before: ScoredBoard, after: ScoredBoard, topic: TopicPool, run: int
 ) -> tuple[CellChange, ...]:
-    """The first passages of the run whose label differs, or is relevant on one board only; in its order."""
+    """Return the first passages of the run whose label differs, or is relevant on one board only; in its
+    order.
+    """
     was, now = (
         topic_labels(
             scored.base.grades[topic.topic_id],

@@ -32,7 +32,7 @@ METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 
 
 def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
-    """Every run with its places and scores; a link explains its difference."""
+    """Return every run with its places and scores; a link explains its difference."""
     lines = [
         (
             TextCell(row.run_tag, href=link(row.run_tag)),
@@ -54,7 +54,7 @@ def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
 
 
 def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> PrintedTable:
-    """What each item adds to the run's difference, with the cells that made it."""
+    """Return what each item adds to the run's difference, with the cells that made it."""
     is_items = any(row.text for row in rows)
     lines = []
     for row in rows:

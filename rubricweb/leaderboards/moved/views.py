@@ -60,7 +60,7 @@ def _tables(request: HtmxRequest, form: MovedForm) -> Context:
 def _reasons(
     request: HtmxRequest, before: ScoredBoard, after: ScoredBoard, rows: list[selectors.MovedRow]
 ) -> Context:
-    """Why the run that is asked for, or else the one that moved most, has another score."""
+    """Return why the score of the chosen run, or of the one that moved most, changed."""
     if not rows:
         return {}
     row = next((row for row in rows if row.run_tag == request.GET.get("run")), rows[0])

@@ -34,7 +34,7 @@ def publish_board(
 
 @transaction.atomic
 def close_board(board: PublicBoard, *, by: User | None) -> PublicBoard:
-    """Its address leads nowhere from now on."""
+    """Close a published board: its address is not found any more."""
     if board.is_open:
         board.closed_at = timezone.now()
         board.save(update_fields=["closed_at"])

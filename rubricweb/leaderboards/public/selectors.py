@@ -30,7 +30,7 @@ def open_board(token: str) -> PublicBoard | None:
 
 
 def published(public: PublicBoard) -> Published | None:
-    """The board as it is now; None where what it stood on is no longer there."""
+    """Return the board as it is now; None if its grader, bank or version is gone."""
     form = BoardForm(QueryDict(public.query), collection=public.collection)
     if not form.graders or not form.is_valid():
         return None
@@ -50,7 +50,7 @@ def _reading(collection: Collection) -> AbstractContextManager[None]:
 
 
 def made_up_name(public: PublicBoard, run_tag: str) -> str:
-    """The same for a run as long as the board is published, and not to be found out from its tag."""
+    """Return the pseudonym of a run on a published board: it stays, and tells nothing of the tag."""
     salt = public.collection.name_salt
     digest = salted_hmac(
         "rubricweb.leaderboards.public", f"{public.token}:{run_tag}", secret=salt, algorithm="sha256"

@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.inclusion_tag("leaderboards/_sheet.html")
 def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
-    """The table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
+    """Return the table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
     return {
         "sheet": table,
         "name": name,
