@@ -1,28 +1,20 @@
 """Older databases: nothing of a campaign is lost on the way to the newest tables."""
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from tests.rubricweb.campaigns.conftest import rate_next
+from tests.rubricweb.migrating import migrate_to_newest, migrated
 
 BEFORE = [("grades", "0013_draws"), ("review", "0006_campaign_draws")]
 AFTER = [("grades", "0014_remove_drawn_from"), ("review", "0008_remove_is_representative")]
-
-
-def migrated(targets):
-    executor = MigrationExecutor(connection)
-    executor.migrate(targets)
-    return MigrationExecutor(connection).loader.project_state(targets).apps
 
 
 @pytest.fixture
 def at_the_end():
     """Later tests need the newest tables."""
     yield
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
+    migrate_to_newest()
 
 
 @pytest.mark.django_db(transaction=True)
