@@ -124,11 +124,11 @@ def add_board_arguments(parser: ArgumentParser) -> None:
 
 
 def board_spec_of(options: Options) -> BoardSpec:
-    """Raises BoardError, which says what there is instead."""
+    """Return the board that the options name. Raise BoardError, which says what there is instead."""
     spec = spec_of(options, cutoff=options["cutoff"])
-    asked = replace(spec.measure, relevant=options["relevant"])
-    measure = lookup.check_measure(spec.config, columns.parse_measure(options["measure"], asked))
-    found = replace(
+    labelled = replace(spec.measure, relevant=options["relevant"])
+    measure = lookup.check_measure(spec.config, columns.parse_measure(options["measure"], labelled))
+    limited = replace(
         spec,
         measure=measure,
         missing=lookup.parse_choice(MissingTopic, options["missing"], "missing"),
@@ -136,7 +136,7 @@ def board_spec_of(options: Options) -> BoardSpec:
         facet=options["subtopic"],
         test=lookup.parse_choice(PairedTest, options["test"], "test"),
     )
-    return columns.with_columns(lookup.check_scope(found), options["columns"])
+    return columns.with_columns(lookup.check_scope(limited), options["columns"])
 
 
 def collection_named(slug: str) -> Collection:

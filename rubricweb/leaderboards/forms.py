@@ -26,7 +26,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board import columns, lookup
+from rubricweb.leaderboards.board import columns, lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 
 if TYPE_CHECKING:
@@ -41,10 +41,8 @@ MODES = (
     (LabelMode.BINARY, "binary at the threshold"),
     (LabelMode.COUNT, "count of items"),
 )
-SOURCES = (
-    ("", "the grader"),
-    (Source.CORRECTED, "the grader, corrected by people"),
-    (Source.HUMANS, "people only"),
+SOURCES = tuple(
+    ("" if source is Source.GRADER else str(source), words) for source, words in provenance.SOURCES.items()
 )
 DEFINITIONS = (
     ("", "as in the papers"),

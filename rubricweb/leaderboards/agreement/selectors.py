@@ -147,9 +147,9 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
     highest = max((int(labels.max(initial=1)) for labels, _ in pairs), default=1)
     top = scale_of(labeller.config)[1] if labeller.config.purpose == "rate" else highest
     rows, columns = tuple(range(top, MIN_RATING - 1, -1)), tuple(sorted(judged, reverse=True))
-    tables = [contingency(labels, found, rows=rows, columns=columns) for labels, found in pairs]
-    found = tuple(table for table in tables if table.any())
-    return Agreement(labeller, found, rows, columns, min_answers)
+    tables = [contingency(labels, judgments, rows=rows, columns=columns) for labels, judgments in pairs]
+    counts = tuple(table for table in tables if table.any())
+    return Agreement(labeller, counts, rows, columns, min_answers)
 
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:

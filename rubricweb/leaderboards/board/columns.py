@@ -87,11 +87,6 @@ def parse_measure(token: str, measure: MeasureSpec) -> MeasureSpec:
     return replace(named, min_grade=min_grade, relevant=0)
 
 
-def score_label(spec: BoardSpec) -> str:
-    """Return the head of the column that ranks the runs, different from those of all further columns."""
-    return distinct_labels([("", spec.measure), *((c.token, c.measure) for c in spec.columns if c.is_own)])[0]
-
-
 def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:
     """Return the label of each measure, with its threshold, and then its name, where two would be the same.
 

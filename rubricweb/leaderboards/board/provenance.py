@@ -16,7 +16,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board.columns import score_label
+from rubricweb.leaderboards.board.columns import distinct_labels
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, EstimateSample, MeasureColumn
@@ -39,7 +39,8 @@ SOURCES = {
 
 def measure_name(spec: BoardSpec) -> str:
     """Return the label of the ranking measure, with its threshold if a further column has the same label."""
-    return score_label(spec)
+    own = [(column.token, column.measure) for column in spec.columns if column.is_own]
+    return distinct_labels([("", spec.measure), *own])[0]
 
 
 def threshold(spec: BoardSpec) -> str:

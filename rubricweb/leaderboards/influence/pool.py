@@ -196,10 +196,10 @@ def circularity(scored: ScoredBoard, families: Mapping[str, Sequence[str]]) -> l
         own, rest = scored.with_items(kept).table.scores, scored.with_items(others).table.scores
         for family, run_tags in families.items():
             is_family = np.array([tag in run_tags for tag in scored.run_tags])
-            found = advantage(own, rest, is_family)
+            gained = advantage(own, rest, is_family)
             n_items = sum(len(uids) for uids in kept.values())
-            if found.value is not None:
-                rows.append(OriginRow(origin, n_items, family, len(run_tags), found))
+            if gained.value is not None:
+                rows.append(OriginRow(origin, n_items, family, len(run_tags), gained))
     return sorted(rows, key=lambda row: -(row.advantage.value or 0))
 
 

@@ -9,7 +9,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, selectors
+from rubricweb.leaderboards.board import columns, provenance, selectors
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
@@ -88,7 +88,7 @@ def test_columns_by_hand(made):
         "P_1 by judgments",
     ]
     assert (
-        columns.score_label(spec_of(made, "rubric_cover:1"))
+        provenance.measure_name(spec_of(made, "rubric_cover:1"))
         == "Rubric-Cover@10 \N{GREATER-THAN OR EQUAL TO} 4"
     )
 
