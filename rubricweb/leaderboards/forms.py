@@ -87,7 +87,7 @@ class LabelForm(forms.Form):
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
     kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
-    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Grade at least")
+    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Threshold")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
     min_answers = forms.IntegerField(
         min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label="Qrels: items needed"
@@ -159,7 +159,7 @@ class BoardForm(LabelForm):
     """All controls of a board; those that are left empty are as MEASURES has them."""
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
-    cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Items: first k")
+    cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Rank cutoff k")
     columns = forms.CharField(
         max_length=600,
         required=False,

@@ -53,7 +53,7 @@ class MetaForm(forms.Form):
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
     bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
     min_grade = forms.MultipleChoiceField(
-        label="Grade at least",
+        label="Threshold",
         choices=[(str(grade), str(grade)) for grade in range(1, MAX_RATING + 1)],
         widget=forms.CheckboxSelectMultiple,
     )

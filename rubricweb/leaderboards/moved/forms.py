@@ -40,10 +40,10 @@ class MovedForm(AnalysisForm):
         max_length=60, required=False, label="Rank by", widget=forms.TextInput({"placeholder": SAME})
     )
     was_min_grade = forms.IntegerField(
-        min_value=MIN_GRADE.lowest, max_value=MIN_GRADE.highest, required=False, label="Grade at least"
+        min_value=MIN_GRADE.lowest, max_value=MIN_GRADE.highest, required=False, label="Threshold"
     )
     was_cutoff = forms.IntegerField(
-        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, required=False, label="Items: first k"
+        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, required=False, label="Rank cutoff k"
     )
     was_version = forms.ChoiceField(required=False, label="Version")
     was_source = forms.ChoiceField(choices=_was("source", SOURCES), required=False, label="Ratings by")

@@ -80,7 +80,7 @@ def _differences(before: BoardSpec, after: BoardSpec) -> list[tuple[str, str, st
         ("ratings by", before.source.value, after.source.value),
         ("definition", _definition(before), _definition(after)),
         ("measure", provenance.measure_name(before), provenance.measure_name(after)),
-        ("grade at least", str(before.measure.min_grade), str(after.measure.min_grade)),
+        ("threshold", str(before.measure.min_grade), str(after.measure.min_grade)),
     ]
     return [pair for pair in pairs if pair[1] != pair[2]]
 
