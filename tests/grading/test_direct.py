@@ -133,10 +133,10 @@ def test_an_own_direct_prompt_is_read_as_strictly() -> None:
 
 def test_umbrela_style_ends_with_its_final_score() -> None:
     prompt = prompts.get("UmbrelaStyle")
-    asked = prompt.render(PAIR)
-    assert "\nQuery: when did rock n roll begin?\nPassage: In the 1950s. {query}\n" in asked
-    assert asked.endswith("##final score: n")
-    assert [f"\n- {score}: " in asked for score in range(5)] == [True, True, True, True, False]
+    text = prompt.render(PAIR)
+    assert "\nQuery: when did rock n roll begin?\nPassage: In the 1950s. {query}\n" in text
+    assert text.endswith("##final score: n")
+    assert [f"\n- {score}: " in text for score in range(5)] == [True, True, True, True, False]
     assert prompt.parse("M: 3\nT: 2\n##final score: 2", PAIR) == Parsed(2, Outcome.NUMERIC)
     assert prompt.parse("##final score: 3\n##final score: 0", PAIR) == Parsed(0, Outcome.NUMERIC)
     assert prompt.parse("3", PAIR) == Parsed(3, Outcome.NUMERIC)

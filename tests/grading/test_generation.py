@@ -190,10 +190,13 @@ def test_near_duplicates_are_found_in_the_bank_and_among_the_drafts() -> None:
         "Which city was an early center?",
         "Where did rock n roll begin?",
     ]
-    found = near_duplicates(texts, existing)
-    assert [(one.text, one.other) for one in found] == [(texts[0], existing[1]), (texts[2], texts[1])]
-    assert found[1].score == 1.0
-    assert all(0.85 <= one.score <= 1 for one in found)
+    duplicates = near_duplicates(texts, existing)
+    assert [(duplicate.text, duplicate.other) for duplicate in duplicates] == [
+        (texts[0], existing[1]),
+        (texts[2], texts[1]),
+    ]
+    assert duplicates[1].score == 1.0
+    assert all(0.85 <= duplicate.score <= 1 for duplicate in duplicates)
 
 
 def test_a_denial_or_another_question_word_is_no_near_duplicate() -> None:
@@ -215,9 +218,9 @@ def test_nuggets_are_weighed_window_by_window() -> None:
     vital = [number for number, label in enumerate(weighed.labels) if label is Importance.VITAL]
     assert (len(weighed.labels), vital, weighed.defaulted) == (12, [0, 11], 0)
     assert weighed.prompt_id == "NuggetImportance@1"
-    [(_, asked)] = llm.asked[1]
-    assert "Query: when did rock n roll begin?\nNuggets:\n[1] fact 10\n[2] fact 11\n" in asked
-    assert "a JSON list of the 2 labels" in asked
+    [(_, prompt)] = llm.asked[1]
+    assert "Query: when did rock n roll begin?\nNuggets:\n[1] fact 10\n[2] fact 11\n" in prompt
+    assert "a JSON list of the 2 labels" in prompt
 
 
 def test_a_window_without_an_answer_is_okay_and_counted() -> None:
@@ -243,9 +246,9 @@ def test_labels_of_a_window(reply: str, labels: list[str]) -> None:
 
 def test_the_nearest_share_rare_words() -> None:
     offered = ["Is it so?", "Does frost dull the leaves?", "When do leaves fall?", "", "Who bakes bread?"]
-    found = nearest("The first frost dulls leaves", offered)
-    assert [one.place for one in found] == [1, 2]
-    assert 0 < found[1].score < found[0].score < 1
+    near = nearest("The first frost dulls leaves", offered)
+    assert [hit.place for hit in near] == [1, 2]
+    assert 0 < near[1].score < near[0].score < 1
     assert nearest("leaves that fall", offered, most=1)[0].place == 2
     assert nearest("leaves fall", ["fall: leaves"]) == [(0, 1.0)]
     assert nearest("", offered) == nearest("what is the", offered) == []

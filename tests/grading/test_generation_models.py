@@ -52,8 +52,8 @@ class Server(BaseHTTPRequestHandler):
     """Says REPLY to every chat, in OpenAI's form."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert asked["messages"] == [{"role": "user", "content": REQUEST.messages[0][1]}]
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert request["messages"] == [{"role": "user", "content": REQUEST.messages[0][1]}]
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": REPLY}}
         reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
         body = json.dumps(reply).encode()

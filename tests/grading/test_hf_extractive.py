@@ -36,12 +36,12 @@ def grader(tiny: Path, prompt_class: str = EXTRACT, **options: JSON) -> Extracti
 
 
 def graded(made: ExtractiveGrader, pairs: list[CellToGrade]) -> dict[str, Grade]:
-    found = {}
+    by_passage = {}
     for outcome in made.grade(pairs):
         assert isinstance(outcome, Grade), outcome
-        found[outcome.passage_id] = outcome
-    assert len(found) == len(pairs)
-    return found
+        by_passage[outcome.passage_id] = outcome
+    assert len(by_passage) == len(pairs)
+    return by_passage
 
 
 def test_finds_the_answer_or_says_that_there_is_none(tiny: Path) -> None:
@@ -132,8 +132,8 @@ def test_a_long_passage_is_read_in_windows(tiny: Path) -> None:
         tiny_bert_qa.pair("nowhere", filler * 8),
     ]
     answers = graded(grader(tiny, window_tokens=48, overlap_tokens=12, batch_tokens=200), pairs)
-    found = {name: grade.answer for name, grade in answers.items()}
-    assert found == {**dict.fromkeys(("early", "middle", "late"), tiny_bert_qa.ANSWER), "nowhere": ""}
+    texts = {name: grade.answer for name, grade in answers.items()}
+    assert texts == {**dict.fromkeys(("early", "middle", "late"), tiny_bert_qa.ANSWER), "nowhere": ""}
 
 
 def test_batches_change_nothing(tiny: Path) -> None:

@@ -73,12 +73,12 @@ def test_rates_as_the_model_was_taught(tiny: Path, prompt_class: str, kind: Item
     assert graded.keys() == {pair.passage.passage_id for pair in pairs}
     for pair in pairs:
         grade = graded[pair.passage.passage_id]
-        said = reply_to(pair.passage.passage_id)
-        assert (grade.rating, grade.outcome) == parse_rating(said)
+        reply = reply_to(pair.passage.passage_id)
+        assert (grade.rating, grade.outcome) == parse_rating(reply)
         assert grade.trace is not None
-        assert (grade.trace.reply, grade.trace.context_chars) == (said, None)
+        assert (grade.trace.reply, grade.trace.context_chars) == (reply, None)
         assert grade.trace.prompt == prompts.get(prompt_class).render(pair)
-        assert (grade.confidence is not None) == said.isdigit()
+        assert (grade.confidence is not None) == reply.isdigit()
 
 
 def test_yes_and_no_come_from_the_first_step_too(tiny: Path) -> None:
@@ -88,10 +88,10 @@ def test_yes_and_no_come_from_the_first_step_too(tiny: Path) -> None:
     graded = by_passage(made.grade(answerable))
     for pair in answerable:
         grade = graded[pair.passage.passage_id]
-        said = greedy(made, pair)
+        reply = greedy(made, pair)
         assert grade.trace is not None
-        assert grade.trace.reply == said
-        assert (grade.rating, grade.outcome) == parse_yes_no(said)
+        assert grade.trace.reply == reply
+        assert (grade.rating, grade.outcome) == parse_yes_no(reply)
         assert grade.confidence is not None
     others = [outcome for outcome in made.grade(pairs) if isinstance(outcome, GradeFailure)]
     assert {failure.trace.reply for failure in others if failure.trace} == {"Maybe"}
@@ -154,8 +154,12 @@ def test_extracts_text(tiny: Path) -> None:
 
 
 def test_a_reply_without_a_rating_fails_on_request(tiny: Path) -> None:
-    outcomes = {one.passage_id: one for one in grader(tiny, on_unparsable="fail").grade(tiny_t5.pairs())}
-    failed = {name.partition("-")[0] for name, one in outcomes.items() if isinstance(one, GradeFailure)}
+    outcomes = {
+        outcome.passage_id: outcome for outcome in grader(tiny, on_unparsable="fail").grade(tiny_t5.pairs())
+    }
+    failed = {
+        name.partition("-")[0] for name, outcome in outcomes.items() if isinstance(outcome, GradeFailure)
+    }
     assert failed == {"Heron", "Inlet"}
     failure = outcomes["Inlet-0"]
     assert isinstance(failure, GradeFailure)
@@ -222,14 +226,14 @@ def test_a_batch_that_fails_is_halved_until_only_the_bad_pair_fails(
     run = made._run
 
     def brittle(batch: Any) -> list[Grade | GradeFailure]:
-        if any(asked.pair.passage.passage_id == "Delta-1" for asked in batch):
+        if any(prompt.pair.passage.passage_id == "Delta-1" for prompt in batch):
             raise torch.OutOfMemoryError("no room")
         return run(batch)
 
     monkeypatch.setattr(made, "_run", brittle)
     with caplog.at_level(logging.WARNING):
         outcomes = list(made.grade(tiny_t5.pairs()))
-    [failure] = [one for one in outcomes if isinstance(one, GradeFailure)]
+    [failure] = [outcome for outcome in outcomes if isinstance(outcome, GradeFailure)]
     assert (failure.passage_id, failure.reason) == ("Delta-1", "OutOfMemoryError: no room")
     assert failure.error_class is ErrorClass.MEMORY
     assert len(outcomes) == len(tiny_t5.pairs())
@@ -237,18 +241,18 @@ def test_a_batch_that_fails_is_halved_until_only_the_bad_pair_fails(
 
 
 def test_the_model_is_loaded_once(tiny: Path) -> None:
-    one, other = grader(tiny), grader(tiny, EXTRACT, max_new_tokens=5)
-    assert one._loaded is other._loaded
-    assert one.device == "cpu (float32)"
-    assert grader(tiny, dtype="bfloat16")._loaded is not one._loaded
+    first, second = grader(tiny), grader(tiny, EXTRACT, max_new_tokens=5)
+    assert first._loaded is second._loaded
+    assert first.device == "cpu (float32)"
+    assert grader(tiny, dtype="bfloat16")._loaded is not first._loaded
 
 
 def test_a_closed_grader_gives_its_model_back(tiny: Path) -> None:
-    one, other = grader(tiny), grader(tiny)
-    model = weakref.ref(one._loaded.model)
-    one.close()
+    first, second = grader(tiny), grader(tiny)
+    model = weakref.ref(first._loaded.model)
+    first.close()
     assert model() is not None, "the other grader uses it"
-    other.close()
+    second.close()
     assert model() is None
 
 

@@ -38,13 +38,13 @@ def test_the_same_states_and_logits(
         expected = usual.get_encoder()(**given).last_hidden_state
         states = hf_t5.encode(quick, given["input_ids"], given["attention_mask"])
         assert torch.allclose(states[there], expected[there], atol=1e-4)
-        said = torch.tensor([[0, 5, 7]] * 3)
+        prefixes = torch.tensor([[0, 5, 7]] * 3)
         outputs = transformers.modeling_outputs.BaseModelOutput(last_hidden_state=states)
         logits = [
             model(
                 encoder_outputs=outputs,
                 attention_mask=given["attention_mask"],
-                decoder_input_ids=said,
+                decoder_input_ids=prefixes,
                 use_cache=False,
             ).logits
             for model in (usual, quick)
@@ -55,8 +55,10 @@ def test_the_same_states_and_logits(
 def test_generation_says_the_same(tiny_t5_folder: Path) -> None:
     usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
     hf_t5.quicken(quick)
-    said = [model.generate(**given, max_new_tokens=8, do_sample=False).tolist() for model in (usual, quick)]
-    assert said[0] == said[1]
+    replies = [
+        model.generate(**given, max_new_tokens=8, do_sample=False).tolist() for model in (usual, quick)
+    ]
+    assert replies[0] == replies[1]
 
 
 def test_half_precision(tiny_t5_folder: Path) -> None:

@@ -50,9 +50,9 @@ def grader(
 
 def graded(built: ServerGrader, pairs: list[CellToGrade]) -> dict[str, Grade]:
     outcomes = list(built.grade(pairs))
-    found = {one.passage_id: one for one in outcomes if isinstance(one, Grade)}
-    assert len(found) == len(outcomes) == len(pairs)
-    return found
+    by_passage = {grade.passage_id: grade for grade in outcomes if isinstance(grade, Grade)}
+    assert len(by_passage) == len(outcomes) == len(pairs)
+    return by_passage
 
 
 def test_rates_with_confidence_as_the_model_here_does(
@@ -61,15 +61,17 @@ def test_rates_with_confidence_as_the_model_here_does(
     here = build(
         GraderSpec("hf_causal", str(tiny_gpt2_folder), tiny_gpt2.RATE, {"device": "cpu", "dtype": "float32"})
     )
-    expected = {one.passage_id: one for one in here.grade(tiny_gpt2.pairs()) if isinstance(one, Grade)}
-    found = graded(grader(server, made), tiny_gpt2.pairs())
+    expected = {
+        grade.passage_id: grade for grade in here.grade(tiny_gpt2.pairs()) if isinstance(grade, Grade)
+    }
+    grades = graded(grader(server, made), tiny_gpt2.pairs())
     sure = 0
-    for name, grade in found.items():
-        said = tiny_gpt2.REPLIES[name.partition("-")[0]]
-        assert (grade.rating, grade.outcome) == parse_rating(said)
+    for name, grade in grades.items():
+        reply = tiny_gpt2.REPLIES[name.partition("-")[0]]
+        assert (grade.rating, grade.outcome) == parse_rating(reply)
         assert grade.trace is not None
-        assert grade.trace.reply == said
-        if said in "012345":
+        assert grade.trace.reply == reply
+        if reply in "012345":
             assert grade.confidence == pytest.approx(expected[name].confidence, abs=0.01)
             assert grade.expectation == pytest.approx(expected[name].expectation, abs=0.05)
             sure += 1

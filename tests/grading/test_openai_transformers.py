@@ -51,23 +51,23 @@ def grader(base_url: str, llm: str) -> ServerGrader:
 
 def test_rates_as_the_model_says(base_url: str, chat_folder: Path) -> None:
     pairs = tiny_gpt2.pairs()[:15]
-    asked = grader(base_url, str(chat_folder))
-    found = [one for one in asked.grade(pairs) if isinstance(one, Grade) and one.trace]
-    assert len(found) == len(pairs)
-    replies = {one.passage_id: one.trace.reply for one in found if one.trace}
+    served = grader(base_url, str(chat_folder))
+    grades = [grade for grade in served.grade(pairs) if isinstance(grade, Grade) and grade.trace]
+    assert len(grades) == len(pairs)
+    replies = {grade.passage_id: grade.trace.reply for grade in grades if grade.trace}
     expected = {pair.passage.passage_id: pair.passage.passage_id.partition("-")[0] for pair in pairs}
     assert replies == {name: tiny_gpt2.REPLIES[word] for name, word in expected.items()}
-    assert {one.confidence for one in found} == {None}, "this server tells no log-probabilities"
-    assert asked.tokens_used.prompt > 1_000
-    assert asked.tokens_used.completion >= len(pairs)
-    asked.close()
+    assert {grade.confidence for grade in grades} == {None}, "this server tells no log-probabilities"
+    assert served.tokens_used.prompt > 1_000
+    assert served.tokens_used.completion >= len(pairs)
+    served.close()
 
 
 def test_a_model_that_is_not_served_fails_with_the_servers_words(base_url: str) -> None:
-    asked = grader(base_url, "another/model")
-    (failure,) = asked.grade(tiny_gpt2.pairs()[:1])
+    served = grader(base_url, "another/model")
+    (failure,) = served.grade(tiny_gpt2.pairs()[:1])
     assert isinstance(failure, GradeFailure)
     assert failure.error_class is not None
     assert failure.error_class is ErrorClass.OTHER
     assert "requested 'another/model'" in failure.reason
-    asked.close()
+    served.close()

@@ -31,7 +31,7 @@ def test_one_back_end_never_has_an_option_for_speed_that_is_for_grades_in_anothe
     for backend in registry.known_backends():
         for name, option in backend.options.items():
             kinds.setdefault(name, set()).add(option.changes_grades)
-    assert all(len(found) == 1 for found in kinds.values())
+    assert all(len(flags) == 1 for flags in kinds.values())
 
 
 def test_what_only_changes_speed_is_not_in_the_fingerprint() -> None:
@@ -39,8 +39,8 @@ def test_what_only_changes_speed_is_not_in_the_fingerprint() -> None:
     fast = replace(spec, options={"concurrency": 64, "timeout_s": 5.0, "attempts": 9})
     assert fast.fingerprint == spec.fingerprint
     assert ServerOptions.of(fast).concurrency == 64
-    for told in ({"max_new_tokens": 100}, {"on_unparsable": "fail"}, {"json_mode": True}, {"attempt": 2}):
-        assert replace(spec, options=told).fingerprint != spec.fingerprint
+    for options in ({"max_new_tokens": 100}, {"on_unparsable": "fail"}, {"json_mode": True}, {"attempt": 2}):
+        assert replace(spec, options=options).fingerprint != spec.fingerprint
 
 
 def test_a_second_attempt_is_no_option_of_the_back_end_itself() -> None:
@@ -107,9 +107,9 @@ def test_the_documentation_lists_every_option_as_it_is() -> None:
     for backend in registry.known_backends():
         for name, option in backend.options.items():
             ends = f"| {'yes' if option.changes_grades else 'no'} | {option.help} |"
-            said = f"| {option.default_words} | {option.range_words} {ends}"
+            cells = f"| {option.default_words} | {option.range_words} {ends}"
             assert [
-                r for r in rows if r.startswith(f"| `{name}` ") and backend.name in r and r.endswith(said)
+                r for r in rows if r.startswith(f"| `{name}` ") and backend.name in r and r.endswith(cells)
             ]
 
 

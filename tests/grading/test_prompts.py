@@ -270,10 +270,14 @@ def test_the_docs_name_each_drafting_prompt(prompt: generation.DraftPrompt) -> N
 
 
 def test_every_prompt_with_a_scale_states_its_threshold() -> None:
-    stated = {one.prompt_class: one.min_grade for one in prompts.known()}
-    assert [one for one in prompts.known() if (one.min_grade is None) != (one.scale is None)] == []
+    stated = {prompt.prompt_class: prompt.min_grade for prompt in prompts.known()}
     assert [
-        one for one in prompts.known() if one.scale and not one.scale[0] < one.min_grade <= one.scale[1]
+        prompt for prompt in prompts.known() if (prompt.min_grade is None) != (prompt.scale is None)
+    ] == []
+    assert [
+        prompt
+        for prompt in prompts.known()
+        if prompt.scale and not prompt.scale[0] < prompt.min_grade <= prompt.scale[1]
     ] == []
     expected = {"UmbrelaStyle": 2, "Thomas": 1, "FagB": 1, "NuggetAssignment": 2, "NuggetSelfRatedPrompt": 4}
     assert {name: stated[name] for name in expected} == expected

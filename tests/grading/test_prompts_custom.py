@@ -141,12 +141,12 @@ def test_what_cannot_be_asked_is_refused(changed: dict[str, Any], problem: str) 
 def test_everything_that_is_wrong_with_the_placeholders_is_named_at_once() -> None:
     with pytest.raises(UnknownPlaceholder) as refused:
         strict(template="{passage} {topic} { context } {passage}")
-    said = str(refused.value)
-    assert said.startswith(
+    message = str(refused.value)
+    assert message.startswith(
         "{passage} and {topic} are no placeholders of this prompt; it can have {question}, "
     )
-    assert "write {context} without blanks" in said
-    assert "needs {question}, what is asked about and {context}, the text of the passage" in said
+    assert "write {context} without blanks" in message
+    assert "needs {question}, what is asked about and {context}, the text of the passage" in message
     assert refused.value.part == "template"
 
 

@@ -49,14 +49,14 @@ def pairs(item: Item) -> list[CellToGrade]:
 def outcomes(folder: Path, prompt_class: str, item: Item, **options: JSON) -> list[Grade | GradeFailure]:
     settings: dict[str, JSON] = {"dtype": "float32", "device": "cpu", "max_new_tokens": 12, **options}
     made = build(GraderSpec("hf_causal", str(folder), prompt_class, settings))
-    return sorted(made.grade(pairs(item)), key=lambda one: one.passage_id)
+    return sorted(made.grade(pairs(item)), key=lambda outcome: outcome.passage_id)
 
 
 def grades(folder: Path, prompt_class: str, item: Item, **options: JSON) -> list[Grade]:
-    found = outcomes(folder, prompt_class, item, **options)
-    assert [one.passage_id for one in found] == ["p1", "p2"]
-    assert all(isinstance(one, Grade) for one in found), found
-    return [one for one in found if isinstance(one, Grade)]
+    results = outcomes(folder, prompt_class, item, **options)
+    assert [result.passage_id for result in results] == ["p1", "p2"]
+    assert all(isinstance(result, Grade) for result in results), results
+    return [result for result in results if isinstance(result, Grade)]
 
 
 def test_a_rating_behind_a_lead_in_is_read_from_the_first_steps(
@@ -106,10 +106,10 @@ def test_it_rates_nuggets_and_labels_passages(
 
 
 def test_a_label_is_stated_or_the_grade_has_failed(smollm2_folder: Path) -> None:
-    for one in outcomes(smollm2_folder, "FagB", QUERY):
-        assert one.trace is not None
-        assert one.trace.reply
-        assert isinstance(one, Grade) or one.error_class is ErrorClass.PARSE
+    for result in outcomes(smollm2_folder, "FagB", QUERY):
+        assert result.trace is not None
+        assert result.trace.reply
+        assert isinstance(result, Grade) or result.error_class is ErrorClass.PARSE
 
 
 def test_it_is_asked_a_prompt_of_ones_own(smollm2_folder: Path) -> None:
@@ -143,9 +143,9 @@ def base_url(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_served_it_rates_through_the_openai_client(base_url: str, smollm2_folder: Path) -> None:
     options: dict[str, JSON] = {"max_new_tokens": 8, "concurrency": 1, "attempts": 1, "timeout_s": 300.0}
     made = build(GraderSpec("openai_compatible", str(smollm2_folder), RATE, options), Connection(base_url))
-    found = list(made.grade(pairs(QUESTION)[:1]))
+    results = list(made.grade(pairs(QUESTION)[:1]))
     made.close()
-    [grade] = found
+    [grade] = results
     assert isinstance(grade, Grade), grade
     assert grade.trace is not None
     assert (grade.rating, grade.outcome) == parse_rating(grade.trace.reply)

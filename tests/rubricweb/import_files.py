@@ -129,7 +129,8 @@ class Folder:
 def counts(**kinds: tuple[int, int, int]) -> dict[str, dict[str, int]]:
     """kind -> (new, changed, unchanged), as the command prints them."""
     return {
-        kind: dict(zip(("new", "changed", "unchanged"), found, strict=True)) for kind, found in kinds.items()
+        kind: dict(zip(("new", "changed", "unchanged"), numbers, strict=True))
+        for kind, numbers in kinds.items()
     }
 
 

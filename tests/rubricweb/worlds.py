@@ -110,8 +110,8 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
 def _dry_run(collection: Collection, cell) -> DryRun:
     from grading.prompts import as_options
 
-    said = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": "4", "rating": 4, "outcome": "numeric"}
-    said |= {"answer": "", "reason": "", "context_chars": None, "confidence": None}
+    reply = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": "4", "rating": 4, "outcome": "numeric"}
+    reply |= {"answer": "", "reason": "", "context_chars": None, "confidence": None}
     return DryRun.objects.create(
         collection=collection,
         prompt_class=STRICT.prompt_class,
@@ -122,7 +122,7 @@ def _dry_run(collection: Collection, cell) -> DryRun:
         revision=cell.revision,
         doc_ids=[cell.passage.doc_id],
         state="done",
-        results=[said],
+        results=[reply],
     )
 
 
@@ -141,7 +141,7 @@ def rate_otherwise(campaign: Campaign) -> None:
             row.save()
         HumanGrade.objects.filter(**place).update(rating=5 - F("rating"))
     for trial in DryRun.objects.all():
-        trial.results = [said | {"rating": 5 - said["rating"], "reply": "other"} for said in trial.results]
+        trial.results = [reply | {"rating": 5 - reply["rating"], "reply": "other"} for reply in trial.results]
         trial.save()
     MatrixStamp.objects.update(number=F("number") + 1)
     HumanStamp.objects.update(number=F("number") + 1)

@@ -23,9 +23,9 @@ FIGURES = {
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_plotly_takes_them(name):
-    found = FIGURES[name]
-    go.Figure(data=found["data"], layout=found["layout"])
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    figure = FIGURES[name]
+    go.Figure(data=figure["data"], layout=figure["layout"])
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
 
 def test_scatter_has_the_runs_of_both():
@@ -57,8 +57,8 @@ def test_renormalised_boards_go_from_0_to_1():
 
 
 def test_histogram_has_shares():
-    one, none = FIGURES["histogram"]["data"]
-    assert one["y"] == pytest.approx([4 / 7, 0, 0, 0, 2 / 7, 1 / 7])
+    bars, none = FIGURES["histogram"]["data"]
+    assert bars["y"] == pytest.approx([4 / 7, 0, 0, 0, 2 / 7, 1 / 7])
     assert none["y"] == [0.0, 0.0]
 
 

@@ -42,9 +42,9 @@ def test_accepted_answers_come_with_a_bank_file_once(folder):
     bank = folder.lines(
         "bank.jsonl", keyed_line(red=["anthocyanin", " the  anthocyanins ", ""], fall=[1816, True])
     )
-    found = folder.load("--bank", bank)["counts"]
+    imported = folder.load("--bank", bank)["counts"]
     assert (keys(RED), keys(FALL)) == (["anthocyanin", "the anthocyanins"], ["1816", "true"])
-    assert found["answer_keys"] == counts(answer_keys=(4, 0, 0))["answer_keys"]
+    assert imported["answer_keys"] == counts(answer_keys=(4, 0, 0))["answer_keys"]
     before = database()
     assert (
         folder.load("--bank", bank)["counts"]["answer_keys"] == counts(answer_keys=(0, 0, 4))["answer_keys"]
@@ -62,9 +62,9 @@ def test_what_a_person_removed_stays_removed(folder, developer, item):
     bank = folder.lines("bank.jsonl", keyed_line(red=["anthocyanin", "carotene"], fall=["autumn"]))
     folder.load("--bank", bank)
     actions.set_answer_keys(item, texts=["anthocyanin"], seen=1, by=developer)
-    found = folder.load("--bank", bank)["counts"]["answer_keys"]
+    imported = folder.load("--bank", bank)["counts"]["answer_keys"]
     assert (keys(RED), keys(FALL)) == (["anthocyanin"], ["autumn"])
-    assert found == {"new": 0, "changed": 0, "unchanged": 3}
+    assert imported == {"new": 0, "changed": 0, "unchanged": 3}
 
 
 def test_an_answer_too_long_for_its_column_is_refused_with_its_line(folder, item):
@@ -123,14 +123,14 @@ def test_new_words_have_no_key_and_the_old_ones_keep_theirs(item, developer):
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "message"),
     [
         ([f"answer {n}" for n in range(21)], "Keep it to 20 answers; these are 21."),
         (["x" * 301], "Keep each answer under 300 characters"),
     ],
 )
-def test_too_much_is_refused(item, texts, said):
-    with pytest.raises(UnfitAnswerKey, match=said):
+def test_too_much_is_refused(item, texts, message):
+    with pytest.raises(UnfitAnswerKey, match=message):
         actions.set_answer_keys(item, texts=texts, seen=1, by=None)
     assert keys() == []
 

@@ -57,9 +57,9 @@ def test_a_text_supplied_later_takes_the_item_out_of_imported(folder, graded):
     folder.load("--graded", graded)
     item = Item.objects.get(revision__uid=uid(RED))
     grades = list(Grade.objects.order_by("pk").values())
-    found = folder.load("--bank", folder.lines("bank.jsonl", bank_line("What is frost?", RED)))["counts"]
-    assert found["items"] == {"new": 1, "changed": 1, "unchanged": 0}
-    assert found["revisions"] == {"new": 1, "changed": 1, "unchanged": 0}
+    imported = folder.load("--bank", folder.lines("bank.jsonl", bank_line("What is frost?", RED)))["counts"]
+    assert imported["items"] == {"new": 1, "changed": 1, "unchanged": 0}
+    assert imported["revisions"] == {"new": 1, "changed": 1, "unchanged": 0}
     assert banks() == {"imported": [uid(FALL)], "main": ["What is frost?", RED]}
     item.refresh_from_db()
     assert (item.bank.name, item.revision.text, item.version) == ("main", RED, 2)

@@ -21,10 +21,10 @@ def bank(collection):
 @pytest.fixture
 def changed(bank, developer, owner):
     """Reworded by one, retired by the other."""
-    one, two = bank.items.order_by("pk")[:2]
-    actions.revise_item(one, text="Is it red?", seen=1, by=developer)
-    actions.retire_item(two, seen=1, by=owner)
-    return one, two
+    first, second = bank.items.order_by("pk")[:2]
+    actions.revise_item(first, text="Is it red?", seen=1, by=developer)
+    actions.retire_item(second, seen=1, by=owner)
+    return first, second
 
 
 def verbs(page) -> list[str]:

@@ -42,7 +42,7 @@ def test_an_item_keeps_its_passage_and_spans(bank, topic, passage, developer):
     actions.revise_item(item, text="Does frost dull leaves?", seen=2, by=developer, origin=first)
     actions.revise_item(item, text="Is frost bad?", seen=2, by=developer)
     sources = ItemSource.objects.filter(change__item=item).order_by("change__number")
-    assert [(found.change.number, found.passage.doc_id, found.spans) for found in sources] == [
+    assert [(source.change.number, source.passage.doc_id, source.spans) for source in sources] == [
         (1, "d1", ["Frost kills leaves"]),
         (2, "d1", ["dulls their colour"]),
     ]
@@ -68,9 +68,9 @@ def test_what_cannot_be_merged(twins, bank, topic, developer):
     keep, duplicate = twins
     nugget = ItemFactory(bank=bank, topic=topic, kind="nugget", text="It is red")
     elsewhere = ItemFactory(bank=bank, topic=TopicFactory(collection=bank.collection), text="Is it red?")
-    for one, other in ((keep, keep), (keep, nugget), (elsewhere, keep)):
+    for item, other in ((keep, keep), (keep, nugget), (elsewhere, keep)):
         with pytest.raises(UnfitMerge):
-            actions.merge_items(one, other, seen=1, by=developer)
+            actions.merge_items(item, other, seen=1, by=developer)
     actions.weigh_item(duplicate, importance=Importance.OKAY, seen=1, by=developer)
     with pytest.raises(Conflict):
         actions.merge_items(keep, duplicate, seen=1, by=developer)

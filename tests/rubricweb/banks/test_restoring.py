@@ -41,12 +41,12 @@ def asked(bank) -> list[tuple[int, str, str, float]]:
 
 def change_everything(bank, topic, by) -> None:
     """Reword one, retire one, weigh one, add one, and turn their order around."""
-    one, two, three = items_of(bank, topic)
-    actions.revise_item(one, text="Which pigment, exactly?", seen=1, by=by)
-    actions.retire_item(two, seen=1, by=by)
-    actions.weigh_item(three, importance=Importance.AVOID, seen=1, by=by)
+    first, second, third = items_of(bank, topic)
+    actions.revise_item(first, text="Which pigment, exactly?", seen=1, by=by)
+    actions.retire_item(second, seen=1, by=by)
+    actions.weigh_item(third, importance=Importance.AVOID, seen=1, by=by)
     added = actions.add_item(bank, topic, kind=ItemKind.NUGGET, text="It is the carotene", by=by)
-    actions.reorder_items(bank, topic, order=[added.pk, three.pk, two.pk, one.pk], by=by)
+    actions.reorder_items(bank, topic, order=[added.pk, third.pk, second.pk, first.pk], by=by)
 
 
 def test_the_difference_in_words(bank, first, version, developer):
@@ -87,8 +87,8 @@ def test_restoring_brings_back_everything(bank, first, developer, owner):
     assert restore_version(version, seen=bank_stamp(bank), by=owner) == 4
     assert asked(bank) == before
     assert difference(bank, version, None) == []
-    one = bank.items.get(pk=before[0][0])
-    assert [(change.verb, change.by) for change in one.changes.all()] == [
+    item = bank.items.get(pk=before[0][0])
+    assert [(change.verb, change.by) for change in item.changes.all()] == [
         ("reworded", owner),
         ("reworded", developer),
     ]
@@ -96,33 +96,33 @@ def test_restoring_brings_back_everything(bank, first, developer, owner):
 
 
 def test_restoring_words_that_two_items_exchanged(bank, first, version, developer):
-    one, two, _ = items_of(bank, first)
-    words = str(one), str(two)
-    actions.revise_item(one, text="For a moment", seen=1, by=developer)
-    actions.revise_item(two, text=words[0], seen=1, by=developer)
-    actions.revise_item(one, text=words[1], seen=2, by=developer)
+    left, right, _ = items_of(bank, first)
+    words = str(left), str(right)
+    actions.revise_item(left, text="For a moment", seen=1, by=developer)
+    actions.revise_item(right, text=words[0], seen=1, by=developer)
+    actions.revise_item(left, text=words[1], seen=2, by=developer)
     restore_version(version, seen=bank_stamp(bank), by=developer)
-    one, two, _ = items_of(bank, first)
-    assert (str(one), str(two)) == words
-    assert not one.is_retired
-    assert not two.is_retired
+    left, right, _ = items_of(bank, first)
+    assert (str(left), str(right)) == words
+    assert not left.is_retired
+    assert not right.is_retired
 
 
 def test_restoring_a_wording_without_text(bank, first, developer):
-    one = items_of(bank, first)[0]
-    one.revision.text = ""
-    one.revision.save()
+    item = items_of(bank, first)[0]
+    item.revision.text = ""
+    item.revision.save()
     version = name_version(bank, name="Before", by=developer)
-    actions.revise_item(one, text="Which pigment?", seen=1, by=developer)
+    actions.revise_item(item, text="Which pigment?", seen=1, by=developer)
     restore_version(version, seen=bank_stamp(bank), by=developer)
-    assert held(bank, None)[one.pk].revision_id == version.entries.get(item=one).revision_id
+    assert held(bank, None)[item.pk].revision_id == version.entries.get(item=item).revision_id
 
 
 def test_somebody_edits_meanwhile(bank, first, version, developer, owner):
     change_everything(bank, first, developer)
     seen = bank_stamp(bank)
-    found = bank.items.for_topic(first).active().first()
-    actions.retire_item(found, seen=found.version, by=owner)
+    item = bank.items.for_topic(first).active().first()
+    actions.retire_item(item, seen=item.version, by=owner)
     now = asked(bank)
     with pytest.raises(BankMoved):
         restore_version(version, seen=seen, by=developer)
@@ -149,7 +149,7 @@ def test_a_conflict_in_the_middle_leaves_nothing_half_done(bank, first, version,
 def test_versions_with_how_many_items_they_hold(bank, first, version, developer):
     actions.retire_item(items_of(bank, first)[0], seen=1, by=developer)
     name_version(bank, name="After", by=developer)
-    assert [(found.name, found.held) for found in versions(bank)] == [("After", 5), ("Before", 6)]
+    assert [(row.name, row.held) for row in versions(bank)] == [("After", 5), ("Before", 6)]
 
 
 def test_what_was_tried_is_saved_together(bank, first, developer):

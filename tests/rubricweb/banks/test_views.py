@@ -182,7 +182,7 @@ def test_moving_by_buttons(client_of, developer, item):
     actions.add_item(item.bank, item.topic, kind=ItemKind.QUESTION, text="Why?", by=developer)
     answer = posted(client_of(developer), url_of("item-move", item), place=1)
     assert answer["Location"].endswith(f"#item-{item.pk}")
-    assert [found.pk for found in item.bank.items.active()][-1] == item.pk
+    assert [row.pk for row in item.bank.items.active()][-1] == item.pk
     row = posted(client_of(developer), url_of("item-move", item), htmx=True, place=0)
     assert f'id="item-{item.pk}-down"' in row.content.decode()
     assert f'id="item-{item.pk}-up"' not in row.content.decode()

@@ -31,9 +31,9 @@ class Assessor:
         with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
             start = START.search(browser.get(self.queue).raise_for_status().text)
             html = self._send(browser, start[1], dict(FIELD.findall(start[0]))) if start else ""
-            while wanted(len(self.sent)) and (found := SHOWN.search(html)):
-                cell, rating = int(found[1]), len(self.sent) % 6
-                form = FORM.search(found[0])
+            while wanted(len(self.sent)) and (card := SHOWN.search(html)):
+                cell, rating = int(card[1]), len(self.sent) % 6
+                form = FORM.search(card[0])
                 body = {**dict(FIELD.findall(form[0])), "rating": str(rating), "comment": ""}
                 html = self._save(browser, form[1], body)
                 self.sent[cell] = rating

@@ -41,18 +41,18 @@ def grade_all(bank, config: GraderConfig, rating: int) -> None:
             grade(config, item, pooled.passage, rating)
 
 
-def choice_of(bank, **said) -> Choice:
+def choice_of(bank, **options) -> Choice:
     topics = tuple(bank.collection.topics.all())
-    return Choice(bank, topics, KINDS, raters(bank)[0], **said)
+    return Choice(bank, topics, KINDS, raters(bank)[0], **options)
 
 
 @pytest.fixture
 def campaign_of(bank, owner):
     """`campaign_of(mode="blind", assessors=2, size=4)`: a campaign over the bank."""
 
-    def made(*, mode: str = "assisted", assessors: int = 1, people=(), seed: int = 7, **said) -> Campaign:
+    def made(*, mode: str = "assisted", assessors: int = 1, people=(), seed: int = 7, **options) -> Campaign:
         plan = CampaignPlan(f"campaign {uuid4().hex[:6]}", Campaign.Mode(mode), assessors, tuple(people))
-        return open_campaign(choice_of(bank, **said), plan, by=owner, seed=seed)
+        return open_campaign(choice_of(bank, **options), plan, by=owner, seed=seed)
 
     return made
 

@@ -77,8 +77,8 @@ def test_a_page_that_may_have_missed_an_event_hears_so_first(viewer, collection,
     with redis.Redis.from_url(settings.REDIS_URL) as connection:
         connection.set(f"{collection.channel}:last", "grades", ex=events.KEPT_SECONDS - 100)
     now = int(time.time())
-    said = {"before": now - 200, "after": now - 50, "later": now + 1_000}.get(since, since)
-    heard = _run(_listened_to(viewer, collection, ["items", "runs"], since=str(said), count=2))
+    time_sent = {"before": now - 200, "after": now - 50, "later": now + 1_000}.get(since, since)
+    heard = _run(_listened_to(viewer, collection, ["items", "runs"], since=str(time_sent), count=2))
     assert heard == ([events.MISSED, "items"] if is_missed else ["items", "runs"])
 
 

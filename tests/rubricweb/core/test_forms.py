@@ -25,8 +25,8 @@ def test_choices_are_those_of_this_form_only():
 def test_rows_are_those_that_are_offered():
     ada, bob = factories.UserFactory(), factories.UserFactory()
     form, other = (Wanted({"person": str(person.pk)}) for person in (ada, bob))
-    for one in (form, other):
-        offer_rows(one, "person", User.objects.filter(pk=ada.pk))
+    for each_form in (form, other):
+        offer_rows(each_form, "person", User.objects.filter(pk=ada.pk))
     assert form.is_valid()
     assert form.cleaned_data["person"] == ada
     assert not other.is_valid()

@@ -28,11 +28,11 @@ def test_each_call_has_its_own_values(topics, django_assert_num_queries):
 
     first, second = topics
     with django_assert_num_queries(3):
-        found = [of_collection(topic.collection_id, first.pk) for topic in (first, second, first)]
-        slugs = [[(topic.collection.slug, topic.n) for topic in rows] for rows in found]
+        results = [of_collection(topic.collection_id, first.pk) for topic in (first, second, first)]
+        slugs = [[(topic.collection.slug, topic.n) for topic in rows] for rows in results]
     assert slugs == [[("first", True)], [("second", False)], [("first", True)]]
     assert len(builds) == 1
-    assert found[0] == [first]
+    assert results[0] == [first]
 
 
 def test_values_and_nothing(topics):

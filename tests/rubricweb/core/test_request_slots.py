@@ -79,9 +79,9 @@ class _Slot:
 
 @pytest.fixture
 def happened(monkeypatch) -> list[str]:
-    found: list[str] = []
-    monkeypatch.setattr(request_slots, "close_old_connections", lambda: found.append("connection closed"))
-    return found
+    events: list[str] = []
+    monkeypatch.setattr(request_slots, "close_old_connections", lambda: events.append("connection closed"))
+    return events
 
 
 def test_a_file_is_written_before_the_connection_is_closed(rf, happened):

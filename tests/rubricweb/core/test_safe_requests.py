@@ -31,12 +31,12 @@ def test_safe_requests_write_nothing(collection, owner, assessor, second, client
     organizer, rater, written, answered = client_of(owner), client_of(assessor), {}, set()
     for route in routes():
         for ask in (organizer.get, rater.head):
-            with CaptureQueriesContext(connection) as asked:
+            with CaptureQueriesContext(connection) as queries:
                 response = ask(route.address(known))
                 b"".join(response.streaming_content if response.streaming else ())
             if response.status_code == 200:
                 answered.add(route.name)
-            if said := [one["sql"] for one in asked.captured_queries if WRITES.match(one["sql"])]:
-                written[route.name, ask.__name__] = said
+            if writes := [query["sql"] for query in queries.captured_queries if WRITES.match(query["sql"])]:
+                written[route.name, ask.__name__] = writes
     assert written == {}
     assert len(answered) > 60

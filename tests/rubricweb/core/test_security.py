@@ -13,10 +13,10 @@ GIVEN = {"slug": "autumn", "token": TOKEN}
 
 def _addresses() -> list[str]:
     """Every address of ours with plausible arguments, but for those of people who are not signed in."""
-    asked = [route for route in routes() if not route.name.startswith("accounts:")]
-    found = [route.address({name: GIVEN.get(name, 1) for name in route.parameters}) for route in asked]
-    found.append(reverse("corpus:events", args=["autumn"]))
-    return sorted(set(found) - PUBLIC)
+    listed = [route for route in routes() if not route.name.startswith("accounts:")]
+    addresses = [route.address({name: GIVEN.get(name, 1) for name in route.parameters}) for route in listed]
+    addresses.append(reverse("corpus:events", args=["autumn"]))
+    return sorted(set(addresses) - PUBLIC)
 
 
 @pytest.mark.django_db

@@ -43,8 +43,8 @@ def test_topics_come_from_banks_and_then_graded_files_without_queries(folder):
 
 def test_a_text_that_was_unknown_is_supplied(folder):
     folder.load("--graded", folder.graded(passage("d1")))
-    found = folder.load("--queries", folder.queries())["counts"]["topics"]
-    assert found == {"new": 0, "changed": 1, "unchanged": 0}
+    imported = folder.load("--queries", folder.queries())["counts"]["topics"]
+    assert imported == {"new": 0, "changed": 1, "unchanged": 0}
     assert Topic.objects.get().text == "why leaves turn red"
 
 
@@ -80,8 +80,8 @@ def test_pool_keeps_file_order_and_shares_passages(folder):
         ["t2", [passage("d1")]],
         ["t1", [passage("d3"), passage("d2")]],
     )
-    found = folder.load("--graded", graded)["counts"]
-    assert found["passages"] == {"new": 3, "changed": 0, "unchanged": 0}
+    imported = folder.load("--graded", graded)["counts"]
+    assert imported["passages"] == {"new": 3, "changed": 0, "unchanged": 0}
     assert list(Pooled.objects.filter(topic__query_id="t1").values_list("passage__doc_id", "position")) == [
         ("d2", 0),
         ("d1", 1),
@@ -93,8 +93,8 @@ def test_pool_keeps_file_order_and_shares_passages(folder):
 def test_more_passages_than_one_query_looks_up(folder):
     many = [passage(f"d{n}", text=f"Sentence {n}.") for n in range(1_203)]
     folder.load("--graded", folder.graded(*many))
-    found = folder.load("--graded", folder.graded(*many, passage("new", text="New.")))["counts"]
-    assert found["passages"] == {"new": 1, "changed": 0, "unchanged": 1_203}
+    imported = folder.load("--graded", folder.graded(*many, passage("new", text="New.")))["counts"]
+    assert imported["passages"] == {"new": 1, "changed": 0, "unchanged": 1_203}
     assert Pooled.objects.get(passage__doc_id="new").position == 1_203
 
 
@@ -125,10 +125,10 @@ def test_judgments_of_topic_subtopic_and_another_topic(folder):
 )
 def test_several_judgments_of_a_passage(folder, arguments, relevance, rule):
     """The Workbench appends judgments of a later file to those that a passage has."""
-    one = passage("d1", judged={"t1": 1})
-    one["paragraph_data"]["judgments"] += passage("d1", judged={"t1": 3})["paragraph_data"]["judgments"]
+    line = passage("d1", judged={"t1": 1})
+    line["paragraph_data"]["judgments"] += passage("d1", judged={"t1": 3})["paragraph_data"]["judgments"]
     qrels = folder.write("qrels.txt", "t1 0 d2 1\nt1 0 d1 2\n")
-    files = "--graded", folder.graded(one), "--qrels", qrels
+    files = "--graded", folder.graded(line), "--qrels", qrels
     document = folder.load(*files, *arguments)
     assert Judgment.objects.get(doc_id="d1").relevance == relevance
     assert document["notes"] == [f"1 passages have several judgments that differ, of which the {rule} counts"]
@@ -156,8 +156,8 @@ def test_a_judgment_that_contradicts_an_earlier_import_is_refused(folder):
 
 def test_replace_takes_the_newer_judgment(folder):
     folder.load("--graded", folder.graded(passage("d1", judged={"t1": 2})))
-    found = folder.load("--qrels", folder.write("qrels.txt", "t1 0 d1 3\n"), "--replace")["counts"]
-    assert found["judgments"] == {"new": 0, "changed": 1, "unchanged": 0}
+    imported = folder.load("--qrels", folder.write("qrels.txt", "t1 0 d1 3\n"), "--replace")["counts"]
+    assert imported["judgments"] == {"new": 0, "changed": 1, "unchanged": 0}
     assert Judgment.objects.get().relevance == 3
 
 
@@ -213,8 +213,8 @@ def test_a_run_file_that_comes_later_takes_over(folder):
     )
     folder.load("--graded", graded)
     folder.write("runs/one.run", "t1 Q0 d3 1 2 bm25\n")
-    found = folder.load("--runs", folder.path / "runs")["counts"]
-    assert found == counts(collections=(0, 0, 1), runs=(0, 1, 0), rankings=(1, 0, 0))
+    imported = folder.load("--runs", folder.path / "runs")["counts"]
+    assert imported == counts(collections=(0, 0, 1), runs=(0, 1, 0), rankings=(1, 0, 0))
     assert rankings() == {"t1": (["d3"], [2.0])}
 
 
@@ -276,8 +276,8 @@ def test_the_pool_of_the_collection_sees_a_later_import(folder):
 def test_replace_takes_the_newer_official_board(folder):
     folder.load("--queries", folder.queries(), "--official", folder.write("official.json", '{"bm25": 1}'))
     newer = folder.write("newer.tsv", "run_tag\tscore\nbm25\t0.4\nunknown\t0.2\n")
-    found = folder.load("--official", newer, "--replace")["counts"]["official_scores"]
-    assert found == {"new": 1, "changed": 1, "unchanged": 0}
+    imported = folder.load("--official", newer, "--replace")["counts"]["official_scores"]
+    assert imported == {"new": 1, "changed": 1, "unchanged": 0}
     rows = (
         Collection.objects.get()
         .official_scores.order_by("run_tag")

@@ -36,12 +36,12 @@ def bank(collection):
 @pytest.fixture
 def item(bank, topic, passages):
     """Rated 5, 2, failed, and not graded."""
-    found = ItemFactory(bank=bank, topic=topic, text=WORDS, position=0)
+    made = ItemFactory(bank=bank, topic=topic, text=WORDS, position=0)
     config = lexical_config()
-    grade(config, found, passages[0], 5)
-    grade(config, found, passages[1], 2)
-    grade(config, found, passages[2], None, "failed")
-    return found
+    grade(config, made, passages[0], 5)
+    grade(config, made, passages[1], 2)
+    grade(config, made, passages[2], None, "failed")
+    return made
 
 
 def editor(bank, topic, query=""):

@@ -72,12 +72,12 @@ def asked_before(bank, topic, text):
 
 
 def test_a_new_question_is_graded_on_the_whole_pool(bank, topic, items):
-    found = impact.impact(draft(bank, topic))
-    assert (found.passages, found.known, found.to_grade, found.runs) == (4, 0, 4, 3)
-    assert found.seconds is None
-    assert not found.is_twin
+    preview = impact.impact(draft(bank, topic))
+    assert (preview.passages, preview.known, preview.to_grade, preview.runs) == (4, 0, 4, 3)
+    assert preview.seconds is None
+    assert not preview.is_twin
     # 2/3 against 0 now; with the new question at most 3/3 and 1/3: only the two at 0 can part.
-    assert found.could_move == ("apart", "behind")
+    assert preview.could_move == ("apart", "behind")
 
 
 def test_words_that_were_asked_before_keep_their_grades(bank, topic, items, passages):
@@ -85,16 +85,16 @@ def test_words_that_were_asked_before_keep_their_grades(bank, topic, items, pass
     grade(lexical_config(), old, passages[0], 2)
     grade(lexical_config(), old, passages[1], None, "failed")
     grade(lexical_config(), old, passages[3], 5)
-    found = impact.impact(draft(bank, topic, text=f" {NEW}\n"))
-    assert (found.known, found.to_grade) == (3, 1)
+    preview = impact.impact(draft(bank, topic, text=f" {NEW}\n"))
+    assert (preview.known, preview.to_grade) == (3, 1)
     # apart covers it for sure: 2/3, 1/3 and 0 or 1/3; the tie at rank 2 may break, only behind can fall.
-    assert found.could_move == ("behind",)
+    assert preview.could_move == ("behind",)
 
 
 def test_a_rewording_gives_up_what_the_old_words_cover(bank, topic, items):
-    found = impact.impact(draft(bank, topic, item=items[0]))
+    preview = impact.impact(draft(bank, topic, item=items[0]))
     # ahead has 1/2 for sure; each may add 1/2: all may be equal, or any of the two others draw level.
-    assert found.could_move == ("apart", "behind")
+    assert preview.could_move == ("apart", "behind")
     assert impact.impact(draft(bank, topic, text="Which tree?", item=items[0])).is_twin
 
 
@@ -110,14 +110,14 @@ def test_a_topic_that_asks_nothing_yet_starts_to_count(bank, topic, items, colle
     new_topic = TopicFactory(collection=collection, query_id="q2")
     PooledFactory(topic=new_topic, passage=passages[0])
     RankingFactory(run=collection.runs.get(run_tag="behind"), topic=new_topic, doc_ids=["d0"])
-    found = impact.impact(draft(bank, new_topic))
+    preview = impact.impact(draft(bank, new_topic))
     # Now 1, 0, 0. Then behind has 0 or 1 on the new topic, of two: 1/2, 0, and 0 or 1/2.
-    assert found.could_move == ("apart", "behind")
+    assert preview.could_move == ("apart", "behind")
 
 
 def test_a_collection_without_runs_or_pool(bank, collection):
-    found = impact.impact(draft(bank, TopicFactory(collection=collection)))
-    assert (found.passages, found.known, found.runs, found.could_move) == (0, 0, 0, ())
+    preview = impact.impact(draft(bank, TopicFactory(collection=collection)))
+    assert (preview.passages, preview.known, preview.runs, preview.could_move) == (0, 0, 0, ())
 
 
 def random_board(collection, bank, seed):
@@ -173,12 +173,12 @@ def test_runs_that_could_move_against_every_outcome(collection, bank, seed):
 
 
 def test_retiring_by_hand(items):
-    found = what_if.what_if(items[0], lexical_config(), MEASURE)
+    effect = what_if.what_if(items[0], lexical_config(), MEASURE)
     # The highest ratings are 5 4 1 3; without the first question they are 1 4 0 3.
-    changes = [(change.doc_id, change.before, change.after, change.crosses) for change in found.labels]
+    changes = [(change.doc_id, change.before, change.after, change.crosses) for change in effect.labels]
     assert changes == [("d0", 5, 1, True), ("d2", 1, 0, False)]
-    assert found.runs == ()
-    assert found.rescored == 0
+    assert effect.runs == ()
+    assert effect.rescored == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -220,13 +220,16 @@ def test_retiring_the_only_item_takes_the_topic_out_of_the_mean(collection, bank
     RankingFactory(run=collection.runs.get(run_tag="behind"), topic=lonely, doc_ids=["d0"])
     item = ItemFactory(bank=bank, topic=lonely, text="Alone?")
     grade(lexical_config(), item, passages[0], 5)
-    found = what_if.what_if(item, lexical_config(), MEASURE)
+    effect = what_if.what_if(item, lexical_config(), MEASURE)
     # ahead 1/2, apart 0, behind 1/2 before; 1, 0, 0 after. The label vanishes, it does not become 0.
-    assert [(run.run_tag, run.before, run.after) for run in found.runs] == [("apart", 3, 2), ("behind", 1, 2)]
-    assert [(change.before, change.after) for change in found.labels] == [(5, None)]
+    assert [(run.run_tag, run.before, run.after) for run in effect.runs] == [
+        ("apart", 3, 2),
+        ("behind", 1, 2),
+    ]
+    assert [(change.before, change.after) for change in effect.labels] == [(5, None)]
 
 
 def test_a_question_whose_words_are_a_nugget_too_changes_nothing_when_it_goes(bank, topic, items):
     ItemFactory(bank=bank, topic=topic, kind="nugget", revision=items[0].revision)
-    found = what_if.what_if(items[0], lexical_config(), MEASURE)
-    assert (found.labels, found.runs) == ((), ())
+    effect = what_if.what_if(items[0], lexical_config(), MEASURE)
+    assert (effect.labels, effect.runs) == ((), ())

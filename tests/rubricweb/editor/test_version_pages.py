@@ -33,14 +33,14 @@ def retire_first(bank, by) -> None:
 def test_labels_and_ranks_that_differ(bank, version, developer):
     """Without the first question d0 falls from 5 to 0, and both runs cover all that is asked."""
     retire_first(bank, developer)
-    found = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
+    diff = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
     assert [
-        (count.topic.query_id, count.passages, count.changed, count.crossing) for count in found.labels
+        (count.topic.query_id, count.passages, count.changed, count.crossing) for count in diff.labels
     ] == [("q1", 2, 1, 1)]
-    assert [(m.run_tag, m.before, m.after, m.score_before, m.score_after) for m in found.runs] == [
+    assert [(m.run_tag, m.before, m.after, m.score_before, m.score_after) for m in diff.runs] == [
         ("behind", 2, 1, 0.5, 1.0)
     ]
-    assert (found.swapped_pairs, found.rescored) == (0, 1)
+    assert (diff.swapped_pairs, diff.rescored) == (0, 1)
     same = board_diff(bank, (version, version), lexical_config(), MeasureSpec())
     assert (same.labels, same.runs, same.rescored) == ((), (), 0)
 
@@ -48,9 +48,9 @@ def test_labels_and_ranks_that_differ(bank, version, developer):
 def test_a_topic_that_only_one_side_asks(bank, version, developer):
     for item in bank.items.all():
         actions.retire_item(item, seen=1, by=developer)
-    found = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
-    assert [(count.changed, count.crossing) for count in found.labels] == [(2, 2)]
-    assert found.rescored == 2
+    diff = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
+    assert [(count.changed, count.crossing) for count in diff.labels] == [(2, 2)]
+    assert diff.rescored == 2
 
 
 def url(bank, *more: object) -> str:
@@ -66,14 +66,14 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
     assert "<strong>As published</strong>" in html
     assert "For the paper." in html
     assert "Name a version" not in html
-    for name, said in {
+    for name, message in {
         "": "Give it a name.",
         "As published": "has a version named",
         "x" * 121: "at most 120",
     }.items():
         wrong = client.post(url(bank), {"name": name})
         assert wrong.status_code == 422
-        assert said in wrong.content.decode()
+        assert message in wrong.content.decode()
     part = client.post(url(bank), {"name": "Later"}, headers=HTMX).content.decode()
     assert part.strip().startswith('<section id="versions"')
     assert client_of(viewer).post(url(bank), {"name": "Mine"}).status_code == 403

@@ -52,18 +52,18 @@ def test_nothing_is_left_where_writing_fails(made, tmp_path):
 
 def test_modes(made):
     out, _ = output(*made.names, "--mode", "count", "--min-grade", "3", "--json")
-    found = json.loads(out)
+    document = json.loads(out)
 
-    assert [row["label"] for row in found["qrels"]] == [1, 1, 1, 0, 1]
-    assert found["by_label"] == {"1": 4, "0": 1}
-    assert found["labels"] == "number of items rated >= 3"
+    assert [row["label"] for row in document["qrels"]] == [1, 1, 1, 0, 1]
+    assert document["by_label"] == {"1": 4, "0": 1}
+    assert document["labels"] == "number of items rated >= 3"
 
 
 def test_json_beside_a_file(made, tmp_path):
     path = tmp_path / "rubric.qrels"
-    found = json.loads(output(*made.names, "--json", "--out", str(path))[0])
+    document = json.loads(output(*made.names, "--json", "--out", str(path))[0])
 
-    assert (found["file"], found["lines"], "qrels" in found) == (str(path), 5, False)
+    assert (document["file"], document["lines"], "qrels" in document) == (str(path), 5, False)
     assert path.read_text() == WHOLE
 
 
@@ -71,11 +71,15 @@ def test_options_of_boards_hold_for_labels_too(made):
     made.bank.items.filter(topic=made.topics["t1"]).update(facet_id="a")
     out, err = output(*made.names, "--by-subtopic", "--ratings", "corrected")
     assert out == WHOLE.replace("t1 ", "t1/a ")
-    said = "highest rating, ratings by the grader, corrected by people, by subtopic"
-    assert err == f"5 labels of 2 topics and subtopics: {said}\n"
+    statement = "highest rating, ratings by the grader, corrected by people, by subtopic"
+    assert err == f"5 labels of 2 topics and subtopics: {statement}\n"
 
-    found = json.loads(output(*made.names, "--definition", "workbench", "--json")[0])
-    assert (found["definition"], found["ratings"], found["bank_version"]) == ("workbench", "grader", None)
+    document = json.loads(output(*made.names, "--definition", "workbench", "--json")[0])
+    assert (document["definition"], document["ratings"], document["bank_version"]) == (
+        "workbench",
+        "grader",
+        None,
+    )
     with pytest.raises(CommandError, match="the Workbench takes the items of whole topics"):
         output(*made.names, "--definition", "workbench", "--by-subtopic")
 
@@ -84,7 +88,10 @@ def test_right_answers_are_counted_by_the_workbench(made):
     """Where answers are checked and not rated; the papers take the best of them."""
     GraderConfig.objects.update(purpose="verify")
     Grade.objects.exclude(rating=None).update(rating=1)
-    labels = [output(*made.names, "--definition", one)[0].split()[3::4] for one in ("papers", "workbench")]
+    labels = [
+        output(*made.names, "--definition", definition)[0].split()[3::4]
+        for definition in ("papers", "workbench")
+    ]
 
     assert labels == [["1", "1", "1", "1", "1"], ["2", "2", "1", "1", "1"]]
 

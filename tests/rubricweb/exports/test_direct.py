@@ -48,10 +48,10 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
     (config,) = active_configs(collection)
     assert config.purpose == "direct"
     assert missing_cells(collection, [config])[0].cells == 3
-    asked = []
+    graded = []
 
     def labelled(number, pair):
-        asked.append((pair.item.kind, pair.item.text))
+        graded.append((pair.item.kind, pair.item.text))
         yield scripted.rated(pair, LABELS[pair.passage.passage_id])
 
     scripted.SCRIPT.append(labelled)
@@ -60,7 +60,7 @@ def test_from_the_job_to_the_board_and_the_qrels(topic, collection, redis_server
 
     job.refresh_from_db()
     assert (job.state, job.total) == ("done", 3)
-    assert asked == [(ItemKind.DIRECT, "why do leaves turn red")] * 3
+    assert graded == [(ItemKind.DIRECT, "why do leaves turn red")] * 3
     assert set(Grade.objects.values_list("revision__uid", flat=True)) == {"direct"}
     assert missing_cells(collection, [config])[0].cells == 0
     assert actions.start_grading(collection, by=None) == []

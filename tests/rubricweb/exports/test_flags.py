@@ -53,14 +53,17 @@ def test_json_lines_have_every_thread(flags, collection, client_of, viewer):
         "at": flag.at.isoformat(),
         "assignee": "developer",
     }
-    assert [(one["number"], one["verb"], one["by"], one["text"]) for one in cell["events"]] == [
+    assert [
+        (event_line["number"], event_line["verb"], event_line["by"], event_line["text"])
+        for event_line in cell["events"]
+    ] == [
         (1, "opened", "assessor", WORDS),
         (2, "assigned", "developer", ""),
         (3, "resolved", "developer", "Reworded."),
     ]
     stored = FlagEvent.objects.filter(flag=flag)
-    assert [one["event_id"] for one in cell["events"]] == [str(event.uid) for event in stored]
-    assert [one["at"] for one in cell["events"]] == [event.at.isoformat() for event in stored]
+    assert [event_line["event_id"] for event_line in cell["events"]] == [str(event.uid) for event in stored]
+    assert [event_line["at"] for event_line in cell["events"]] == [event.at.isoformat() for event in stored]
     assert (bare["item_id"], bare["by"], bare["assignee"], bare["state"]) == ("", "", "", "open")
 
 

@@ -59,8 +59,8 @@ def test_modes_by_hand(made, measure, found):
 
 def of(made, **options) -> list[str]:
     measure = options.pop("measure", BY_LABELS)
-    found = selectors.qrels(replace(spec_of(made, measure), **options))
-    return list(qrels_lines(found))
+    labels = selectors.qrels(replace(spec_of(made, measure), **options))
+    return list(qrels_lines(labels))
 
 
 def test_people_correct_the_labels(made, assessor):
@@ -129,8 +129,8 @@ def test_the_board_is_what_trec_eval_makes_of_the_files(collection, tmp_path, na
         rankings = Ranking.objects.filter(run=run).select_related("run", "topic")
         write_run(tmp_path / "a.run", [convert.ranking(row) for row in rankings])
         with (tmp_path / "a.run").open() as file:
-            found = evaluator.evaluate(pytrec_eval.parse_run(file))
-        scores = [found[query_id][name] if query_id in found else 0.0 for query_id in qrels]
+            by_topic = evaluator.evaluate(pytrec_eval.parse_run(file))
+        scores = [by_topic[query_id][name] if query_id in by_topic else 0.0 for query_id in qrels]
         assert rows[run.run_tag].score == pytest.approx(np.mean(scores), abs=1e-9)
         assert rows[run.run_tag].stderr == pytest.approx(
             np.std(scores, ddof=1) / np.sqrt(len(scores)), abs=1e-9

@@ -81,10 +81,10 @@ def test_the_leaderboard_file(made, viewer, client_of):
 
 def test_the_leaderboard_as_json_and_latex(made, viewer, client_of):
     client, query = client_of(viewer), {"measure": "P_2", "columns": "rubric_cover"}
-    found = json.loads(text(client.get(TSV, {**query, "format": "json"})))
+    document = json.loads(text(client.get(TSV, {**query, "format": "json"})))
     latex = client.get(TSV, {**query, "format": "tex"})
 
-    assert found["rows"][0]["columns"] == {"rubric_cover": {"score": 1.0, "stderr": 0.0, "n_topics": 2}}
+    assert document["rows"][0]["columns"] == {"rubric_cover": {"score": 1.0, "stderr": 0.0, "n_topics": 2}}
     assert latex["Content-Disposition"].endswith('_P_2_t4.tex"')
     assert r"1 & 1--4 & both & 0.750 & 0.250 & 1.000 & 0.000 \\" in text(latex)
     assert client.get(TSV, {**query, "format": "xml"}).status_code == 302

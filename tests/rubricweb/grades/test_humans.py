@@ -72,7 +72,7 @@ def test_a_change_of_mind_is_a_second_event(cells, assessor):
     rate_cell(cell, rating=2, by=assessor, seen=0)
     rate_cell(cell, rating=3, by=assessor, seen=1)
     assert list(HumanGrade.objects.values_list("number", "rating")) == [(1, 2), (2, 3)]
-    assert [said.rating for said in latest(cell)] == [3]
+    assert [event.rating for event in latest(cell)] == [3]
 
 
 def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
@@ -86,17 +86,17 @@ def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
 
 def test_only_a_second_saying_is_said_meanwhile(cells, assessor):
     cell = cells[0, 0]
-    said = rate_cell(cell, rating=2, by=assessor, seen=0)
+    event = rate_cell(cell, rating=2, by=assessor, seen=0)
     with pytest.raises(RatedMeanwhile), saved_once(cell, by=assessor, seen=0):
-        copied(said, rating=3)
+        copied(event, rating=3)
     off_the_scale = pytest.raises(IntegrityError, match="human_rating_within_scale")
     with off_the_scale, saved_once(cell, by=assessor, seen=1):
-        copied(said, number=2, rating=9)
+        copied(event, number=2, rating=9)
 
 
-def copied(said: HumanGrade, **other: object) -> None:
+def copied(event: HumanGrade, **other: object) -> None:
     names = ("topic_id", "revision_id", "passage_id", "by_id", "number", "how")
-    HumanGrade.objects.create(**{name: getattr(said, name) for name in names} | other)
+    HumanGrade.objects.create(**{name: getattr(event, name) for name in names} | other)
 
 
 def test_what_is_sent_twice_is_saved_once(cells, assessor):
@@ -132,8 +132,8 @@ def test_a_rating_off_the_scale_is_refused(cells, assessor, rating):
 
 
 def test_right_makes_the_rating_ones_own(cells, assessor, shown):
-    said = judge_grader(cells[0, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=shown)
-    assert (said.rating, said.seen_rating, said.verdict) == (4, 4, "right")
+    event = judge_grader(cells[0, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=shown)
+    assert (event.rating, event.seen_rating, event.verdict) == (4, 4, "right")
     nothing = ShownRating(shown.config, None)
     with pytest.raises(UnfitRating):
         judge_grader(cells[1, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=nothing)
@@ -158,11 +158,11 @@ def test_a_grader_is_corrected_by_people(bank, collection, cells, assessor, deve
     judge_grader(cells[2, 0], verdict=Verdict.WRONG, rating=0, by=assessor, seen=0, shown=shown)
     judge_grader(cells[2, 1], verdict=Verdict.RIGHT, by=developer, seen=0, shown=shown)
 
-    found = corrected(shown.config, pool)
-    assert _ratings(bank, found) == [[1, 4], [MISSING, 4], [0, 4]]
+    by_topic = corrected(shown.config, pool)
+    assert _ratings(bank, by_topic) == [[1, 4], [MISSING, 4], [0, 4]]
     uids = tuple(item.revision.uid for item in bank.items.all())
-    (one,) = found.values()
-    assert one.checked_in((*uids, "t9/other")).tolist() == [
+    (topic_grades,) = by_topic.values()
+    assert topic_grades.checked_in((*uids, "t9/other")).tolist() == [
         [True, False, False],
         [True, False, False],
         [True, True, False],

@@ -97,7 +97,7 @@ def test_ratings_reach_the_matrix(folder, everything):
 
 def test_a_grade_keeps_reply_answer_or_label(folder, everything):
     folder.load(*everything)
-    found = {
+    stored = {
         (grade.config.purpose, grade.passage.doc_id, grade.revision.uid): (
             grade.rating,
             grade.answer,
@@ -105,7 +105,7 @@ def test_a_grade_keeps_reply_answer_or_label(folder, everything):
         )
         for grade in Grade.objects.select_related("config", "passage", "revision")
     }
-    assert found == {
+    assert stored == {
         ("rate", "d1", uid(RED)): (5, "", "5"),
         ("rate", "d1", uid(FALL)): (1, "", "1"),
         ("rate", "d2", uid(RED)): (0, "", "0"),
@@ -121,7 +121,7 @@ def test_the_same_files_again_change_nothing(folder, everything):
     document = folder.load(*everything)
     assert document["changed"] is False
     assert {
-        kind: (found["new"], found["changed"]) for kind, found in document["counts"].items()
+        kind: (counted["new"], counted["changed"]) for kind, counted in document["counts"].items()
     } == dict.fromkeys(document["counts"], (0, 0))
     assert document["counts"]["grades"]["unchanged"] == 5
     assert database() == before
@@ -176,8 +176,8 @@ def test_gzip_and_plain_files_mix(folder):
     plain = folder.graded(passage("d2", rated({uid(RED): 3})), name="graded-2.jsonl")
     folder.write("runs/bm25.run.gz", "t1 Q0 d2 1 9.0 bm25\n")
     folder.write("runs/dense", "t1 Q0 d2 1 9.0 dense\n")
-    found = folder.load("--graded", graded, "--graded", plain, "--runs", folder.path / "runs")["counts"]
-    assert (found["grades"]["new"], found["passages"]["new"], found["runs"]["new"]) == (2, 2, 2)
+    imported = folder.load("--graded", graded, "--graded", plain, "--runs", folder.path / "runs")["counts"]
+    assert (imported["grades"]["new"], imported["passages"]["new"], imported["runs"]["new"]) == (2, 2, 2)
 
 
 def test_order_of_files_does_not_matter(folder):
@@ -196,8 +196,8 @@ def test_many_grades_in_one_line_are_all_written(folder):
     uids = [uid(f"Question number {n}?") for n in range(571)]
     ratings = {item: n % 6 for n, item in enumerate(uids)}
     folder.load("--graded", folder.graded(passage("d1", rated(ratings)), passage("d2", rated(ratings))))
-    found = dict(Grade.objects.filter(passage__doc_id="d2").values_list("revision__uid", "rating"))
-    assert found == ratings
+    stored = dict(Grade.objects.filter(passage__doc_id="d2").values_list("revision__uid", "rating"))
+    assert stored == ratings
     assert Grade.objects.count() == 1142
     assert MatrixStamp.objects.get().grades == 1142
 
@@ -208,13 +208,13 @@ def test_graders_lists_who_graded(folder, everything):
     folder.load("--graded", other, slug="elsewhere")
     out = io.StringIO()
     call_command("graders", "autumn", "--json", stdout=out)
-    found = json.loads(out.getvalue())["graders"]
-    assert [(row["llm"], row["prompt_class"], row["purpose"], row["grades"]) for row in found] == [
+    listed = json.loads(out.getvalue())["graders"]
+    assert [(row["llm"], row["prompt_class"], row["purpose"], row["grades"]) for row in listed] == [
         (LLM, "Extraction", "extract", 1),
         (LLM, RATING_PROMPT, "rate", 3),
         ("labeller", "FagB", "direct", 1),
     ]
-    assert found[1]["id"] == GraderConfig.objects.get(llm=LLM, prompt_class=RATING_PROMPT).pk
+    assert listed[1]["id"] == GraderConfig.objects.get(llm=LLM, prompt_class=RATING_PROMPT).pk
     out = io.StringIO()
     call_command("graders", "autumn", stdout=out)
     assert "3 grades" in out.getvalue()
@@ -265,10 +265,10 @@ def test_the_demo_collection(folder):
         *("--runs", demo / "runs"),
         *("--qrels", demo / "qrels.txt"),
     )
-    found = folder.load(*arguments)["counts"]
+    imported = folder.load(*arguments)["counts"]
     passages = [json.loads(line)[1] for line in (demo / "passages.jsonl").read_text().splitlines()]
-    assert found["topics"]["new"] == len(passages)
-    assert found["pooled"]["new"] == sum(map(len, passages))
-    assert found["items"]["new"] == 12 * len(passages)
-    assert found["runs"]["new"] == len(list((demo / "runs").iterdir())) + 2  # two rank inside the passages
+    assert imported["topics"]["new"] == len(passages)
+    assert imported["pooled"]["new"] == sum(map(len, passages))
+    assert imported["items"]["new"] == 12 * len(passages)
+    assert imported["runs"]["new"] == len(list((demo / "runs").iterdir())) + 2  # two rank inside the passages
     assert folder.load(*arguments)["changed"] is False

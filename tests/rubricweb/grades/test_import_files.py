@@ -77,7 +77,7 @@ def test_a_replaced_answer_loses_what_was_said_of_it(folder):
     reading = AnswerSource(source=answers[0].config)
     verifying = get("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2")
     verifier = config_asking("hf_seq2seq", "small", verifying, reading)
-    cells = [(one.topic_id, one.revision_id, one.passage_id) for one in answers]
+    cells = [(grade.topic_id, grade.revision_id, grade.passage_id) for grade in answers]
     save_grades(verifier, [GradeRow(*cell, 1, "numeric") for cell in cells])
     folder.load("--graded", newer, "--replace")
     assert Grade.objects.by(verifier).get().revision.uid == uid(FALL)
@@ -129,8 +129,8 @@ def test_a_failure_is_kept_with_its_reason(folder):
 
 def test_a_cell_over_two_lines_of_a_topic(folder):
     line = ["t1", [passage("d2", rated({uid(RED): 3}))]]
-    found = folder.load("--graded", folder.lines("two.jsonl", line, line))["counts"]["grades"]
-    assert found == {"new": 1, "changed": 0, "unchanged": 1}
+    imported = folder.load("--graded", folder.lines("two.jsonl", line, line))["counts"]["grades"]
+    assert imported == {"new": 1, "changed": 0, "unchanged": 1}
     other = ["t1", [passage("d3", rated({uid(RED): 3}))]], ["t1", [passage("d3", rated({uid(RED): 4}))]]
     with pytest.raises(CommandError, match=r"bad.jsonl:2: item .* on passage d3 is rated 4 .* and rated 3"):
         folder.load("--graded", folder.lines("bad.jsonl", *other))

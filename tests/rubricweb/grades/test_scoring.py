@@ -35,16 +35,16 @@ def labels(made, query_id, measure):
     return topic_labels(matrices(made.config, pool)[topic_id], uids, measure)
 
 
-def rounded(found):
-    return [[None if np.isnan(score) else round(float(score), 6) for score in row] for row in found.scores]
+def rounded(table):
+    return [[None if np.isnan(score) else round(float(score), 6) for score in row] for row in table.scores]
 
 
 def test_cover_by_hand(made):
-    found = table(made, MeasureSpec())
+    scores = table(made, MeasureSpec())
 
-    assert found.run_tags == ("both", "first", "lacks", "stray")
-    assert rounded(found) == [[1, 1, None], [0.5, 0, None], [0.5, 0, None], [0, 1, None]]
-    assert found.means().tolist() == [1, 0.25, 0.25, 0.5]
+    assert scores.run_tags == ("both", "first", "lacks", "stray")
+    assert rounded(scores) == [[1, 1, None], [0.5, 0, None], [0.5, 0, None], [0, 1, None]]
+    assert scores.means().tolist() == [1, 0.25, 0.25, 0.5]
 
 
 def test_cover_looks_at_the_first_passages_only(made):
@@ -93,9 +93,9 @@ def test_other_labels_are_relevant_from_one(mode):
 
 def test_judgments_by_hand(made):
     judge(made)
-    found = judgment_table(collection_pool(made.collection), MeasureSpec("ndcg_cut_10"), level=2)
+    scores = judgment_table(collection_pool(made.collection), MeasureSpec("ndcg_cut_10"), level=2)
 
-    assert rounded(found) == [[1, 1, None], [1, 0, None], [0, 0, None], [0, 1, None]]
+    assert rounded(scores) == [[1, 1, None], [1, 0, None], [0, 0, None], [0, 1, None]]
 
 
 def test_judged_passages_by_hand(made):
@@ -127,25 +127,25 @@ def test_only_the_topic_of_a_retired_item_is_scored_anew(made):
     item = made.items["t1"][0]
     actions.retire_item(item, seen=item.version, by=None)
     before = scoring.topic_scores.cache_info()
-    found = table(made, MeasureSpec())
+    scores = table(made, MeasureSpec())
     after = scoring.topic_scores.cache_info()
 
     assert (after.hits - before.hits, after.misses - before.misses) == (2, 1)
-    assert rounded(found)[0] == [1, 1, None]
-    assert rounded(found)[1] == [0, 0, None]
+    assert rounded(scores)[0] == [1, 1, None]
+    assert rounded(scores)[1] == [0, 0, None]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("cutoff", "min_grade"), [(3, 4), (20, 2)])
 def test_cover_is_what_plain_loops_over_the_rows_find(collection, seed, cutoff, min_grade):
     made = scattered(collection, random.Random(seed))
-    found = table(made, MeasureSpec(min_grade=min_grade, cutoff=cutoff))
+    scores = table(made, MeasureSpec(min_grade=min_grade, cutoff=cutoff))
 
     expected = [
         [by_loops(made, run, topic, cutoff=cutoff, min_grade=min_grade) for topic in collection.topics.all()]
         for run in collection.runs.all()
     ]
-    np.testing.assert_allclose(found.scores, np.array(expected, dtype=float), atol=1e-12)
+    np.testing.assert_allclose(scores.scores, np.array(expected, dtype=float), atol=1e-12)
 
 
 def by_loops(made, run, topic, *, cutoff, min_grade):

@@ -83,8 +83,8 @@ def test_stored_answers_get_the_verdict_of_the_changed_key(config, stored, djang
     """By hand: anthocyanin accepts the plural (stemmed); then carotene and red pigment are right too."""
     assert column(config, stored) == [1, 0, 0, 0, 0]
     with django_assert_max_num_queries(30):
-        found = change(stored, "anthocyanin", "carotene", "red pigments")
-    assert (found.answers, found.changed) == (5, 2)
+        verified = change(stored, "anthocyanin", "carotene", "red pigments")
+    assert (verified.answers, verified.changed) == (5, 2)
     assert column(config, stored) == [1, 1, 0, 1, 0]
     assert scripted.SCRIPT == []
     outcomes = Grade.objects.order_by("pk").values_list("outcome", flat=True)
@@ -104,10 +104,10 @@ def test_without_a_key_answers_wait_unrated_and_a_new_key_finds_them(config, sto
 def test_other_wordings_graders_and_failures_stay(config, stored, bank):
     other = bank.items.last()
     passage = stored.topic.pool.first().passage_id
-    said = imported_config("t5", BY_KEY, Purpose.VERIFY)
+    imported = imported_config("t5", BY_KEY, Purpose.VERIFY)
     rating = config_for("scripted", "paper", "QuestionSelfRatedUnanswerablePromptWithChoices")
     cell = (stored.topic_id, stored.revision_id, passage)
-    save_grades(said, [GradeRow(*cell, 0, "numeric", "carotene")])
+    save_grades(imported, [GradeRow(*cell, 0, "numeric", "carotene")])
     save_grades(rating, [GradeRow(*cell, 4, "numeric", "carotene")])
     save_grades(config, [GradeRow(stored.topic_id, other.revision_id, passage, 0, "numeric", "carotene")])
     Grade.objects.filter(config=config, answer="the carotene").update(outcome="failed", rating=None)
@@ -125,8 +125,8 @@ def test_the_same_key_again_checks_nothing(config, stored):
 def test_only_questions_with_a_key_are_graded(config, bank, item):
     assert missing_cells(bank.collection, [config])[0].cells == 0
     change(item, "anthocyanin", "carotene")
-    (found,) = missing_cells(bank.collection, [config])
-    assert (found.cells, found.scope) == (5, "1 item of 1 topic")
+    (gap,) = missing_cells(bank.collection, [config])
+    assert (gap.cells, gap.scope) == (5, "1 item of 1 topic")
     item.refresh_from_db()
     change(item)
     assert missing_cells(bank.collection, [config])[0].cells == 0
@@ -135,10 +135,10 @@ def test_only_questions_with_a_key_are_graded(config, bank, item):
 def test_a_job_hands_the_key_to_the_grader_and_saves_by_the_key_of_then(config, bank, item, redis_server):
     """While the model answers, somebody accepts carotene too."""
     change(item, "anthocyanin", "anthocyan")
-    asked = []
+    keys = []
 
     def answered(number, pair):
-        asked.append(pair.item.answers)
+        keys.append(pair.item.answers)
         if number == 0:
             change(Item.objects.get(pk=item.pk), "carotene")
         yield Graded(pair.item.item_id, pair.passage.passage_id, 0, Outcome.NUMERIC, ANSWERS[number])
@@ -148,7 +148,7 @@ def test_a_job_hands_the_key_to_the_grader_and_saves_by_the_key_of_then(config, 
     work_on("chunk", JobChunk.objects.get().pk)
     job.refresh_from_db()
     assert job.state == "done"
-    assert asked == [("anthocyanin", "anthocyan")] * 5
+    assert keys == [("anthocyanin", "anthocyan")] * 5
     assert column(config, item) == [0, 1, 0, 0, 0]
 
 
@@ -248,8 +248,8 @@ def test_changing_a_key_without_javascript(client_of, developer, config, stored)
         ("carotene", "developer"),
     ]
     assert column(config, stored) == [1, 1, 0, 0, 0]
-    said = client.get(answer["Location"]).content.decode()
-    assert "5 stored answers checked again, 1 with another verdict." in said
+    page = client.get(answer["Location"]).content.decode()
+    assert "5 stored answers checked again, 1 with another verdict." in page
 
 
 def test_by_htmx_the_row_comes_back_and_the_list_fetches_itself(client_of, developer, item):

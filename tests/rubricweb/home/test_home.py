@@ -16,11 +16,11 @@ def card(client):
 
 
 def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
-    found = card(client_of(assessor))
-    assert (found.role, found.topics, found.passages, found.runs) == (Role.ASSESSOR, 1, 6, 2)
-    assert [(bank.name, bank.items) for bank in found.banks] == [("main", 3)]
+    shown = card(client_of(assessor))
+    assert (shown.role, shown.topics, shown.passages, shown.runs) == (Role.ASSESSOR, 1, 6, 2)
+    assert [(bank.name, bank.items) for bank in shown.banks] == [("main", 3)]
     # 6 passages x 3 items; 7 cells of the example are blank.
-    assert (found.cells, found.graded, found.missing) == (18, 11, 7)
+    assert (shown.cells, shown.graded, shown.missing) == (18, 11, 7)
     html = client_of(assessor).get("/").content.decode()
     assert "61\u202f% graded: 11 of 18 cells, by Lexical baseline (no model)" in html
     assert "grade the 7 missing cells" in html
@@ -29,16 +29,16 @@ def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
 def test_new_words_make_cells_missing_and_nothing_else(autumn, owner, client_of):
     item = autumn.items[0]
     revise_item(item, text="Which pigments make leaves red?", seen=item.version, by=owner)
-    found = card(client_of(owner))
-    assert (found.cells, found.graded) == (18, 11 - 4)
+    shown = card(client_of(owner))
+    assert (shown.cells, shown.graded) == (18, 11 - 4)
 
 
 def test_items_without_text_have_no_missing_cells(autumn, owner, client_of):
     revision = autumn.items[0].revision
     revision.text = ""
     revision.save()
-    found = card(client_of(owner))
-    assert (found.cells, found.graded) == (12 + 4, 7 + 4)
+    shown = card(client_of(owner))
+    assert (shown.cells, shown.graded) == (12 + 4, 7 + 4)
 
 
 def test_running_jobs_are_named(autumn, owner, client_of):

@@ -25,8 +25,8 @@ def ticks(autumn, doc_ids=(), items=()):
     }
 
 
-def deed(autumn, name, cells, **said):
-    return {"deed": name, "cells": cells, "uid": str(uuid4()), **said}
+def deed(autumn, name, cells, **fields):
+    return {"deed": name, "cells": cells, "uid": str(uuid4()), **fields}
 
 
 def plan(client, autumn, **address):
@@ -41,7 +41,7 @@ def test_a_plan_counts_what_is_ticked(autumn, assessor, client_of):
     ticked = plan(client, autumn, **ticks(autumn, ["d1", "d2", "d3"], [0, 2]))
     # d1, d2, d3 x Q1, N1: N1 failed on d2 and is missing on d3; I rated d1 and Q1.
     assert (len(ticked.cells), ticked.to_grade, len(ticked.unchecked)) == (6, 2, 3)
-    assert [one.cells for one in (*ticked.missing, *ticked.failed)] == [1, 1]
+    assert [part.cells for part in (*ticked.missing, *ticked.failed)] == [1, 1]
     assert len(plan(client, autumn, show="uncovered").cells) == 3
     assert plan(client, autumn, **ticks(autumn, ["d1"]), show="uncovered").cells == ()
 
@@ -53,55 +53,55 @@ def test_who_may_not(autumn, viewer, outsider, client_of, username):
 
 
 def test_regrade_grades_exactly_these(autumn, developer, assessor, client_of):
-    said = ticks(autumn, ["d2", "d3"], [2]) | deed(autumn, "grade", 2)
-    assert client_of(assessor).post(at(autumn), said).status_code == 403
-    response = client_of(developer).post(at(autumn), said, follow=True)
+    sent = ticks(autumn, ["d2", "d3"], [2]) | deed(autumn, "grade", 2)
+    assert client_of(assessor).post(at(autumn), sent).status_code == 403
+    response = client_of(developer).post(at(autumn), sent, follow=True)
     assert "Grading 2 cells." in response.content.decode()
     passages = {tuple(cell) for chunk in JobChunk.objects.all() for cell in chunk.cells}
     assert passages == {(autumn.items[2].revision_id, autumn.passages[doc_id].pk) for doc_id in ("d2", "d3")}
     assert set(GradingJob.objects.values_list("is_retry", "total")) == {(False, 1), (True, 1)}
-    again = client_of(developer).post(at(autumn), said, follow=True)
+    again = client_of(developer).post(at(autumn), sent, follow=True)
     assert "Nothing to grade here." in again.content.decode()
 
 
 def test_mark_verified_and_take_back(autumn, assessor, client_of):
     client = client_of(assessor)
-    said = ticks(autumn, ["d1", "d4"], [0, 1]) | deed(autumn, "right", 4)
-    response = client.post(at(autumn), said, headers=HTMX)
+    sent = ticks(autumn, ["d1", "d4"], [0, 1]) | deed(autumn, "right", 4)
+    response = client.post(at(autumn), sent, headers=HTMX)
     assert "4 ratings found right." in response.content.decode()
-    found = HumanGrade.objects.order_by("pk")
-    assert {(row.verdict, row.rating == row.seen_rating, row.how) for row in found} == {
+    events = HumanGrade.objects.order_by("pk")
+    assert {(row.verdict, row.rating == row.seen_rating, row.how) for row in events} == {
         ("right", True, "verified")
     }
     marks = [cell.marks for cell in client.get(autumn.grid).context["grid"].rows[0].cells]
     assert marks == ["verified", "verified", ""]
-    client.post(at(autumn), said, headers=HTMX)
+    client.post(at(autumn), sent, headers=HTMX)
     assert HumanGrade.objects.count() == 4
     rate_cell(Cell.of(autumn.items[0], autumn.passages["d1"]), rating=3, by=assessor, seen=1)
-    back = client.post(at(autumn), said | {"deed": "take-back"}, headers=HTMX)
+    back = client.post(at(autumn), sent | {"deed": "take-back"}, headers=HTMX)
     assert "3 verdicts taken back." in back.content.decode()
     assert HumanGrade.objects.filter(is_withdrawn=True).count() == 3
 
 
 def test_assigned_cells_are_in_the_queue_of_that_person(autumn, owner, assessor, viewer, client_of):
     client = client_of(owner)
-    said = ticks(autumn, ["d1"], [0, 1]) | deed(autumn, "assign", 2, person=assessor.pk)
-    client.post(at(autumn), said)
+    sent = ticks(autumn, ["d1"], [0, 1]) | deed(autumn, "assign", 2, person=assessor.pk)
+    client.post(at(autumn), sent)
     turns = Turn.objects.filter(person=assessor)
     assert {turn.cell.revision_id for turn in turns} == {item.revision_id for item in autumn.items[:2]}
-    refused = client.post(at(autumn), said | {"person": viewer.pk}, headers=HTMX)
+    refused = client.post(at(autumn), sent | {"person": viewer.pk}, headers=HTMX)
     assert "Select a valid choice" in refused.content.decode()
-    nobody = client.post(at(autumn), said | {"person": ""}, headers=HTMX)
+    nobody = client.post(at(autumn), sent | {"person": ""}, headers=HTMX)
     assert "choose who shall rate" in nobody.content.decode()
     assert Turn.objects.count() == 2
 
 
 def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     client = client_of(assessor)
-    said = {"show": "uncovered", **deed(autumn, "right", 3)}
+    sent = {"show": "uncovered", **deed(autumn, "right", 3)}
     grade(autumn.config, autumn.items[2], autumn.passages["d3"], 1)
     grade(autumn.config, autumn.items[2], autumn.passages["d6"], 1)  # relevant, and uncovered by now
-    response = client.post(at(autumn), said, headers=HTMX)
+    response = client.post(at(autumn), sent, headers=HTMX)
     assert "has other cells now" in response.content.decode()
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
@@ -120,5 +120,5 @@ def test_the_grid_hands_its_filters_on(autumn, assessor, client_of):
 
 
 def test_without_htmx_it_goes_back_to_the_same_grid(autumn, assessor, client_of):
-    said = {"show": "uncovered", **ticks(autumn, ["d2"], [0]), **deed(autumn, "right", 1)}
-    assert client_of(assessor).post(at(autumn), said).url == f"{autumn.grid}?show=uncovered"
+    sent = {"show": "uncovered", **ticks(autumn, ["d2"], [0]), **deed(autumn, "right", 1)}
+    assert client_of(assessor).post(at(autumn), sent).url == f"{autumn.grid}?show=uncovered"

@@ -44,10 +44,10 @@ def text_of(html):
     ],
 )
 def test_answers_are_found_as_whole_words(text, answer, pieces):
-    found = [
+    marked = [
         f"[{segment.text}]" if segment.is_answer else segment.text for segment in highlighted(text, answer)
     ]
-    assert found == pieces
+    assert marked == pieces
     assert "".join(segment.text for segment in highlighted(text, answer)) == text
 
 

@@ -58,7 +58,7 @@ def test_the_collection_page_and_the_grid_cover_alike(client_of, viewer, mixed):
     assert (row.facts.uncovered, row.facts.nobody) == (1, 0)
     assert "reaches grade 4 (questions) and 2 (nuggets)" in page.content.decode()
     grid = client.get(reverse("review:grid", args=[mixed.pk, row.pk]), {"show": "uncovered"})
-    assert [one.doc_id for one in grid.context["grid"].rows] == ["d2"]
+    assert [row.doc_id for row in grid.context["grid"].rows] == ["d2"]
 
 
 def test_uncovered_and_spurious_cover_alike(client_of, viewer, mixed):
@@ -66,7 +66,7 @@ def test_uncovered_and_spurious_cover_alike(client_of, viewer, mixed):
     uncovered = client.get(reverse("review:uncovered", args=[mixed.pk]))
     assert uncovered.context["page"].paginator.count == 1
     spurious = client.get(reverse("review:spurious", args=[mixed.pk]))
-    assert [one.item.text for one in spurious.context["page"]] == ["Which pigment is red?"]
+    assert [suspect.item.text for suspect in spurious.context["page"]] == ["Which pigment is red?"]
 
 
 def test_a_campaign_takes_the_threshold_of_its_grader(mixed):

@@ -23,7 +23,7 @@ def address(autumn, **query):
     return at + ("?" + "&".join(f"{name}={value}" for name, value in query.items()) if query else "")
 
 
-def fields(context, **said):
+def fields(context, **changes):
     now, cell = context["now"], context["cell"]
     return {
         "topic": now.topic_id,
@@ -32,12 +32,14 @@ def fields(context, **said):
         "revision": cell.item.revision_id,
         "shown": now.rating,
         "seen": context["sayings"].seen,
-    } | said
+    } | changes
 
 
 def names(context):
-    found = [context["now"], *context["ahead"]]
-    return [(one.doc_id, one.item.revision.text[:5], one.rating) for one in found]
+    candidates = [context["now"], *context["ahead"]]
+    return [
+        (candidate.doc_id, candidate.item.revision.text[:5], candidate.rating) for candidate in candidates
+    ]
 
 
 @pytest.fixture
@@ -70,7 +72,11 @@ def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, wo
     Grade.objects.filter(rating=5).update(answer="cinnamon")
     context = client_of(assessor).get(worst).context
     assert context["now"].reasons == ("rated 5, yet the extracted answer is not in the passage",)
-    assert [one.reasons for one in context["ahead"] if one.doc_id == "d3" and one.rating == 4] == [()]
+    assert [
+        candidate.reasons
+        for candidate in context["ahead"]
+        if candidate.doc_id == "d3" and candidate.rating == 4
+    ] == [()]
 
 
 def test_right_wrong_and_on(autumn, assessor, client_of, worst):
@@ -80,8 +86,8 @@ def test_right_wrong_and_on(autumn, assessor, client_of, worst):
     assert names(second)[0] == names(first)[1] == ("d3", "Which", 4)
     third = client.post(worst, fields(second, verdict="wrong"), headers=HTMX).context
     client.post(worst, fields(third, rating=0), headers=HTMX)
-    said = list(HumanGrade.objects.order_by("pk").values_list("verdict", "rating", "seen_rating", "how"))
-    assert said == [
+    events = list(HumanGrade.objects.order_by("pk").values_list("verdict", "rating", "seen_rating", "how"))
+    assert events == [
         ("right", 5, 5, "verified"),
         ("wrong", None, 4, "verified"),
         ("wrong", 0, 2, "verified"),
@@ -146,7 +152,7 @@ def test_the_random_order_is_fixed_and_goes_over_the_bank(autumn, assessor, clie
     at = address(autumn, order="random")
     first = names(client.get(at).context)
     assert sorted(first) != first
-    assert all(one.is_random for one in client.get(at).context["ahead"])
+    assert all(candidate.is_random for candidate in client.get(at).context["ahead"])
     client.post(at, fields(client.get(at).context, verdict="right"), headers=HTMX)
     assert names(client.get(at).context)[:8] == first[1:]
     only = names(client.get(address(autumn, order="random", rating=0)).context)
@@ -184,11 +190,11 @@ def population(cells):
 
 
 def test_samples_end_at_the_first_gap():
-    found = population([(5, 5, 1), (0, 0, 1), (5, -1, 0), (4, 4, 1), (5, 3, 1)])
-    assert found.sample(found.graded >= 0).tolist() == [0, 1]
-    assert found.sample(found.graded == 5).tolist() == [0]
-    assert found.sample(found.graded == 4).tolist() == [3]
-    assert found.sample(found.graded == 3).tolist() == []
+    cells = population([(5, 5, 1), (0, 0, 1), (5, -1, 0), (4, 4, 1), (5, 3, 1)])
+    assert cells.sample(cells.graded >= 0).tolist() == [0, 1]
+    assert cells.sample(cells.graded == 5).tolist() == [0]
+    assert cells.sample(cells.graded == 4).tolist() == [3]
+    assert cells.sample(cells.graded == 3).tolist() == []
 
 
 def test_estimates_by_hand(autumn, assessor):
@@ -203,13 +209,13 @@ def test_estimates_by_hand(autumn, assessor):
         cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
         shown = ShownRating(autumn.config, rating)
         judge_grader(cell, verdict="right", by=assessor, seen=0, shown=shown)
-    found = estimates(bank_cells(autumn.bank, rater, assessor))
-    assert (found.cells, found.checked, found.sampled) == (10, 10, 10)
-    four = next(row for row in found.rows if row.rating == 4)
+    estimated = estimates(bank_cells(autumn.bank, rater, assessor))
+    assert (estimated.cells, estimated.checked, estimated.sampled) == (10, 10, 10)
+    four = next(row for row in estimated.rows if row.rating == 4)
     # The grader covers d1 and d3 with question 1; people d1 and d2.
     assert (four.precision, four.recall) == (Share(1, 2), Share(1, 2))
     assert four.right == Share(0, 1)
-    by_rating = {row.rating: (row.cells, row.right) for row in found.rows}
+    by_rating = {row.rating: (row.cells, row.right) for row in estimated.rows}
     assert by_rating[0] == (6, Share(6, 6))
     assert by_rating[2] == (1, Share(1, 1))
     assert by_rating[3] == (0, Share(0, 0))
@@ -224,8 +230,8 @@ def test_worst_first_alone_gives_no_estimate(autumn, assessor):
     item = next(item for item in autumn.items if item.revision.uid == cells.columns[columns[last]].uid)
     doc_id = cells.pool.doc_ids[rows[last]]
     rate_cell(Cell.of(item, autumn.passages[doc_id]), rating=3, by=assessor, seen=0)
-    found = estimates(bank_cells(autumn.bank, rater, assessor))
-    assert (found.checked, found.sampled) == (1, 0)
+    estimated = estimates(bank_cells(autumn.bank, rater, assessor))
+    assert (estimated.checked, estimated.sampled) == (1, 0)
     assert cells.columns[0].kind == ItemKind.QUESTION
 
 
@@ -242,16 +248,16 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     item = next(item for item in autumn.items if item.revision.uid == cells.columns[columns[last]].uid)
     passage = autumn.passages[cells.pool.doc_ids[rows[last]]]
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0, draw=draw.pk)
-    found = estimates(bank_cells(autumn.bank, rater, assessor))
-    assert (found.sampled, found.drawn, found.elsewhere) == (sampled, sampled, elsewhere)
+    estimated = estimates(bank_cells(autumn.bank, rater, assessor))
+    assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
     html = client_of(viewer).get(f"{address(autumn)}estimates/").content.decode()
     assert ("drawn by campaigns for something else" in html) == bool(elsewhere)
     assert "too few: " in html
 
 
 def test_wrong_without_a_rating_is_on_the_other_side():
-    found = population([(5, -1, 1), (1, -1, 1), (5, 5, 1)])
-    assert found.reaches(4).tolist() == [False, True, True]
+    cells = population([(5, -1, 1), (1, -1, 1), (5, 5, 1)])
+    assert cells.reaches(4).tolist() == [False, True, True]
 
 
 def test_estimates_page(autumn, viewer, client_of):

@@ -67,9 +67,9 @@ def decided_rating(collection, place: CellKey) -> int:
     ],
 )
 def test_what_is_a_conflict(campaign, collection, developer, query, orders):
-    found = inbox(collection, query, developer)
-    assert {row.place for row in found.rows} == {place_of(campaign, order) for order in orders}
-    assert found.unanimous == 1
+    page = inbox(collection, query, developer)
+    assert {row.place for row in page.rows} == {place_of(campaign, order) for order in orders}
+    assert page.unanimous == 1
 
 
 def test_a_decision_counts_for_boards(campaign, collection, developer, place):
@@ -78,8 +78,8 @@ def test_a_decision_counts_for_boards(campaign, collection, developer, place):
     assert decided_rating(collection, place) == 4
     assert decision.grade.how == HumanGrade.How.ADJUDICATED
     assert sorted(decision.between.values_list("rating", flat=True)) == [1, 5]
-    found = inbox(collection, Query(), developer)
-    assert (found.open, found.decided) == (1, 1)
+    page = inbox(collection, Query(), developer)
+    assert (page.open, page.decided) == (1, 1)
     assert inbox(collection, Query(is_decided=True), developer).rows[0].decision == decision
 
 
@@ -173,18 +173,18 @@ class TestPages:
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)
         client, address = client_of(developer), at("case", place.revision, place.passage)
-        said = {"rating": 4, "seen": 0, "uid": uuid4(), "reason": "why"}
-        response = client.post(f"{address}?distance=1", said)
+        decision = {"rating": 4, "seen": 0, "uid": uuid4(), "reason": "why"}
+        response = client.post(f"{address}?distance=1", decision)
         assert response.url == f"{at('case', other.revision, other.passage)}?distance=1"
         address = at("case", other.revision, other.passage)
-        part = client.post(address, said | {"uid": uuid4()}, HTTP_HX_REQUEST="true")
+        part = client.post(address, decision | {"uid": uuid4()}, HTTP_HX_REQUEST="true")
         assert part["HX-Redirect"].startswith(at("adjudication"))
 
     def test_a_conflict_is_shown_as_a_merge(self, at, place, client_of, developer, owner):
         decide(place, rating=4, by=developer, seen=0, reason="because of line 2")
         address = at("case", place.revision, place.passage)
-        said = {"rating": 0, "seen": 0, "uid": uuid4(), "reason": "line 3 takes it back"}
-        response = client_of(owner).post(address, said, HTTP_HX_REQUEST="true")
+        decision = {"rating": 0, "seen": 0, "uid": uuid4(), "reason": "line 3 takes it back"}
+        response = client_of(owner).post(address, decision, HTTP_HX_REQUEST="true")
         html = response.content.decode()
         assert response.status_code == 409
         for words in ("because of line 2", "line 3 takes it back", "Keep theirs", "Decide mine over it"):

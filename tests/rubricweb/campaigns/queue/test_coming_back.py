@@ -151,23 +151,23 @@ def _do_something(campaign: Campaign, person: User, chance: Random) -> None:
             expire(campaign)
         case "elsewhere":
             cell = chance.choice(list(campaign.cells.all())).human_cell
-            said = latest_by(person, cell)
-            if said is None or said.is_withdrawn:
-                rate_cell(cell, rating=3, by=person, seen=said.number if said else 0)
+            event = latest_by(person, cell)
+            if event is None or event.is_withdrawn:
+                rate_cell(cell, rating=3, by=person, seen=event.number if event else 0)
             else:
-                undo_in_grid(cell, by=person, seen=said.number)
+                undo_in_grid(cell, by=person, seen=event.number)
 
 
 def _rate(cell: CampaignCell, person: User) -> None:
-    said = latest_by(person, cell.human_cell)
-    rate(cell, rating=4, by=person, seen=said.number if said else 0, uid=uuid4())
+    event = latest_by(person, cell.human_cell)
+    rate(cell, rating=4, by=person, seen=event.number if event else 0, uid=uuid4())
 
 
 def _finish(campaign: Campaign, person: User) -> None:
     expire(campaign)
     while take(campaign, person) or queue_page(campaign, person).skipped:
-        found = queue_page(campaign, person)
-        _rate(found.card.cell if found.card else campaign.cells.get(pk=found.skipped), person)
+        page = queue_page(campaign, person)
+        _rate(page.card.cell if page.card else campaign.cells.get(pk=page.skipped), person)
 
 
 def test_a_comment_outlives_a_stop(campaign_of, assessor, second):

@@ -21,7 +21,7 @@ def at_the_end():
 def test_random_ratings_keep_their_draw(at_the_end, campaign_of, assessor):
     campaign = campaign_of(order="random")
     rated = rate_next(campaign, assessor).cell
-    asked = sorted(campaign.draw.revisions)
+    wordings = sorted(campaign.draw.revisions)
     old = migrated(BEFORE)
     ratings, campaigns = old.get_model("grades", "HumanGrade"), old.get_model("review", "Campaign")
     assert ratings.objects.get().is_random
@@ -34,7 +34,7 @@ def test_random_ratings_keep_their_draw(at_the_end, campaign_of, assessor):
     assert (rating.draw_id, rating.revision_id) == (draw.pk, rated.revision_id)
     assert new.get_model("review", "Campaign").objects.get().draw_id == draw.pk
     assert (draw.design, draw.cutoff) == ("cells", None)
-    assert set(draw.revisions) <= set(asked)
+    assert set(draw.revisions) <= set(wordings)
     assert rated.revision_id in draw.revisions
 
 

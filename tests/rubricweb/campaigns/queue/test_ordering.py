@@ -23,13 +23,13 @@ NAN = np.nan
 
 
 def cells_of(ratings, *, confidence=None, others=(), judged=None, in_top=None) -> Cells:
-    said = np.array(ratings, dtype=np.int8)
+    array = np.array(ratings, dtype=np.int8)
     return Cells(
-        ratings=said,
-        confidence=np.full(said.shape, NAN) if confidence is None else np.array(confidence, dtype=float),
+        ratings=array,
+        confidence=np.full(array.shape, NAN) if confidence is None else np.array(confidence, dtype=float),
         others=tuple(np.array(other, dtype=np.int8) for other in others),
-        judged=np.array([UNJUDGED] * len(said) if judged is None else judged, dtype=np.int16),
-        in_top=np.ones((1, len(said)), dtype=bool) if in_top is None else np.array(in_top, dtype=bool),
+        judged=np.array([UNJUDGED] * len(array) if judged is None else judged, dtype=np.int16),
+        in_top=np.ones((1, len(array)), dtype=bool) if in_top is None else np.array(in_top, dtype=bool),
         min_relevant=2,
         min_grade=4,
     )
@@ -63,7 +63,9 @@ def test_flips_learn_from_what_people_rated():
     checked = ordering.checked_levels(
         [(np.array([[5, 5, 5, 5]], np.int8), np.array([[0, 1, 5, MISSING]], np.int8))], 4
     )
-    before, after = (ordering.flip_chances(cells_of([[5, 0]]), one)[0] for one in (np.zeros((2, 6)), checked))
+    before, after = (
+        ordering.flip_chances(cells_of([[5, 0]]), counts)[0] for counts in (np.zeros((2, 6)), checked)
+    )
     assert before.tolist() == [0.25, 0.0625]
     assert after.tolist() == [(2 + 2 * 0.25) / 5, 0.0625]
 
@@ -97,15 +99,15 @@ def test_expected_change_is_that_of_flipping_each_cell(seed):
     np.put_along_axis(in_top, ranked[:, :3].astype(int), True, axis=1)
     chances = rng.random(ratings.shape)
     means = (cover(ratings, ranked, cutoff=3) + others) / 2
-    found = ordering.by_leaderboard(cells_of(ratings, in_top=in_top), chances, means, 2)
+    result = ordering.by_leaderboard(cells_of(ratings, in_top=in_top), chances, means, 2)
     slow = [[slow_change(ratings, ranked, others, (row, column)) for column in range(3)] for row in range(8)]
-    assert found.scores == pytest.approx(chances * np.array(slow))
-    assert ((found.pairs >= 0) == (np.array(slow) > 0)).all()
+    assert result.scores == pytest.approx(chances * np.array(slow))
+    assert ((result.pairs >= 0) == (np.array(slow) > 0)).all()
 
 
 def test_without_two_runs_nothing_can_swap():
-    found = ordering.by_leaderboard(cells_of([[5]]), np.ones((1, 1)), np.array([0.5]), 1)
-    assert (found.scores.tolist(), found.pairs.tolist()) == ([[0.0]], [[-1]])
+    result = ordering.by_leaderboard(cells_of([[5]]), np.ones((1, 1)), np.array([0.5]), 1)
+    assert (result.scores.tolist(), result.pairs.tolist()) == ([[0.0]], [[-1]])
 
 
 def test_the_draw_spreads_its_random_share_and_says_its_chance():
@@ -122,7 +124,7 @@ def test_the_draw_spreads_its_random_share_and_says_its_chance():
 def test_each_cell_is_drawn_at_random_with_the_stated_chance():
     """Whatever its score: 400 draws, within four standard deviations."""
     drawn = [ordering.draw(np.arange(10.0), size=5, random_share=0.4, seed=seed) for seed in range(400)]
-    counts = np.bincount(np.concatenate([one.places[one.is_random] for one in drawn]), minlength=10)
+    counts = np.bincount(np.concatenate([order.places[order.is_random] for order in drawn]), minlength=10)
     assert drawn[0].probability == 0.2
     assert np.abs(counts - 80).max() < 4 * np.sqrt(400 * 0.2 * 0.8)
 
@@ -132,19 +134,19 @@ class TestChoice:
     """A choice over rows of the database."""
 
     def test_random_order_takes_all_by_lot(self, bank):
-        found = chosen(choice_of(bank), seed=1)
-        assert (len(found.cells), found.population) == (12, 12)
-        assert {cell.probability for cell in found.cells} == {1.0}
-        assert {cell.reason for cell in found.cells} == {RANDOM}
-        assert found == chosen(choice_of(bank), seed=1)
-        assert found != chosen(choice_of(bank), seed=2)
+        drawn = chosen(choice_of(bank), seed=1)
+        assert (len(drawn.cells), drawn.population) == (12, 12)
+        assert {cell.probability for cell in drawn.cells} == {1.0}
+        assert {cell.reason for cell in drawn.cells} == {RANDOM}
+        assert drawn == chosen(choice_of(bank), seed=1)
+        assert drawn != chosen(choice_of(bank), seed=2)
 
     def test_unsure_cells_come_first(self, bank):
         low = Grade.objects.order_by("pk").last()
         Grade.objects.filter(pk=low.pk).update(confidence=0.25)
-        found = chosen(choice_of(bank, order="confidence", random_share=0.0), seed=1)
-        assert (found.cells[0].revision, found.cells[0].passage) == (low.revision_id, low.passage_id)
-        assert found.cells[0].reason == "The grader is 25% sure."
+        drawn = chosen(choice_of(bank, order="confidence", random_share=0.0), seed=1)
+        assert (drawn.cells[0].revision, drawn.cells[0].passage) == (low.revision_id, low.passage_id)
+        assert drawn.cells[0].reason == "The grader is 25% sure."
         assert len(chosen(choice_of(bank, cells="unsure"), seed=1).cells) == 1
 
     def test_disagreement_looks_at_other_graders_and_judgments(self, bank):
@@ -155,10 +157,10 @@ class TestChoice:
         other.save()
         grade(other, item, passages[1], 0)
         JudgmentFactory(topic=item.topic, doc_id=passages[0].doc_id, relevance=0)
-        found = chosen(choice_of(bank, cells="disagreeing", order="disagreement", random_share=0), seed=1)
-        assert {cell.passage for cell in found.cells} == {passages[0].pk, passages[1].pk}
-        assert len(found.cells) == 3
-        assert {cell.reason for cell in found.cells} == {"Graders disagree, or grader and judgment."}
+        drawn = chosen(choice_of(bank, cells="disagreeing", order="disagreement", random_share=0), seed=1)
+        assert {cell.passage for cell in drawn.cells} == {passages[0].pk, passages[1].pk}
+        assert len(drawn.cells) == 3
+        assert {cell.reason for cell in drawn.cells} == {"Graders disagree, or grader and judgment."}
 
     def test_the_leaderboard_puts_close_runs_first(self, bank, assessor):
         """Of two topics only the first has runs: one tops the other by what a single passage covers."""
@@ -170,12 +172,12 @@ class TestChoice:
             RankingFactory(run=run, topic=topic, doc_ids=[passage.doc_id])
         bank.collection.stamp += 1
         bank.collection.save()
-        found = chosen(choice_of(bank, order="leaderboard", random_share=0.0), seed=1)
-        assert {cell.passage for cell in found.cells[:2]} == {passages[0].pk}
-        assert found.cells[0].reason == "Could swap ranks 1 and 2 of the leaderboard."
-        assert {cell.passage for cell in found.cells[2:4]} == {passages[1].pk}
-        assert found.cells[4].reason == "Next in this campaign."
-        mine = next(cell for cell in found.cells if cell.revision == found.cells[0].revision)
+        drawn = chosen(choice_of(bank, order="leaderboard", random_share=0.0), seed=1)
+        assert {cell.passage for cell in drawn.cells[:2]} == {passages[0].pk}
+        assert drawn.cells[0].reason == "Could swap ranks 1 and 2 of the leaderboard."
+        assert {cell.passage for cell in drawn.cells[2:4]} == {passages[1].pk}
+        assert drawn.cells[4].reason == "Next in this campaign."
+        mine = next(cell for cell in drawn.cells if cell.revision == drawn.cells[0].revision)
         assert mine.config == lexical_config().pk
 
     def test_the_share_of_random_cells_is_kept_with_its_chance(self, campaign_of):

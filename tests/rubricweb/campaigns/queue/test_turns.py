@@ -58,8 +58,8 @@ def test_a_lease_that_ran_out_goes_to_another(campaign_of, assessor, second):
     campaign = campaign_of()
     lost = take(campaign, assessor, count=1)[0]
     expire(campaign)
-    found = take(campaign, second, count=1)[0]
-    assert (found.pk, found.person) == (lost.pk, second)
+    turn = take(campaign, second, count=1)[0]
+    assert (turn.pk, turn.person) == (lost.pk, second)
     assert renew(campaign, assessor) == 0
 
 
@@ -77,7 +77,7 @@ def test_a_rating_that_comes_late_counts_beside_the_other(campaign_of, assessor,
     expire(campaign)
     rate_next(campaign, second, 1)
     rate(late.cell, rating=5, by=assessor, seen=0, uid=uuid4())
-    assert sorted(said.rating for said in latest(late.cell.human_cell)) == [1, 5]
+    assert sorted(event.rating for event in latest(late.cell.human_cell)) == [1, 5]
     assert campaign.turns.filter(state=State.SUBMITTED).count() == 2
 
 
@@ -107,7 +107,7 @@ def test_rated_elsewhere_meanwhile(campaign_of, assessor):
         rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
     assert refused.value.now.rating == 1
     rate(cell, rating=5, by=assessor, seen=1, uid=uuid4())
-    assert [said.rating for said in latest(cell.human_cell)] == [5]
+    assert [event.rating for event in latest(cell.human_cell)] == [5]
 
 
 def test_blind_then_a_change_of_mind_keeps_both(campaign_of, assessor):

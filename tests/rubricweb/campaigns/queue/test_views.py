@@ -44,8 +44,8 @@ def start(campaign: Campaign, client) -> str:
     return client.post(at("queue-next", campaign), follow=True).content.decode()
 
 
-def send(rating: int, **said: object) -> dict[str, object]:
-    return {"rating": rating, "seen": 0, "uid": uuid4(), "comment": ""} | said
+def send(rating: int, **fields: object) -> dict[str, object]:
+    return {"rating": rating, "seen": 0, "uid": uuid4(), "comment": ""} | fields
 
 
 PAGES = ("queue", "campaign")
@@ -91,8 +91,8 @@ def test_who_was_not_named_may_not_rate(campaign_of, client_of, assessor, second
 
 
 def test_a_cell_of_another_campaign_is_not_found(campaign_of, client_of, assessor):
-    one, other = campaign_of(), campaign_of()
-    assert client_of(assessor).get(at("queue-cell", one, other.cells.first().pk)).status_code == 404
+    campaign, other = campaign_of(), campaign_of()
+    assert client_of(assessor).get(at("queue-cell", campaign, other.cells.first().pk)).status_code == 404
 
 
 def test_the_list_of_campaigns(campaign, client_of, viewer, assessor, owner, django_assert_max_num_queries):
@@ -106,7 +106,7 @@ def test_the_list_of_campaigns(campaign, client_of, viewer, assessor, owner, dja
         client.get(address)
 
 
-def new_campaign(bank, **said: object) -> dict[str, object]:
+def new_campaign(bank, **fields: object) -> dict[str, object]:
     grader = Grade.objects.values_list("config", flat=True).first()
     return {
         "name": "Second look",
@@ -121,7 +121,7 @@ def new_campaign(bank, **said: object) -> dict[str, object]:
         "size": 8,
         "mode": "mixed",
         "assessors": 2,
-    } | said
+    } | fields
 
 
 def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):

@@ -251,7 +251,7 @@ def test_the_inbox_filters_by_its_address(place, flag, client_of, assessor, deve
         "?state=nonsense&who=x&kind=y&topic=z&page=-1": {flag, theirs},
         "?kind=duplicate": set(),
     }.items():
-        assert listed(client, url + query) == {one.pk for one in expected}, query
+        assert listed(client, url + query) == {flag_.pk for flag_ in expected}, query
     html = client.get(url).content.decode()
     for name, count in {
         "Open": 2,
