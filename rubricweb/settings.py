@@ -49,7 +49,6 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
-    "django_rq",
     "template_partials",
     "rubricweb.core",
     "rubricweb.jobs",
@@ -125,7 +124,6 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
 RQ_TIMEOUT_SECONDS = 3_600
-RQ_QUEUES = {name: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": RQ_TIMEOUT_SECONDS} for name in ("high", "default")}
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import redis
 
+from grading.graders import registry
 from grading.types import Outcome
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
@@ -52,8 +53,10 @@ class WorkerRow:
     device: str
     model: str
     memory: str
+    backends: str
+    """The back-ends that it declared, by their labels."""
     cannot: str
-    """What it cannot run, in words."""
+    """What it could not load, in words."""
 
     @property
     def is_idle(self) -> bool:
@@ -196,5 +199,11 @@ def _worker_row(beat: WorkerBeat) -> WorkerRow:
         device=beat.device,
         model=beat.model,
         memory=beat.memory,
+        backends=", ".join(_label(name) for name in beat.backends),
         cannot=", ".join(beat.cannot.values()),
     )
+
+
+def _label(backend: str) -> str:
+    known = registry.BACKENDS.get(backend)
+    return known.label if known else backend
