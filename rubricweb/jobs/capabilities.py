@@ -38,20 +38,22 @@ def declare() -> None:
 
 def queue_names() -> list[str]:
     """Where this worker looks for work, in order. Raises redis.RedisError."""
-    refused = worker_state.now.cannot()
-    handed_over = [
-        name for name in queue.known_names() if name.startswith(HANDED_OVER) and name not in refused
-    ]
     backends = ("", *worker_state.now.backends)
     high, default = (
-        [queue.name_for(priority, each) for each in backends] for priority in Job.Priority.values
+        [queue.name_for(priority, backend) for backend in backends] for priority in Job.Priority.values
     )
-    return [*high, *handed_over, *default]
+    refused, prefixes = worker_state.now.cannot(), tuple(map(_prefix, backends))
+    handed = [name for name in queue.known_names() if name.startswith(prefixes) and name not in refused]
+    return [*high, *handed, *default]
 
 
 def handed_over(need: Need) -> str:
     """The queue in which such work waits for another worker."""
-    return f"{HANDED_OVER}{need.key}"
+    return f"{_prefix(need.backend)}{need.key}"
+
+
+def _prefix(backend: str) -> str:
+    return f"{HANDED_OVER}{backend}-"
 
 
 def can_run(worker: WorkerBeat, need: Need) -> bool:
