@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env
 
 from rubricweb.core import production
-from rubricweb.core.embedded import default_redis_url
+from rubricweb.core.servers import default_redis_url
 
 
 class Environment(Env):

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 import redis
 
-from rubricweb.core.embedded import redis_server_binary
+from rubricweb.core.servers import redis_server_binary
 
 # Becomes redis-server, and kills it as soon as our end of the pipe closes: it never outlives pytest.
 WATCHED = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'

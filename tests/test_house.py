@@ -13,6 +13,21 @@ VIEW_LINES = 20
 PARAMETERS = 5
 KEYWORD_PARAMETERS = 8
 FILE_LINES = 400  # the aim is 300
+SLIVER_LINES = 25
+OWN_FILE = {
+    "__init__",
+    "access",
+    "admin",
+    "apps",
+    "asgi",
+    "convert",
+    "forms",
+    "models",
+    "querysets",
+    "urls",
+    "views",
+}
+"""Names of modules that may be small, because everybody looks for them."""
 TEMPLATE_LINES = 80
 JS_LINES = 760
 CSS_BYTES = 40_000
@@ -102,6 +117,20 @@ def test_functions_have_few_parameters():
 def test_files_are_short():
     sizes = {path: path.read_text(encoding="utf-8").count("\n") for path in [*own_code(), *sources("tests")]}
     report([f"{where(path)}: {n} lines, at most {FILE_LINES}" for path, n in sizes.items() if n > FILE_LINES])
+
+
+def test_no_module_is_a_sliver():
+    """A few lines belong beside what uses them, unless Django or every room has a file of that name."""
+    sizes = {path: path.read_text(encoding="utf-8").count("\n") for path in own_code()}
+    report(
+        [
+            f"{where(path)}: {n} lines; join them to a neighbour"
+            for path, n in sizes.items()
+            if n < SLIVER_LINES
+            and path.stem not in OWN_FILE
+            and not {"commands", "templatetags"} & set(path.parts)
+        ]
+    )
 
 
 def test_templates_are_short():

@@ -72,3 +72,21 @@ class WrongText(BankError):
             "These are not the words behind this id: their md5 is another. "
             "Spelling, case and inner spaces count."
         )
+
+
+class CannotDraft(BankError):
+    """What was asked for cannot be drafted; the text says what to choose instead."""
+
+
+class AlreadyDecided(BankError):
+    """Somebody else accepted or rejected the draft first."""
+
+    def __init__(self) -> None:
+        super().__init__("Somebody decided about this draft already.")
+
+
+class RequestUnderWay(BankError):
+    """The request is done, or a worker is still at it."""
+
+    def __init__(self) -> None:
+        super().__init__("This request is done, or a worker is still at it.")

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rubricweb.core.embedded import redis_server_binary, socket_path
+from rubricweb.core.servers import redis_server_binary, socket_path
 
 if TYPE_CHECKING:
     from fakeredis import TcpFakeServer

@@ -17,10 +17,9 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
 from rubricweb.banks.drafting.asking import DraftOptions, request_of, stale_before
-from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.drafting.suggested import weigh_accepted
-from rubricweb.banks.errors import DuplicateItem
+from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
@@ -74,7 +73,7 @@ def send_request(request: DraftRequest) -> DraftRequest:
 
 @transaction.atomic
 def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
-    """Queue a request again that failed, or that nobody ended for long. Raises NotAskedAgain."""
+    """Queue a request again that failed, or that nobody ended for long. Raises RequestUnderWay."""
     now = timezone.now()
     fresh = {
         "state": State.QUEUED,
@@ -88,7 +87,7 @@ def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
     is_lost = Q(state__in=DraftRequest.LIVE, queued_at__lt=stale_before(now))
     same = DraftRequest.objects.filter(Q(state=State.FAILED) | is_lost, pk=request.pk)
     if not same.update(**fresh):
-        raise NotAskedAgain
+        raise RequestUnderWay
     request.refresh_from_db()
     audit.record("drafts requested again", request, by=by)
     dispatch.enqueue([request])

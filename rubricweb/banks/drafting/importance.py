@@ -15,9 +15,9 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
 from rubricweb.banks.drafting.actions import announce, new_request, send_request
 from rubricweb.banks.drafting.asking import DraftOptions
-from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.drafting.suggested import State, decide
+from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs import endings

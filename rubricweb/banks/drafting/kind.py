@@ -14,7 +14,7 @@ from grading.graders import registry
 from rubricweb.banks.drafting import actions, importance
 from rubricweb.banks.drafting.asking import request_of
 from rubricweb.banks.drafting.models import DraftRequest
-from rubricweb.core import model_server
+from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
@@ -79,7 +79,7 @@ def _model(request: DraftRequest) -> generation.TextModel:
     """Raises CannotRun."""
     with worker_state.now.load(request.llm):
         try:
-            return text_model(request.backend, request.llm, model_server.connection())
+            return text_model(request.backend, request.llm, model_server())
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error
 

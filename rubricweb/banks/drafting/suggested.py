@@ -8,8 +8,8 @@ from django.utils import timezone
 from grading.types import Importance
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
-from rubricweb.banks.drafting.errors import AlreadyDecided
 from rubricweb.banks.drafting.models import Draft, ImportanceSuggestion
+from rubricweb.banks.errors import AlreadyDecided
 from rubricweb.banks.models import Item
 from rubricweb.core import audit
 

@@ -12,9 +12,8 @@ from django_htmx.http import trigger_client_event
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.drafting import access, actions
-from rubricweb.banks.drafting.errors import CannotDraft
 from rubricweb.banks.drafting.models import Draft
-from rubricweb.banks.errors import BankError
+from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from grading.graders import Grader, GraderSpec, registry
-from rubricweb.core import model_server
+from rubricweb.core.servers import model_server
 
 KEPT = 4
 _graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
@@ -16,7 +16,7 @@ def grader(spec: GraderSpec) -> Grader:
     """With its model loaded. Raises what `registry.build` raises."""
     if spec not in _graders:
         close_until(KEPT - 1)  # before the new one needs the memory
-        _graders[spec] = registry.build(spec, model_server.connection())
+        _graders[spec] = registry.build(spec, model_server())
     _graders.move_to_end(spec)
     return _graders[spec]
 

@@ -12,9 +12,8 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item
 from rubricweb.banks.drafting import actions, asking
 from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
-from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft, NotAskedAgain
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.errors import DuplicateItem
+from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor import drafts as selectors
@@ -136,7 +135,7 @@ def test_asking_again(asked, says, bank, topic, developer):
     asked.refresh_from_db()
     assert (asked.state, asked.error, asked.attempts) == ("done", "", 1)
     assert len(texts(bank, topic)) == 3
-    with pytest.raises(NotAskedAgain):
+    with pytest.raises(RequestUnderWay):
         actions.ask_again(asked, by=developer)
 
 
@@ -144,7 +143,7 @@ def test_a_lost_request_can_be_asked_again_after_a_while_and_its_late_worker_add
     asked, bank, topic, says
 ):
     mine = claim(asked)
-    with pytest.raises(NotAskedAgain):
+    with pytest.raises(RequestUnderWay):
         actions.ask_again(asked, by=None)
     assert not selectors.inbox(bank, topic).requests[0].is_stale
     DraftRequest.objects.update(queued_at=timezone.now() - STALE_AFTER - timedelta(seconds=1))

@@ -9,8 +9,8 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
 from rubricweb.banks.drafting import actions, importance
 from rubricweb.banks.drafting.asking import DraftOptions
-from rubricweb.banks.drafting.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry
 from rubricweb.editor import drafts as selectors
 from rubricweb.jobs.run import work_on

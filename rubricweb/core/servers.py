@@ -1,4 +1,4 @@
-"""Locate redis-server and its socket for the embedded default."""
+"""The servers beside this process: the embedded Redis with its socket, and the model server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import shutil
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+
+from django.conf import settings
+
+from grading.graders.connection import Connection
 
 MAX_SOCKET_PATH = 100
 """Operating systems refuse unix socket paths of 104 (BSD, macOS) or 108 (Linux) bytes."""
@@ -34,3 +38,13 @@ def redis_server_binary() -> str | None:
     if package is None or package.origin is None:
         return None
     return shutil.which(Path(package.origin).parent / "bin" / "redis-server")
+
+
+def model_server() -> Connection | None:
+    """Return the OpenAI-compatible server; None if RUBRIC_OPENAI_BASE_URL is not set.
+
+    Its key is kept nowhere but in the environment.
+    """
+    if not settings.OPENAI_BASE_URL:
+        return None
+    return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
