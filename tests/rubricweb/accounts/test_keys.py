@@ -12,6 +12,7 @@ from rubricweb.accounts import actions
 from rubricweb.accounts.keys import ACTIONS, NoSuchKey, bindings, keys_of, parsed, shown
 from rubricweb.core.models import AuditEntry
 from tests.factories import UserFactory
+from tests.rubricweb.markup import markup
 
 URL = "/accounts/keys/"
 
@@ -28,7 +29,7 @@ def fields(**changed):
 
 def bound_on(page):
     """What the page tells its script."""
-    text = re.search(r'id="key-bindings" data-bindings="(.*?)"', page.content.decode())
+    text = re.search(r'id="key-bindings" data-bindings="(.*?)"', markup(page))
     return json.loads(unescape(text[1]))
 
 
@@ -73,7 +74,7 @@ def test_everybodys_keys_are_unique(ana):
 
 
 def test_the_page_lists_every_action_with_its_key(client_of, ana):
-    html = client_of(ana).get(URL).content.decode()
+    html = markup(client_of(ana).get(URL))
     for action in ACTIONS:
         assert f'for="key-{action.name}">{escape(action.label)}</label>' in html
     assert 'name="undo" value="Z"' in html
@@ -111,7 +112,7 @@ def test_two_actions_may_swap_their_keys(client_of, ana):
 
 def test_a_key_for_two_actions_is_refused_at_the_second(client_of, ana):
     answer = client_of(ana).post(URL, fields(spurious="c"))
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 422
     assert 'id="key-comment_error">C does this already: Flag as spurious.' in html
     assert 'name="spurious" value="c"' in html
@@ -126,7 +127,7 @@ def test_several_actions_may_have_no_key(client_of, ana):
 def test_what_is_no_key_is_said_at_its_field(client_of, ana):
     answer = client_of(ana).post(URL, fields(undo="Tab"))
     assert answer.status_code == 422
-    assert 'id="key-undo_error">This is no key that can be used here.' in answer.content.decode()
+    assert 'id="key-undo_error">This is no key that can be used here.' in markup(answer)
 
 
 def test_back_to_everybodys_keys(client_of, ana):

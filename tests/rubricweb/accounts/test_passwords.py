@@ -12,6 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.models import AuditEntry
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+from tests.rubricweb.markup import markup
 
 OLD = "the-old-password"
 NEW = "a-quite-new-password"
@@ -63,7 +64,7 @@ def test_what_does_not_fit_changes_nothing(person, client_of, sent):
 def test_an_organizer_makes_a_link_that_works_once(person, owner, collection, client_of):
     address = reverse("corpus:password-link", args=[collection.slug, person.pk])
     page = client_of(owner).post(address)
-    link = re.search(r"http://testserver(/accounts/password/set/[^<]+)", page.content.decode()).group(1)
+    link = re.search(r"http://testserver(/accounts/password/set/[^<]+)", markup(page)).group(1)
     assert page["Cache-Control"] == "no-store"
     assert _set_by(link, NEW) == 302
     assert _set_by(link, "yet-another-password") == 0
@@ -123,7 +124,7 @@ def test_an_unknown_address_gets_the_same_answer(person, client):
 
 
 def test_without_mail_the_page_says_who_makes_a_link(person, client):
-    page = client.get(reverse("accounts:password-forgotten")).content.decode()
+    page = markup(client.get(reverse("accounts:password-forgotten")))
     assert "Ask an organizer" in page
     client.post(reverse("accounts:password-forgotten"), {"email": "ana@example.org"})
     assert mail.outbox == []
@@ -140,4 +141,4 @@ def test_a_new_password_ends_the_lockout(person, client):
 
 def test_a_link_that_was_cut_says_so(client, db):
     page = client.get(reverse("accounts:password-set", args=["MQ", "abc-123"]))
-    assert "does not work any more" in page.content.decode()
+    assert "does not work any more" in markup(page)

@@ -12,6 +12,7 @@ from rubricweb.grades.configs import active_configs
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.store import GradeRow, save_grades
 from tests.factories import gradable
+from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ def test_a_retry_that_costs_too_much_is_refused_beside_its_button(bank, assessor
     address = reverse("grades:retry-failed", args=[collection.slug])
     refused = client_of(assessor).post(address, {"part": "missing"}, headers={"HX-Request": "true"})
     assert refused.status_code == 422
-    page = refused.content.decode()
+    page = markup(refused)
     assert page.index("Re-grade 1 failed cell") < page.index("Not started. About $")
     assert not GradingJob.objects.exists()
 
@@ -81,7 +82,7 @@ def test_assessors_start_grading_up_to_a_price(bank, assessor, viewer, outsider,
     refused = client_of(assessor).post(
         reverse("grades:start", args=[collection.slug]), {"part": "missing"}, headers={"HX-Request": "true"}
     )
-    text = refused.content.decode()
+    text = markup(refused)
     assert refused.status_code == 422
     assert text.lstrip().startswith('<div id="missing"')
     assert re.search(

@@ -13,6 +13,7 @@ from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.jobs import endings
 from tests.factories import BankFactory, TopicFactory
 from tests.rubricweb.jobs.working import claim
+from tests.rubricweb.markup import markup
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 PIGMENT = "Which pigment makes leaves red?"
@@ -85,14 +86,14 @@ def test_nothing_of_another_bank_is_found(client_of, collection, asked, drafts, 
 def test_outsiders_see_no_inbox_and_viewers_cannot_decide(client_of, bank, topic, drafts, viewer, outsider):
     url = place("drafts", bank, topic)
     assert client_of(outsider).get(url).status_code == 404
-    html = client_of(viewer).get(url).content.decode()
+    html = markup(client_of(viewer).get(url))
     assert PIGMENT in html
     assert "Accept" not in html
     assert "Draft with a model" not in html
 
 
 def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, drafts, developer, viewer):
-    html = client_of(developer).get(place("topic", bank, topic)).content.decode()
+    html = markup(client_of(developer).get(place("topic", bank, topic)))
     assert "3 waiting for a decision" in html
     assert "like: When does chlorophyll break down?" in html
     assert "by tiny, prompt TrecDlQuestions@1" in html
@@ -100,18 +101,18 @@ def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, draf
     assert "and the near-duplicate" in html
     assert "Draft with a model" in html
     assert "This collection's grader, Lexical baseline (no model), cannot write." in html
-    assert "Draft with a model" not in client_of(viewer).get(place("topic", bank, topic)).content.decode()
+    assert "Draft with a model" not in markup(client_of(viewer).get(place("topic", bank, topic)))
 
 
 def test_an_empty_inbox_says_nothing(client_of, bank, topic, viewer):
-    html = client_of(viewer).get(place("drafts", bank, topic), **HTMX).content.decode()
+    html = markup(client_of(viewer).get(place("drafts", bank, topic), **HTMX))
     assert html.lstrip().startswith('<section id="drafts"')
     assert "waiting" not in html
 
 
 def test_the_live_part_keeps_rows_that_somebody_edits(client_of, bank, topic, drafts, developer):
     url = f"{place('drafts', bank, topic)}?editing={drafts[1].pk}&editing=x"
-    html = client_of(developer).get(url, **HTMX).content.decode()
+    html = markup(client_of(developer).get(url, **HTMX))
     assert html.count("hx-preserve") == 1
     assert f'id="draft-{drafts[1].pk}" class="item draft" hx-preserve="true"' in html
 
@@ -122,14 +123,14 @@ def test_asking_without_javascript(client_of, bank, topic, developer):
     assert (answer.status_code, answer["Location"]) == (302, f"{place('topic', bank, topic)}#drafts")
     made = DraftRequest.objects.get()
     assert (made.kind, made.llm, made.by) == ("nugget", "tiny", developer)
-    html = client_of(developer).get(place("topic", bank, topic)).content.decode()
+    html = markup(client_of(developer).get(place("topic", bank, topic)))
     assert "tiny for nuggets" in html
 
 
 def test_asking_by_htmx_brings_the_form_as_it_was(client_of, bank, topic, developer):
     fields = {"kind": "nugget", "backend": "hf_seq2seq", "llm": "tiny", "facet_id": ""}
     answer = client_of(developer).post(place("drafts-request", bank, topic), fields, **HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert "drafts-changed" in answer["HX-Trigger-After-Settle"]
     assert html.lstrip().startswith('<form id="drafting-form"')
     assert '<option value="nugget" selected>' in html
@@ -143,7 +144,7 @@ def test_what_cannot_be_asked_is_said(client_of, bank, collection, developer, ht
     fields = {"kind": "question", "backend": "hf_seq2seq", "facet_id": ""}
     answer = client_of(developer).post(url, fields, **more)
     assert answer.status_code == 422
-    assert "This topic has no text to draft from" in answer.content.decode()
+    assert "This topic has no text to draft from" in markup(answer)
     fields["backend"] = "lexical"
     assert client_of(developer).post(url, fields, **more).status_code == 422
 
@@ -151,7 +152,7 @@ def test_what_cannot_be_asked_is_said(client_of, bank, collection, developer, ht
 def test_the_collections_grader_writes_by_default(client_of, bank, topic, collection, developer):
     collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-small"
     collection.save()
-    html = client_of(developer).get(place("drafts-request", bank, topic)).content.decode()
+    html = markup(client_of(developer).get(place("drafts-request", bank, topic)))
     assert "cannot write" not in html
     assert 'value="google/flan-t5-small"' in html
 
@@ -159,7 +160,7 @@ def test_the_collections_grader_writes_by_default(client_of, bank, topic, collec
 def test_a_topic_with_subtopics_starts_at_the_first(client_of, bank, topic, developer):
     Subtopic.objects.create(topic=topic, facet_id="f1", text="Pigments", position=0)
     url = place("drafts-request", bank, topic)
-    assert '<option value="f1" selected>Pigments</option>' in client_of(developer).get(url).content.decode()
+    assert '<option value="f1" selected>Pigments</option>' in markup(client_of(developer).get(url))
     fields = {"kind": "question", "backend": "hf_seq2seq", "facet_id": "f1"}
     assert client_of(developer).post(url, fields).status_code == 302
     assert DraftRequest.objects.get().prompt_id == "TrecCarQuestions@1"
@@ -171,14 +172,14 @@ def test_accepting_as_it_is(client_of, bank, topic, drafts, developer):
     assert answer["Location"] == f"{place('topic', bank, topic)}#drafts"
     item = bank.items.get()
     assert (str(item), item.draft) == (PIGMENT, drafts[0])
-    history = client_of(developer).get(of("item-history", bank, item)).content.decode()
+    history = markup(client_of(developer).get(of("item-history", bank, item)))
     assert "Drafted by tiny with TrecDlQuestions@1 on" in history
     assert f"accepted by {developer}</p>" in history
 
 
 def test_accepting_by_htmx_goes_on_to_the_next(client_of, bank, drafts, developer):
     answer = client_of(developer).post(of("draft-accept", bank, drafts[0]), **HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert html.lstrip().startswith('<section id="drafts"')
     assert "items-changed" in answer["HX-Trigger-After-Settle"]
     assert f'id="draft-{drafts[1].pk}-accept" autofocus' in html
@@ -190,7 +191,7 @@ def test_accepting_with_other_words(client_of, bank, drafts, developer):
     client_of(developer).post(of("draft-accept", bank, drafts[0]), {"text": words})
     item = bank.items.get()
     assert str(item) == words
-    history = client_of(developer).get(of("item-history", bank, item)).content.decode()
+    history = markup(client_of(developer).get(of("item-history", bank, item)))
     assert f"with other words; the model wrote: {PIGMENT}" in history
 
 
@@ -200,7 +201,7 @@ def test_a_twin_is_refused_beside_the_words(client_of, bank, topic, drafts, deve
     url, more = of("draft-accept", bank, drafts[0]), HTMX if htmx else {}
     fields = {"text": "Why red?", "editing": [drafts[0].pk, drafts[1].pk]}
     answer = client_of(developer).post(url, fields, **more)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 422
     assert f'id="draft-{drafts[0].pk}-text_error">This topic already asks exactly this.' in html
     assert ">Why red?</textarea>" in html
@@ -211,14 +212,14 @@ def test_a_twin_is_refused_beside_the_words(client_of, bank, topic, drafts, deve
 def test_words_that_are_too_long_are_refused(client_of, bank, drafts, developer):
     answer = client_of(developer).post(of("draft-accept", bank, drafts[0]), {"text": "x" * (MAX_WORDING + 1)})
     assert answer.status_code == 422
-    assert "Keep it under 2,000 characters; this has 2001." in answer.content.decode()
+    assert "Keep it under 2,000 characters; this has 2001." in markup(answer)
 
 
 @pytest.mark.parametrize("name", ["draft-accept", "draft-reject"])
 def test_a_draft_that_another_decided(client_of, bank, drafts, developer, owner, name):
     actions.reject_draft(drafts[0], by=owner)
     answer = client_of(developer).post(of(name, bank, drafts[0]), **HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert "Somebody decided about this draft already." in html
     assert PIGMENT not in html
     assert not bank.items.exists()
@@ -235,7 +236,7 @@ def test_accepting_all_leaves_near_duplicates_unless_chosen(
     client_of, bank, topic, drafts, developer, more, accepted
 ):
     fields = {"seen": [draft.pk for draft in drafts], **more}
-    html = client_of(developer).post(place("drafts-accept", bank, topic), fields, **HTMX).content.decode()
+    html = markup(client_of(developer).post(place("drafts-accept", bank, topic), fields, **HTMX))
     assert tuple(map(str, bank.items.order_by("position"))) == accepted
     assert f"{len(accepted)} drafts accepted." in html
 
@@ -243,7 +244,7 @@ def test_accepting_all_leaves_near_duplicates_unless_chosen(
 def test_together_decides_only_about_what_was_seen(client_of, bank, topic, drafts, developer):
     client, seen = client_of(developer), {"seen": [drafts[0].pk]}
     banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=developer)
-    html = client.post(place("drafts-accept", bank, topic), seen | {"near": "1"}, **HTMX).content.decode()
+    html = markup(client.post(place("drafts-accept", bank, topic), seen | {"near": "1"}, **HTMX))
     assert "0 drafts accepted." in html
     assert "1 draft not accepted: asked already, or decided by others." in html
     assert client.post(place("drafts-reject", bank, topic), seen).status_code == 302
@@ -252,11 +253,11 @@ def test_together_decides_only_about_what_was_seen(client_of, bank, topic, draft
 
 def test_a_failure_shows_why_with_the_reply_as_text(client_of, bank, topic, asked, developer):
     fail(asked, TRAIT)
-    html = client_of(developer).get(place("topic", bank, topic)).content.decode()
+    html = markup(client_of(developer).get(place("topic", bank, topic)))
     assert "No question in 3 replies" in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;</pre>" in html
     client_of(developer).post(of("request-again", bank, asked))
-    again = client_of(developer).post(of("request-again", bank, asked), **HTMX).content.decode()
+    again = markup(client_of(developer).post(of("request-again", bank, asked), **HTMX))
     assert "This request is done, or a worker is still at it." in again
     assert DraftRequest.objects.get().state == "queued"
 
@@ -264,7 +265,7 @@ def test_a_failure_shows_why_with_the_reply_as_text(client_of, bank, topic, aske
 def test_dismissing_a_failure(client_of, bank, topic, asked, developer):
     fail(asked)
     answer = client_of(developer).post(of("request-dismiss", bank, asked), **HTMX)
-    assert "No drafts:" not in answer.content.decode()
+    assert "No drafts:" not in markup(answer)
 
 
 def test_the_inbox_asks_a_bounded_number_of_queries(

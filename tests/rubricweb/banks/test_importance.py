@@ -14,6 +14,7 @@ from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry
 from rubricweb.editor import drafts as selectors
 from rubricweb.jobs.run import work_on
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -132,7 +133,7 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
     sent = {"kind": "nugget", "facet_id": "", **MODEL}
     answer = client.post(url("importance-request", bank.pk, topic.pk), sent, **HTMX)
     assert answer.status_code == 200
-    assert "tiny is asked how much the nuggets matter." in answer.content.decode()
+    assert "tiny is asked how much the nuggets matter." in markup(answer)
     assert "asked how much nuggets matter" not in (inbox := page(client, bank, topic))
     assert "tiny how much nuggets matter" in inbox
     says('["okay", "okay", "okay"]')
@@ -142,22 +143,22 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
     client.post(url("importance-accept", bank.pk, first.pk), **HTMX)
     client.post(url("importance-leave", bank.pk, second.pk))
     done = client.post(url("importances-accept", bank.pk, topic.pk), {"seen": [third.pk]}, follow=True)
-    assert "1 suggestion accepted." in done.content.decode()
+    assert "1 suggestion accepted." in markup(done)
     found = bank.items.order_by("position").values_list("importance", flat=True)
     assert list(found) == ["okay", "vital", "okay"]
     again = client.post(url("importance-accept", bank.pk, first.pk), follow=True)
-    assert "Somebody decided about this draft already." in again.content.decode()
+    assert "Somebody decided about this draft already." in markup(again)
 
 
 def page(client, bank, topic):
-    return " ".join(client.get(url("drafts", bank.pk, topic.pk)).content.decode().split())
+    return markup(client.get(url("drafts", bank.pk, topic.pk)))
 
 
 def test_a_refusal_is_said_in_the_form(client_of, developer, bank, topic):
     sent = {"kind": "nugget", "facet_id": "", **MODEL}
     answer = client_of(developer).post(url("importance-request", bank.pk, topic.pk), sent, **HTMX)
     assert answer.status_code == 422
-    assert "no nuggets to weigh" in answer.content.decode()
+    assert "no nuggets to weigh" in markup(answer)
 
 
 @pytest.mark.parametrize(("role", "status"), [("assessor", 403), ("viewer", 403), ("outsider", 404)])

@@ -9,6 +9,7 @@ from rubricweb.banks import actions
 from rubricweb.editor import ledger as selectors
 from rubricweb.editor.ledger import Filters, ledger
 from tests.factories import gradable
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -40,7 +41,7 @@ def test_filters_by_person_verb_and_topic(client_of, viewer, developer, bank, ch
     assert verbs(client.get(url, {"topic": other.pk})) == []
     for wrong in ({"by": "x"}, {"verb": "burnt"}, {"topic": "999"}, {"before": "-1"}, {"before": "9" * 40}):
         assert verbs(client.get(url, wrong)) == ["retired", "reworded"]
-    html = client.get(url).content.decode()
+    html = markup(client.get(url))
     assert "Is it red?" in html
     assert str(developer) in html
 
@@ -58,7 +59,7 @@ def test_the_ledger_is_for_members(client_of, viewer, outsider, bank):
     url = f"/banks/{bank.pk}/ledger/"
     assert client_of(outsider).get(url).status_code == 404
     assert client_of(viewer).post(url).status_code == 405
-    html = client_of(viewer).get(url, headers=HTMX).content.decode()
+    html = markup(client_of(viewer).get(url, headers=HTMX))
     assert html.strip().startswith('<section id="changes"')
     assert "Nothing of this kind happened" in html
 
@@ -81,13 +82,13 @@ def weigh(item) -> str:
 
 def test_weighing_an_item(client_of, developer, viewer, outsider, bank):
     item, client = bank.items.first(), client_of(developer)
-    assert 'data-mirrors="item-' in client.get(weigh(item)).content.decode()
+    assert 'data-mirrors="item-' in markup(client.get(weigh(item)))
     answer = client.post(weigh(item), {"importance": "okay", "weight": "", "seen": 1})
     assert answer.status_code == 302
     item.refresh_from_db()
     assert (item.importance, item.weight) == ("okay", 0.5)
     row = client.post(weigh(item), {"importance": "vital", "weight": "2.5", "seen": 2}, headers=HTMX)
-    assert "Vital, weight 2.5" in row.content.decode()
+    assert "Vital, weight 2.5" in markup(row)
     assert client_of(viewer).post(weigh(item), {}).status_code == 403
     assert client_of(outsider).get(weigh(item)).status_code == 404
 
@@ -107,7 +108,7 @@ def test_two_who_weigh_at_once(client_of, developer, owner, bank):
     item = bank.items.first()
     actions.weigh_item(item, importance=Importance.AVOID, seen=1, by=owner)
     answer = client_of(developer).post(weigh(item), {"importance": "okay", "weight": "0.5", "seen": 1})
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert "nothing was saved" in html
     assert 'name="seen" value="2"' in html

@@ -9,6 +9,7 @@ from rubricweb.banks import actions
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor.item_forms import MAX_WORDING
 from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory
+from tests.rubricweb.markup import markup
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 WORDS = "Which pigment makes leaves red?"
@@ -75,7 +76,7 @@ def test_adding_by_htmx_brings_a_fresh_form_and_makes_the_list_fetch_itself(
     url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     answer = posted(client_of(developer), url, htmx=True, kind="nugget", text=WORDS)
     assert "items-changed" in answer["HX-Trigger-After-Settle"]
-    html = answer.content.decode()
+    html = markup(answer)
     assert html.lstrip().startswith('<form id="new-item-form"')
     assert WORDS not in html
     assert '<option value="nugget" selected>' in html
@@ -94,7 +95,7 @@ def test_what_cannot_be_added_is_said_at_the_field(client_of, developer, item, t
     url = reverse("editor:item-add", args=[item.bank_id, item.topic_id])
     answer = posted(client_of(developer), url, htmx=True, kind="question", text=text)
     assert answer.status_code == 422
-    assert f'id="new-item-text_error">{said}' in answer.content.decode()
+    assert f'id="new-item-text_error">{said}' in markup(answer)
 
 
 def test_items_of_a_subtopic_have_its_id_in_theirs(client_of, developer, bank, topic):
@@ -107,15 +108,15 @@ def test_items_of_a_subtopic_have_its_id_in_theirs(client_of, developer, bank, t
 
 def test_rewording(client_of, developer, item):
     client, url = client_of(developer), url_of("item-edit", item)
-    page = client.get(url).content.decode()
+    page = markup(client.get(url))
     assert "<title>Reword" in page
     assert WORDS in page
-    part = client.get(url, **HTMX).content.decode()
+    part = markup(client.get(url, **HTMX))
     assert part.lstrip().startswith(f'<li id="item-{item.pk}"')
     answer = posted(client, url, text="Why red?", seen=1)
     assert answer["Location"].endswith(f"/topics/{item.topic_id}/#item-{item.pk}")
     row = posted(client, url, htmx=True, text="Why so red?", seen=2)
-    assert row.content.decode().lstrip().startswith(f'<li id="item-{item.pk}"')
+    assert markup(row).lstrip().startswith(f'<li id="item-{item.pk}"')
     assert "HX-Request" in row["Vary"]
     item.refresh_from_db()
     assert (item.revision.text, item.version) == ("Why so red?", 3)
@@ -128,7 +129,7 @@ def test_a_conflict_shows_both_wordings_and_mine_can_be_saved_over_theirs(
     client, url = client_of(developer), url_of("item-edit", item)
     actions.revise_item(item, text="Theirs?", seen=1, by=owner)
     answer = posted(client, url, htmx=htmx, text="Mine?", seen=1)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert f"Theirs: reworded by {owner}" in html
     assert html.count("Theirs?") >= 1
@@ -145,7 +146,7 @@ def test_rewording_into_an_asked_question_is_refused_at_the_field(client_of, dev
     other = actions.add_item(item.bank, item.topic, kind=ItemKind.QUESTION, text="Why?", by=developer)
     answer = posted(client_of(developer), url_of("item-edit", item), text="Why?", seen=1)
     assert answer.status_code == 422
-    assert "This topic already asks exactly this." in answer.content.decode()
+    assert "This topic already asks exactly this." in markup(answer)
     assert other.version == 1
 
 
@@ -159,15 +160,15 @@ def test_a_version_that_is_none_is_not_saved(client_of, developer, item, seen):
 
 def test_history_names_words_people_and_times_and_offers_old_words(client_of, developer, viewer, item):
     actions.revise_item(item, text="Why red?", seen=1, by=developer)
-    html = client_of(developer).get(url_of("item-history", item)).content.decode()
+    html = markup(client_of(developer).get(url_of("item-history", item)))
     assert html.index("Why red?") < html.index(WORDS)
     assert f"Reworded</strong> by {developer}" in html
     assert "UTC" in html
     assert f"{url_of('item-edit', item)}?wording=1" in html
-    seen_by_viewer = client_of(viewer).get(url_of("item-history", item), **HTMX).content.decode()
+    seen_by_viewer = markup(client_of(viewer).get(url_of("item-history", item), **HTMX))
     assert seen_by_viewer.lstrip().startswith(f'<li id="item-{item.pk}"')
     assert "Use these words again" not in seen_by_viewer
-    again = client_of(developer).get(url_of("item-edit", item) + "?wording=1").content.decode()
+    again = markup(client_of(developer).get(url_of("item-edit", item) + "?wording=1"))
     assert f"{WORDS}</textarea>" in again
     assert client_of(developer).get(url_of("item-edit", item) + "?wording=7").status_code == 404
     assert client_of(developer).get(url_of("item-edit", item) + "?wording=x").status_code == 404
@@ -184,21 +185,21 @@ def test_moving_by_buttons(client_of, developer, item):
     assert answer["Location"].endswith(f"#item-{item.pk}")
     assert [row.pk for row in item.bank.items.active()][-1] == item.pk
     row = posted(client_of(developer), url_of("item-move", item), htmx=True, place=0)
-    assert f'id="item-{item.pk}-down"' in row.content.decode()
-    assert f'id="item-{item.pk}-up"' not in row.content.decode()
+    assert f'id="item-{item.pk}-down"' in markup(row)
+    assert f'id="item-{item.pk}-up"' not in markup(row)
     refused = posted(client_of(developer), url_of("item-move", item), htmx=True, place="top")
-    assert "A place in the list is a number from 0." in refused.content.decode()
+    assert "A place in the list is a number from 0." in markup(refused)
 
 
 def test_supplying_the_words_of_an_id(client_of, developer, bank, topic):
     unknown = ItemRevisionFactory(topic=topic, uid=item_id("q1", WORDS), text="")
     item = ItemFactory(bank=bank, topic=topic, revision=unknown)
     url = url_of("item-supply", item)
-    assert unknown.uid in client_of(developer).get(url).content.decode()
+    assert unknown.uid in markup(client_of(developer).get(url))
     wrong = posted(client_of(developer), url, htmx=True, text="Which pigment?")
     assert wrong.status_code == 422
-    assert "These are not the words behind this id" in wrong.content.decode()
-    assert "Which pigment?</textarea>" in wrong.content.decode()
+    assert "These are not the words behind this id" in markup(wrong)
+    assert "Which pigment?</textarea>" in markup(wrong)
     assert posted(client_of(developer), url, htmx=True, text=WORDS).status_code == 200
     unknown.refresh_from_db()
     assert unknown.text == WORDS

@@ -3,9 +3,11 @@
 import pytest
 from django.test import Client
 
+from tests.rubricweb.markup import markup
+
 
 def _is_ours(answer) -> bool:
-    page = answer.content.decode()
+    page = markup(answer)
     return "site-header" in page and "css/tokens.css" in page and "To your collections" in page
 
 
@@ -23,7 +25,7 @@ def test_a_form_without_its_token(owner):
     answer = browser.post("/accounts/sign-out/")
     assert answer.status_code == 403
     assert _is_ours(answer)
-    assert "was not accepted" in answer.content.decode()
+    assert "was not accepted" in markup(answer)
 
 
 @pytest.mark.django_db
@@ -50,4 +52,4 @@ def test_a_fault_of_ours(collection, client_of, owner, monkeypatch):
     answer = browser.get(f"/collections/{collection.slug}/settings/")
     assert answer.status_code == 500
     assert _is_ours(answer)
-    assert answer["X-Request-Reference"] in answer.content.decode()
+    assert answer["X-Request-Reference"] in markup(answer)

@@ -10,6 +10,7 @@ from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
 from tests.factories import STRICT
+from tests.rubricweb.markup import markup
 
 PAGE = "/collections/autumn/settings/"
 VALID = {"name": "Autumn", "min_relevant": "2", "grader_backend": "hf_seq2seq", "grader_llm": ""}
@@ -35,7 +36,7 @@ def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
     assert client.post(PAGE, VALID | {"grader_prompts": chosen}).status_code == 302
     collection.refresh_from_db()
     assert sorted(collection.grader_prompts) == sorted(chosen)
-    page = client.get(PAGE).content.decode()
+    page = markup(client.get(PAGE))
     assert sorted(re.findall(r'value="(\w+)"[^>]* checked', page)) == sorted(chosen)
     for words in ("Rates questions", "Extracts answers", "Labels passages directly", "Verifies answers"):
         assert words in page
@@ -49,9 +50,7 @@ def test_the_default_prompts_are_kept_as_no_choice(owner, collection, client_of)
         client.post(PAGE, VALID | {"grader_prompts": posted})
         collection.refresh_from_db()
         assert collection.grader_prompts == (posted if "FagB" in posted else [])
-    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', client.get(PAGE).content.decode())) == sorted(
-        default
-    )
+    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', markup(client.get(PAGE)))) == sorted(default)
 
 
 def test_the_baseline_asks_in_its_own_way_only(owner, collection, client_of):
@@ -83,7 +82,7 @@ def test_an_organizer_adds_a_member(owner, outsider, collection, client_of):
 def test_an_unknown_account_is_said(owner, client_of):
     answer = client_of(owner).post("/collections/autumn/members/", {"username": "nobody", "role": "viewer"})
     assert answer.status_code == 422
-    assert "No account has this name" in answer.content.decode()
+    assert "No account has this name" in markup(answer)
 
 
 @pytest.mark.parametrize("role", ["viewer", "assessor", "developer"])
@@ -106,7 +105,7 @@ def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_
     client, verifying = client_of(owner), "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
     refused = client.post(PAGE, VALID | {"grader_prompts": [verifying, "NuggetExtractionPrompt"]})
     assert refused.status_code == 422
-    assert f"{verifying} asks about extracted answers: tick a prompt" in refused.content.decode()
+    assert f"{verifying} asks about extracted answers: tick a prompt" in markup(refused)
     both = ["QuestionCompleteConciseUnanswerablePromptWithChoices", verifying]
     assert client.post(PAGE, VALID | {"grader_prompts": both}).status_code == 302
     collection.refresh_from_db()
@@ -115,7 +114,7 @@ def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_
 
 def test_own_prompts_are_offered_by_their_id(owner, collection, client_of):
     client, row = client_of(owner), save_prompt(collection, STRICT, by=owner)[0]
-    assert f"{row.prompt_id} (questions, 0 to 3)" in client.get(PAGE).content.decode()
+    assert f"{row.prompt_id} (questions, 0 to 3)" in markup(client.get(PAGE))
     assert client.post(PAGE, VALID | {"grader_prompts": [row.prompt_id]}).status_code == 302
     collection.refresh_from_db()
     assert active_prompts(collection) == (STRICT,)

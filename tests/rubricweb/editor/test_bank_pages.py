@@ -12,6 +12,7 @@ from rubricweb.corpus.models import Subtopic
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, lexical_config, pooled, ranked
+from tests.rubricweb.markup import markup
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 WORDS = "Which pigment makes leaves red?"
@@ -56,16 +57,16 @@ def test_the_page_is_for_members(client_of, viewer, outsider, item):
     url = editor(item.bank, item.topic)
     page = client_of(viewer).get(url)
     assert page.status_code == 200
-    assert "why do leaves turn red</h1>" in page.content.decode()
-    assert "Reword" not in page.content.decode()
-    assert "new-item" not in page.content.decode()
+    assert "why do leaves turn red</h1>" in markup(page)
+    assert "Reword" not in markup(page)
+    assert "new-item" not in markup(page)
     assert client_of(outsider).get(url).status_code == 404
     assert client_of(viewer).post(url).status_code == 405
     assert client_of(viewer).get(editor(item.bank, TopicFactory())).status_code == 404
 
 
 def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
-    html = client_of(viewer).get(editor(item.bank, item.topic)).content.decode()
+    html = markup(client_of(viewer).get(editor(item.bank, item.topic)))
     assert "25\u202f%" in html
     assert "1 of 4 rated 4 or more" in html
     assert (
@@ -75,7 +76,7 @@ def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
     assert "1 not graded" in html
     assert "1 failed" in html
     assert "75\u202f% of 4 grades are known" in html
-    lower = client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=2")).content.decode()
+    lower = markup(client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=2")))
     assert "2 of 4 rated 2 or more" in lower
 
 
@@ -85,14 +86,14 @@ def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
 def test_settings_that_cannot_be_read_leave_the_default(client_of, viewer, item, query):
     page = client_of(viewer).get(editor(item.bank, item.topic, query))
     assert page.status_code == 200
-    assert "1 of 4 rated 4 or more" in page.content.decode()
+    assert "1 of 4 rated 4 or more" in markup(page)
 
 
 def test_another_grader_by_its_id_in_the_address(client_of, viewer, item, passages):
     other = imported_config("flan", "QuestionSelfRatedUnanswerablePromptWithChoices", Purpose.RATE)
     for passage in passages:
         grade(other, item, passage, 4)
-    html = client_of(viewer).get(editor(item.bank, item.topic, f"?grader={other.pk}")).content.decode()
+    html = markup(client_of(viewer).get(editor(item.bank, item.topic, f"?grader={other.pk}")))
     assert "4 of 4 rated 4 or more" in html
     assert f'<option value="{other.pk}" selected>' in html
     assert "grades are known" not in html
@@ -103,7 +104,7 @@ def test_items_stand_in_groups_by_subtopic_and_kind(client_of, viewer, item):
     Subtopic.objects.create(topic=item.topic, facet_id="trees", text="Kinds of trees", position=0)
     ItemFactory(bank=item.bank, topic=item.topic, kind="nugget", text="Anthocyanin", position=1)
     ItemFactory(bank=item.bank, topic=item.topic, facet_id="trees", text="Which maple?", position=2)
-    html = client_of(viewer).get(editor(item.bank, item.topic)).content.decode()
+    html = markup(client_of(viewer).get(editor(item.bank, item.topic)))
     places = [
         html.index(f'aria-label="{name}"') for name in ("Questions", "Nuggets", "Kinds of trees: Questions")
     ]
@@ -113,14 +114,14 @@ def test_items_stand_in_groups_by_subtopic_and_kind(client_of, viewer, item):
 def test_banks_and_topics_are_one_click_apart(client_of, viewer, item, collection):
     other = BankFactory(collection=collection, name="other")
     following = TopicFactory(collection=collection)
-    html = client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=3")).content.decode()
+    html = markup(client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=3")))
     assert f'{editor(other, item.topic)}?min_grade=3"' in html
     assert f'rel="next" href="{editor(item.bank, following)}?min_grade=3"' in html
     assert 'rel="prev"' not in html
 
 
 def test_an_empty_topic_says_what_to_do(client_of, developer, bank, topic):
-    html = client_of(developer).get(editor(bank, topic)).content.decode()
+    html = markup(client_of(developer).get(editor(bank, topic)))
     assert "No questions and no nuggets" in html
     assert 'href="#new-item"' in html
 
@@ -128,7 +129,7 @@ def test_an_empty_topic_says_what_to_do(client_of, developer, bank, topic):
 def test_an_id_without_text_is_shown_and_can_be_supplied(client_of, developer, item):
     item.revision.text = ""
     item.revision.save()
-    html = client_of(developer).get(editor(item.bank, item.topic)).content.decode()
+    html = markup(client_of(developer).get(editor(item.bank, item.topic)))
     assert item.revision.uid in html
     assert url_of("item-supply", item) in html
 
@@ -138,12 +139,10 @@ def test_the_list_is_a_part_that_leaves_open_rows_alone(client_of, developer, it
     actions.retire_item(other, seen=1, by=developer)
     client = client_of(developer)
     part = client.get(editor(item.bank, item.topic), **HTMX)
-    assert part.content.decode().lstrip().startswith('<div id="items"')
+    assert markup(part).lstrip().startswith('<div id="items"')
     assert "HX-Request" in part["Vary"]
-    assert "hx-preserve" not in part.content.decode()
-    opened = client.get(
-        editor(item.bank, item.topic, f"?open=&open={other.pk}&retired=1"), **HTMX
-    ).content.decode()
+    assert "hx-preserve" not in markup(part)
+    opened = markup(client.get(editor(item.bank, item.topic, f"?open=&open={other.pk}&retired=1"), **HTMX))
     assert f'<li id="item-{other.pk}" class="item" hx-preserve="true"' in opened
     assert f'<li id="item-{item.pk}" class="item">' in opened
     assert 'id="retired"' not in opened  # the only retired item is at work in its old place
@@ -165,7 +164,7 @@ def test_queries_do_not_grow_with_the_items(client_of, developer, item, passages
 
 def test_a_row_alone(client_of, viewer, outsider, item):
     url = url_of("item", item)
-    row = client_of(viewer).get(url, **HTMX).content.decode()
+    row = markup(client_of(viewer).get(url, **HTMX))
     assert f'<li id="item-{item.pk}"' in row
     assert "1 of 4 rated 4 or more" in row
     assert client_of(viewer).get(url)["Location"].endswith(f"#item-{item.pk}")
@@ -177,14 +176,14 @@ def test_retiring_shows_before_what_would_change_and_after_what_did(client_of, d
     client, url = client_of(developer), url_of("item-retire", item)
     ItemFactory(bank=item.bank, topic=item.topic, text="Which tree?", position=1)
     for answer in (client.get(url), client.get(url, **HTMX)):
-        html = answer.content.decode()
-        assert "2 labels change</strong>;\n" in html
+        html = markup(answer)
+        assert "2 labels change</strong>;" in html
         assert "tfidf 2 → 1." in html
         assert "0.0000" in html
     item.refresh_from_db()
     assert not item.is_retired
     done = client.post(url, {"seen": 1}, **HTMX)
-    html = done.content.decode()
+    html = markup(done)
     assert "Retired:" in html
     assert "tfidf 2 → 1." in html
     assert "items-changed" in done["HX-Trigger-After-Settle"]
@@ -196,17 +195,17 @@ def test_without_javascript_the_page_says_what_the_change_did(client_of, develop
     client = client_of(developer)
     answer = client.post(url_of("item-retire", item), {"seen": 1})
     assert answer["Location"] == editor(item.bank, item.topic, f"?changed={item.pk}#changed")
-    page = client.get(answer["Location"]).content.decode()
+    page = markup(client.get(answer["Location"]))
     assert "Question retired:</strong>" in page
     assert "2 labels change" in page
     back = client.post(url_of("item-restore", item), {"seen": 2})
-    assert "Question back in the bank:" in client.get(back["Location"]).content.decode()
+    assert "Question back in the bank:" in markup(client.get(back["Location"]))
 
 
 def test_somebody_was_faster(client_of, developer, owner, item):
     actions.revise_item(Item.objects.get(pk=item.pk), text="Why red?", seen=1, by=owner)
     answer = client_of(developer).post(url_of("item-retire", item), {"seen": 1}, **HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert f"It was reworded by {owner}" in html
     assert "Why red?" in html
@@ -220,7 +219,7 @@ def test_restoring_what_is_asked_again_is_refused(client_of, developer, item):
     ItemFactory(bank=item.bank, topic=item.topic, revision=item.revision, position=1)
     answer = client_of(developer).post(url_of("item-restore", item), {"seen": 2}, **HTMX)
     assert answer.status_code == 422
-    assert "This topic already asks exactly this." in answer.content.decode()
+    assert "This topic already asks exactly this." in markup(answer)
 
 
 def test_a_change_without_a_version_is_refused(client_of, developer, item):
@@ -236,14 +235,12 @@ def preview(client, about, htmx=True, **fields):
 
 def test_the_preview_is_one_sentence_and_writes_nothing(client_of, developer, item):
     revisions = item.topic.revisions.count()
-    html = preview(client_of(developer), item, text="Does frost make leaves red?").content.decode()
+    html = markup(preview(client_of(developer), item, text="Does frost make leaves red?"))
     assert "4 passages to grade</strong>, 0 already known, no rate measured yet;" in html
     assert "up to 1 of 2 runs could move." in html
     assert "<html" not in html
     assert (item.topic.revisions.count(), Grade.objects.count(), Item.objects.count()) == (revisions, 3, 1)
-    page = preview(
-        client_of(developer), item, htmx=False, text="Does frost make leaves red?"
-    ).content.decode()
+    page = markup(preview(client_of(developer), item, htmx=False, text="Does frost make leaves red?"))
     assert "Nothing was saved" in page
 
 
@@ -257,16 +254,15 @@ def test_the_preview_is_one_sentence_and_writes_nothing(client_of, developer, it
     ],
 )
 def test_what_the_preview_says_of_odd_words(client_of, developer, item, fields, said):
-    assert said in preview(client_of(developer), item, **fields).content.decode()
+    assert said in markup(preview(client_of(developer), item, **fields))
 
 
 def test_unchanged_and_known_words(client_of, developer, item):
     client = client_of(developer)
-    assert "same as now" in preview(client, item, text=WORDS, item=item.pk).content.decode()
+    assert "same as now" in markup(preview(client, item, text=WORDS, item=item.pk))
     actions.revise_item(item, text="Why red?", seen=1, by=developer)
-    assert (
-        "1 passage to grade</strong>, 3 already known"
-        in preview(client, item, text=WORDS, item=item.pk).content.decode()
+    assert "1 passage to grade</strong>, 3 already known" in markup(
+        preview(client, item, text=WORDS, item=item.pk)
     )
 
 

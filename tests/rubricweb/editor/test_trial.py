@@ -16,6 +16,7 @@ from rubricweb.banks import actions
 from rubricweb.editor.trial import Setting, trial
 from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 OFF = Setting(is_on=False, weight=1.0)
@@ -104,16 +105,16 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
     assert ranks(client.get(url)) == {"ahead": 1, "behind": 1, "apart": 3}
     without = [item.pk for item in items[1:]]
     part = client.get(url, sent(items, on=without), headers=HTMX)
-    assert part.content.decode().strip().startswith('<section id="board"')
-    assert "1 of 3 runs move" in part.content.decode()
-    assert "so all of this may be noise" in part.content.decode()
+    assert markup(part).strip().startswith('<section id="board"')
+    assert "1 of 3 runs move" in markup(part)
+    assert "so all of this may be noise" in markup(part)
     assert ranks(part) == {"behind": 1, "ahead": 2, "apart": 3}
     solo = client.get(url, sent(items, solo=items[0].pk))
     assert ranks(solo) == {"ahead": 1, "behind": 2, "apart": 2}
     weighed = {f"weight-{items[0].pk}": 3, "measure": "weighted_cover"}
     assert ranks(client.get(url, sent(items, **weighed))) == {"ahead": 1, "behind": 2, "apart": 3}
     assert {item.version for item in items[0].bank.items.all()} == {1}
-    assert "Save</button>" not in client.get(url).content.decode()
+    assert "Save</button>" not in markup(client.get(url))
 
 
 def test_without_javascript_a_look_is_sent_and_saves_nothing(client_of, viewer, url, items):
@@ -148,8 +149,8 @@ def test_what_cannot_be_saved(client_of, developer, url, items):
     ):
         answer = client.post(url, sent(items, **wrong))
         assert answer.status_code == 422
-        assert 'role="alert"' in answer.content.decode()
-    assert "Solo is a preview" in client.post(url, sent(items, solo=items[0].pk)).content.decode()
+        assert 'role="alert"' in markup(answer)
+    assert "Solo is a preview" in markup(client.post(url, sent(items, solo=items[0].pk)))
     assert {item.version for item in items[0].bank.items.all()} == {1}
 
 
@@ -158,13 +159,13 @@ def test_a_conflict_saves_nothing(client_of, developer, owner, url, items):
     changed = {"on": [items[1].pk, items[2].pk], f"weight-{items[2].pk}": 2}
     answer = client_of(developer).post(url, sent(items, **changed))
     assert answer.status_code == 409
-    assert "Nothing was saved" in answer.content.decode()
+    assert "Nothing was saved" in markup(answer)
     assert items[0].bank.items.active().count() == 3
 
 
 def test_a_topic_that_nobody_grades(client_of, viewer, bank, topic, collection):
     page = client_of(viewer).get(f"/banks/{bank.pk}/topics/{topic.pk}/trial/")
-    assert "No grader grades the items of this topic yet" in page.content.decode()
+    assert "No grader grades the items of this topic yet" in markup(page)
 
 
 def test_queries_are_few(client_of, viewer, url, items):

@@ -7,6 +7,7 @@ from rubricweb.banks.versions import bank_stamp, name_version
 from rubricweb.editor.version_boards import board_diff
 from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -59,10 +60,10 @@ def url(bank, *more: object) -> str:
 
 def test_naming_a_version(client_of, developer, viewer, outsider, bank):
     client = client_of(developer)
-    assert "No versions yet" in client.get(url(bank)).content.decode()
+    assert "No versions yet" in markup(client.get(url(bank)))
     answer = client.post(url(bank), {"name": "As published", "note": "For the paper."})
     assert (answer.status_code, answer.url) == (302, url(bank))
-    html = client_of(viewer).get(url(bank)).content.decode()
+    html = markup(client_of(viewer).get(url(bank)))
     assert "<strong>As published</strong>" in html
     assert "For the paper." in html
     assert "Name a version" not in html
@@ -73,8 +74,8 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
     }.items():
         wrong = client.post(url(bank), {"name": name})
         assert wrong.status_code == 422
-        assert message in wrong.content.decode()
-    part = client.post(url(bank), {"name": "Later"}, headers=HTMX).content.decode()
+        assert message in markup(wrong)
+    part = markup(client.post(url(bank), {"name": "Later"}, headers=HTMX))
     assert part.strip().startswith('<section id="versions"')
     assert client_of(viewer).post(url(bank), {"name": "Mine"}).status_code == 403
     assert client_of(outsider).get(url(bank)).status_code == 404
@@ -82,7 +83,7 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
 
 def test_comparing(client_of, viewer, outsider, developer, bank, version):
     retire_first(bank, developer)
-    html = client_of(viewer).get(url(bank, "diff"), {"before": 1, "after": "now"}).content.decode()
+    html = markup(client_of(viewer).get(url(bank, "diff"), {"before": 1, "after": "now"}))
     assert "As published → now" in html
     assert "<strong>1 label changes</strong>" in html
     assert "1 run moves" in html
@@ -92,7 +93,7 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "/leaderboards/autumn/moved/?bank=" in html
     assert "Restore version 1" not in html
     name_version(bank, name="Later", by=developer)
-    both = client_of(viewer).get(url(bank, "diff"), {"before": 2, "after": 1}, headers=HTMX).content.decode()
+    both = markup(client_of(viewer).get(url(bank, "diff"), {"before": 2, "after": 1}, headers=HTMX))
     assert both.strip().startswith('<section id="diff"')
     assert "<ins>Which pigment?</ins>" in both
     for wrong in ({}, {"before": 9}, {"before": "x"}, {"before": "1", "after": "²"}):
@@ -102,16 +103,16 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
 
 def test_restoring(client_of, developer, viewer, outsider, bank, version):
     retire_first(bank, developer)
-    page = client_of(developer).get(url(bank, "diff"), {"before": 1}).content.decode()
+    page = markup(client_of(developer).get(url(bank, "diff"), {"before": 1}))
     assert f'name="seen" value="{bank_stamp(bank)}"' in page
     for person, status in ((viewer, 403), (outsider, 404)):
         assert (
             client_of(person).post(url(bank, 1, "restore"), {"seen": bank_stamp(bank)}).status_code == status
         )
     answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": bank_stamp(bank)}, follow=True)
-    assert "Restored version 1: 1 item changed." in answer.content.decode()
+    assert "Restored version 1: 1 item changed." in markup(answer)
     assert bank.items.active().count() == 2
-    after = client_of(developer).get(url(bank, "diff"), {"before": 1}).content.decode()
+    after = markup(client_of(developer).get(url(bank, "diff"), {"before": 1}))
     assert "The bank holds exactly this version." in after
     assert client_of(developer).post(url(bank, 7, "restore"), {"seen": "x"}).status_code == 404
 
@@ -121,7 +122,7 @@ def test_restoring_what_somebody_changed_meanwhile(client_of, developer, owner, 
     seen = bank_stamp(bank)
     actions.revise_item(bank.items.order_by("pk").last(), text="Which trees, then?", seen=1, by=owner)
     answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": seen})
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert "Somebody changed this bank meanwhile" in html
     assert "trees, then?</ins>" in html
@@ -142,22 +143,22 @@ def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins)
         bank.items.get(revision__text="Which tree?"),
     )
     client, merge = client_of(developer), {"keep": keep.pk, "duplicate": twin.pk}
-    listed = client.get(address).content.decode()
+    listed = markup(client.get(address))
     assert f"?keep={keep.pk}&amp;duplicate={twin.pk}" in listed
-    shown = client.get(address, merge).content.decode()
+    shown = markup(client.get(address, merge))
     assert "Is retired as its duplicate" in shown
     assert "If they are merged" in shown
     assert client_of(viewer).post(address, merge | {"seen": 1}).status_code == 403
     assert client_of(outsider).get(address).status_code == 404
     stale = client.post(address, merge | {"seen": 7})
     assert stale.status_code == 422
-    assert "Somebody changed this item" in stale.content.decode()
+    assert "Somebody changed this item" in markup(stale)
     assert client.post(address, merge | {"seen": 1}).status_code == 302
     twin.refresh_from_db()
     assert (twin.is_retired, twin.merged_into) == (True, keep)
-    editor = client.get(f"/banks/{bank.pk}/topics/{topic.pk}/").content.decode()
+    editor = markup(client.get(f"/banks/{bank.pk}/topics/{topic.pk}/"))
     assert "Duplicate of:" in editor
     for wrong in ({"keep": keep.pk, "duplicate": twin.pk}, {"keep": "x", "duplicate": ""}):
         assert client.get(address, wrong).status_code == 422
     same = client.post(address, {"keep": keep.pk, "duplicate": keep.pk, "seen": 1})
-    assert "Choose two different items." in same.content.decode()
+    assert "Choose two different items." in markup(same)

@@ -19,6 +19,7 @@ from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests.factories import PassageFactory, PooledFactory, RankingFactory, RunFactory, TopicFactory
 from tests.rubricweb.grades import scripted
+from tests.rubricweb.markup import markup
 
 LABELS = {"d1": 1, "d2": 0, "d3": 1}
 
@@ -81,7 +82,7 @@ def test_the_pages_show_what_a_direct_grader_made(topic, collection, redis_serve
     work_on("chunk", JobChunk.objects.get().pk)
     (config,) = active_configs(collection)
     client = client_of(viewer)
-    page = client.get(f"/leaderboards/autumn/?grader={config.pk}&measure=ndcg_cut_10").content.decode()
+    page = markup(client.get(f"/leaderboards/autumn/?grader={config.pk}&measure=ndcg_cut_10"))
     assert "0.693" in page
     assert client.get("/collections/autumn/").status_code == 200
     assert client.get("/").status_code == 200

@@ -12,6 +12,7 @@ from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Kind, Subject, subject_of
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory
+from tests.rubricweb.markup import markup
 
 WORDS = "Two lines,\nand a \\ tab:\there."
 
@@ -107,6 +108,6 @@ def test_queries_do_not_grow_with_flags(flags, collection, client_of, viewer, as
 
 
 def test_the_page_offers_them_before_anything_is_graded(collection, client_of, viewer):
-    html = client_of(viewer).get(f"/exports/{collection.slug}/").content.decode()
+    html = markup(client_of(viewer).get(f"/exports/{collection.slug}/"))
     assert f'action="/exports/{collection.slug}/flags/"' in html
     assert '<select name="format" id="flags_format">' in html

@@ -15,6 +15,7 @@ from rubricweb.campaigns.queue.actions import rate, undo
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import bank, campaign_of
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 __all__ = ["bank", "campaign_of"]
@@ -91,5 +92,5 @@ def test_roles(name, campaign, client_of, assessor, viewer, outsider):
 
 def test_the_page_offers_them_to_developers(campaign, client_of, developer, viewer):
     address = reverse("exports:exports", args=["autumn"])
-    assert "Ratings by people" in client_of(developer).get(address).content.decode()
-    assert "Ratings by people" not in client_of(viewer).get(address).content.decode()
+    assert "Ratings by people" in markup(client_of(developer).get(address))
+    assert "Ratings by people" not in markup(client_of(viewer).get(address))

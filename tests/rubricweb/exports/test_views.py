@@ -8,6 +8,7 @@ import pytest
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.versions import name_version
 from tests import factories
+from tests.rubricweb.markup import markup
 
 PAGE, QRELS, TSV = "/exports/autumn/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
 HTMX = {"HX-Request": "true"}
@@ -19,7 +20,7 @@ def text(response):
 
 def test_the_page_previews_the_qrels(made, viewer, client_of):
     response = client_of(viewer).get(PAGE)
-    content = response.content.decode()
+    content = markup(response)
 
     assert response.status_code == 200
     for shown in ("t1 0 d1 5", "autumn_lexical_LexicalBaseline_main_max.qrels", "<dt>lines</dt><dd>5</dd>"):
@@ -29,7 +30,7 @@ def test_the_page_previews_the_qrels(made, viewer, client_of):
 
 def test_the_preview_follows_the_form(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"mode": "binary"}, headers=HTMX)
-    content = response.content.decode()
+    content = markup(response)
 
     assert content.lstrip().startswith('<div id="exports"')
     assert "t1 0 d3 0" in content
@@ -49,11 +50,11 @@ def test_what_there_is_not_is_told(made, viewer, client_of, query):
     response = client_of(viewer).get(PAGE, query)
 
     assert response.status_code == 422
-    assert "field-error" in response.content.decode()
+    assert "field-error" in markup(response)
 
 
 def test_without_grades_the_page_says_what_to_do(collection, viewer, client_of):
-    assert "No grades yet" in client_of(viewer).get(PAGE).content.decode()
+    assert "No grades yet" in markup(client_of(viewer).get(PAGE))
 
 
 def test_the_qrels_file(made, viewer, client_of):
@@ -96,7 +97,7 @@ def test_a_download_that_cannot_be_leads_to_its_form(made, viewer, client_of, ad
 
     assert response.redirect_chain == [(f"{PAGE}?mode=mean", 302)]
     assert response.status_code == 422
-    assert "mean is not one of the available choices" in html.unescape(response.content.decode())
+    assert "mean is not one of the available choices" in html.unescape(markup(response))
 
 
 @pytest.mark.parametrize("address", [PAGE, QRELS, TSV])
@@ -114,7 +115,7 @@ def test_queries_do_not_grow_with_passages(made, viewer, client_of, django_asser
         factories.grade(made.config, made.items["t2"][0], passage, 3)
     client = client_of(viewer)
     with django_assert_max_num_queries(37):
-        assert "<dd>25</dd>" in client.get(PAGE).content.decode()
+        assert "<dd>25</dd>" in markup(client.get(PAGE))
 
 
 def test_qrels_as_of_a_version(made, viewer, developer, client_of):

@@ -25,6 +25,7 @@ from tests.rubricweb.grades.answering import (
     press,
     work,
 )
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = monitor.Scope(None, None)
@@ -71,7 +72,7 @@ class TestAnswersOfAFile:
     def test_the_page_says_which_cells_have_none(self, collection, imported, client_of, owner):
         asking(collection, "scripted", VERIFYING)
         choose_answers(collection, imported.fingerprint, by=None)
-        missing = client_of(owner).get(f"/grades/{collection.slug}/missing/").content.decode()
+        missing = markup(client_of(owner).get(f"/grades/{collection.slug}/missing/"))
         assert "2 cells cannot be verified, because they have no answer" in missing
 
     def test_verdicts_of_two_sources_do_not_mix(self, collection, imported):
@@ -114,17 +115,14 @@ class TestAnswersOfAnotherModel:
 class TestThePage:
     def test_an_organizer_chooses(self, collection, imported, client_of, owner, page):
         client = client_of(owner)
-        shown = client.get(page).content.decode()
+        shown = markup(client.get(page))
         assert f"google/flan-t5-large · {EXTRACTING} (from a file, 3 cells)" in shown
         answer = client.post(page, {"answers_by": imported.fingerprint}, follow=True)
-        assert "those that another grader extracted" in answer.content.decode()
+        assert "those that another grader extracted" in markup(answer)
         collection.refresh_from_db()
         assert collection.answers_by == imported.fingerprint
         assert AuditEntry.objects.get(verb="answers to verify chosen").by == owner
-        assert (
-            f'value="{imported.fingerprint}" id="id_answers_by_1" checked'
-            in client.get(page).content.decode()
-        )
+        assert f'value="{imported.fingerprint}" id="id_answers_by_1" checked' in markup(client.get(page))
         client.post(page, {"answers_by": ""})
         collection.refresh_from_db()
         assert collection.answers_by == ""
@@ -143,9 +141,9 @@ class TestThePage:
 
     def test_it_says_where_nothing_is_verified(self, collection, client_of, owner, page):
         warning = "asks no prompt here that verifies"
-        assert warning not in client_of(owner).get(page).content.decode()
+        assert warning not in markup(client_of(owner).get(page))
         asking(collection, "scripted", EXTRACTING)
-        assert warning in client_of(owner).get(page).content.decode()
+        assert warning in markup(client_of(owner).get(page))
 
     def test_settings_then_need_no_extraction(self, collection, imported, client_of, owner):
         settings = reverse("corpus:settings", args=[collection.slug])

@@ -16,6 +16,7 @@ from rubricweb.grades.defaults import (
 from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, grade, lexical_config, pooled
 from tests.factories import TopicFactory as Topics
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -86,7 +87,7 @@ def test_an_imported_collection_is_fully_graded_on_its_pages(client_of, viewer, 
 
 
 def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner, collection, new, imported):
-    html = client_of(owner).get(reverse("grades:missing", args=[collection.slug])).content.decode()
+    html = markup(client_of(owner).get(reverse("grades:missing", args=[collection.slug])))
     assert "banner-warn" not in html
     words = " ".join(html.split())
     assert f"The grades here are by <strong>{imported}</strong>." in words

@@ -13,6 +13,7 @@ from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs.run import work_on
 from tests.factories import CollectionFactory, gradable
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -47,7 +48,7 @@ def url(name: str, *args: object) -> str:
 
 
 def test_the_page_shows_failed_calls_with_all_that_is_known(client_of, viewer, job, collection):
-    page = client_of(viewer).get(url("job", job.pk)).content.decode()
+    page = markup(client_of(viewer).get(url("job", job.pk)))
     assert page.count('<article class="card call"') == 5
     assert "5 \N{MULTIPLICATION SIGN} replies without a rating" in page
     assert "The model does not answer as the prompt asks" in page
@@ -62,7 +63,7 @@ def test_the_page_shows_failed_calls_with_all_that_is_known(client_of, viewer, j
 
 
 def test_the_latest_calls_show_ratings_and_prompts(client_of, viewer, job):
-    page = client_of(viewer).get(url("job", job.pk), {"show": "latest"}).content.decode()
+    page = markup(client_of(viewer).get(url("job", job.pk), {"show": "latest"}))
     assert page.count('<article class="card call"') == 15
     assert "coverage" in page
     assert page.count("<summary>Prompt</summary><pre") == 15
@@ -71,15 +72,15 @@ def test_the_latest_calls_show_ratings_and_prompts(client_of, viewer, job):
 def test_calls_are_paged(client_of, viewer, job, monkeypatch, django_assert_max_num_queries):
     monkeypatch.setattr("rubricweb.grades.engine.calls.CALLS_A_PAGE", 2)
     client = client_of(viewer)
-    assert "Page 1 of 3" in client.get(url("job", job.pk)).content.decode()
-    assert "Page 3 of 3" in client.get(url("job", job.pk), {"page": "99"}).content.decode()
+    assert "Page 1 of 3" in markup(client.get(url("job", job.pk)))
+    assert "Page 3 of 3" in markup(client.get(url("job", job.pk), {"page": "99"}))
     with django_assert_max_num_queries(16):
         client.get(url("job", job.pk), {"page": "2"})
 
 
 def test_part_and_methods(client_of, developer, job):
     client = client_of(developer)
-    text = client.get(url("job", job.pk), headers=HTMX).content.decode()
+    text = markup(client.get(url("job", job.pk), headers=HTMX))
     assert text.lstrip().startswith('<div id="job"')
     assert text.count("Re-grade 1 cell") == 5
     assert client.post(url("job", job.pk)).status_code == 405
@@ -116,10 +117,10 @@ def test_jobs_and_grades_of_other_collections_are_not_found(client_of, owner, jo
 
 def test_pause_and_resume(client_of, developer, live):
     client = client_of(developer)
-    text = client.post(url("pause", live.pk), {"part": "jobs"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("pause", live.pk), {"part": "jobs"}, headers=HTMX))
     assert 'data-tone="warn">paused' in text
     assert "Resume" in text
-    text = client.post(url("resume", live.pk), {"part": "job"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("resume", live.pk), {"part": "job"}, headers=HTMX))
     assert text.lstrip().startswith('<div id="job"')
     assert 'data-tone="warn">queued' in text
 
@@ -128,7 +129,7 @@ def test_the_reason_of_a_pause_is_shown_where_the_grades_are_missing(client_of, 
     live.state, live.pause_reason = "paused", "Paused: the quota is used up, 3 times. Raise it. Then resume."
     live.save()
     for name in ("jobs", "missing"):
-        page = client_of(developer).get(url(name)).content.decode()
+        page = markup(client_of(developer).get(url(name)))
         assert "the quota is used up, 3 times" in page
         assert "Resume" in page
 
@@ -142,13 +143,13 @@ def test_without_javascript_buttons_lead_back(client_of, developer, live):
 
 def test_retry_of_a_job_of_a_cell_and_of_a_scope(client_of, developer, job, collection):
     client = client_of(developer)
-    assert f'href="{url("job", job.pk)}">Failed calls' in client.get(url("jobs")).content.decode()
+    assert f'href="{url("job", job.pk)}">Failed calls' in markup(client.get(url("jobs")))
     grade = Grade.objects.filter(outcome="failed").first()
-    text = client.post(url("again", grade.pk), {"part": "job"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("again", grade.pk), {"part": "job"}, headers=HTMX))
     assert "Grading the cell again." in text
-    text = client.post(url("retry", job.pk), {"part": "jobs"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("retry", job.pk), {"part": "jobs"}, headers=HTMX))
     assert "Grading 4 failed cells again." in text
-    text = client.post(url("retry-failed"), {"part": "missing"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("retry-failed"), {"part": "missing"}, headers=HTMX))
     assert "Nothing to retry" in text
     assert list(GradingJob.objects.filter(is_retry=True).values_list("total", flat=True)) == [4, 1]
     assert Grade.objects.filter(outcome="failed").count() == 5
@@ -160,11 +161,11 @@ def test_what_grades_again_names_grader_cells_time_and_money(
     settings.PRICES = {"lexical": 2.0}
     monkeypatch.setattr("rubricweb.grades.engine.price._has_model", lambda missing: True)
     client, grader = client_of(developer), escape(str(job.config))
-    page = client.get(url("job", job.pk)).content.decode()
+    page = markup(client.get(url("job", job.pk)))
     assert f"To grade again: 5 by {grader}. " in page
     assert "Re-grade 5 failed cells" in page
     assert page.count("Re-grade 1 cell") == page.count(f"by {grader}. ") - 1 == 5
-    missing = client.get(url("missing")).content.decode()
+    missing = markup(client.get(url("missing")))
     assert f"5 by {grader}. " in missing
     assert "Re-grade 5 failed cells" in missing
     prices = re.findall(r"About (\d+) input tokens \(estimated\), (.*?); takes about", page)
@@ -174,14 +175,14 @@ def test_what_grades_again_names_grader_cells_time_and_money(
 
 
 def test_missing_tells_of_failed_grades_and_the_price(client_of, developer, viewer, job, collection):
-    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    text = markup(client_of(developer).get(url("missing"), headers=HTMX))
     assert "<strong>5</strong> grades failed" in text
     assert url("retry-failed") in text
-    assert url("retry-failed") not in client_of(viewer).get(url("missing")).content.decode()
+    assert url("retry-failed") not in markup(client_of(viewer).get(url("missing")))
     gradable(CollectionFactory(slug="spring"), topics=1)
     collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
     collection.save()
-    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    text = markup(client_of(developer).get(url("missing"), headers=HTMX))
     assert "input tokens (estimated); time unknown" in text
 
 
@@ -189,6 +190,6 @@ def test_missing_says_the_time_of_a_grader_that_was_measured(client_of, develope
     job.chunks.update(seconds=15.0)
     Grade.objects.filter(outcome="numeric").delete()
     store.recount(job.config, collection.topics.get().pk)
-    text = client_of(developer).get(url("missing"), headers=HTMX).content.decode()
+    text = markup(client_of(developer).get(url("missing"), headers=HTMX))
     assert "Takes 7 to 15 s." in text
     assert "input token" not in text

@@ -14,6 +14,7 @@ from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.run import work_on
 from tests.factories import CollectionFactory, TopicFactory, gradable
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -33,7 +34,7 @@ def url(name: str, *args: object) -> str:
 
 
 def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
-    page = client_of(viewer).get(url("jobs")).content.decode()
+    page = markup(client_of(viewer).get(url("jobs")))
     assert "6 items of 2 topics" in page
     assert "0 of 30" in page
     assert "No worker is alive: start one with <code>python manage.py worker</code>" in page
@@ -42,7 +43,7 @@ def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
 
 def test_jobs_page_shows_workers(client_of, viewer, job):
     queue.beat(WorkerBeat("attic-7", time.time() - 3, f"job {job.pk}", "cuda (bfloat16)"))
-    page = client_of(viewer).get(url("jobs")).content.decode()
+    page = markup(client_of(viewer).get(url("jobs")))
     assert "attic-7" in page
     assert re.search(r"Heard \d+ s ago · cuda \(bfloat16\)", page)
     assert "No worker is alive" not in page
@@ -52,12 +53,12 @@ def test_jobs_page_without_redis(client_of, viewer, job, redis_server):
     redis_server.stop()
     response = client_of(viewer).get(url("jobs"))
     assert response.status_code == 200
-    assert "Redis does not answer" in response.content.decode()
+    assert "Redis does not answer" in markup(response)
 
 
 def test_jobs_page_part(client_of, developer, job):
     response = client_of(developer).get(url("jobs"), headers=HTMX)
-    text = response.content.decode()
+    text = markup(response)
     assert text.lstrip().startswith('<div id="jobs"')
     assert "<html" not in text
     assert url("cancel", job.pk) in text
@@ -99,10 +100,8 @@ def test_who_may_not_start_or_cancel(request, client_of, job, who, status):
 
 def test_missing_counts_the_scope(client_of, developer, bank, collection):
     topic = collection.topics.first()
-    text = (
-        client_of(developer)
-        .get(url("missing"), {"bank": bank.pk, "topic": topic.pk}, headers=HTMX)
-        .content.decode()
+    text = markup(
+        client_of(developer).get(url("missing"), {"bank": bank.pk, "topic": topic.pk}, headers=HTMX)
     )
     assert "<strong>15</strong> grades missing" in text
     assert "Re-grade" in text
@@ -110,7 +109,7 @@ def test_missing_counts_the_scope(client_of, developer, bank, collection):
 
 
 def test_missing_is_a_page_without_javascript(client_of, viewer, bank):
-    text = client_of(viewer).get(url("missing")).content.decode()
+    text = markup(client_of(viewer).get(url("missing")))
     assert "<html" in text
     assert "<strong>30</strong> grades missing" in text
     assert "Re-grade" not in text
@@ -124,7 +123,7 @@ def test_missing_refuses_a_foreign_topic(client_of, developer, bank):
 
 def test_start_answers_htmx_with_the_running_job(client_of, developer, bank):
     response = client_of(developer).post(url("start"), {"part": "missing", "bank": bank.pk}, headers=HTMX)
-    text = response.content.decode()
+    text = markup(response)
     job = GradingJob.objects.get()
     assert (job.by, job.total) == (developer, 30)
     assert f"Job {job.pk}" in text
@@ -148,14 +147,14 @@ def test_start_never_leaves_the_site(client_of, developer, bank):
 
 def test_start_with_nothing_missing_says_so(client_of, developer, job):
     response = client_of(developer).post(url("start"), {"part": "missing"}, headers=HTMX)
-    assert "Nothing to start" in response.content.decode()
+    assert "Nothing to start" in markup(response)
     assert GradingJob.objects.count() == 1
 
 
 def test_cancel(client_of, developer, job):
     work_on("chunk", JobChunk.objects.first().pk)
     response = client_of(developer).post(url("cancel", job.pk), {"part": "jobs"}, headers=HTMX)
-    assert '<span class="badge" data-tone="warn">cancelled</span>' in response.content.decode()
+    assert '<span class="badge" data-tone="warn">cancelled</span>' in markup(response)
     job.refresh_from_db()
     assert job.state == GradingJob.State.CANCELLED
     assert job.grades.count() == 15

@@ -18,6 +18,7 @@ from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.jobs.workers import wait_until, workers
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -129,7 +130,7 @@ def test_the_page_says_what_waits_for_an_extraction(
     extracted(active_configs(collection)[0], item, "anthocyanin", "carotene")
     gap = monitor.gap(collection, monitor.Scope(None, None))
     assert (gap.later, gap.stuck, gap.cells) == (3, 0, 10 - 2 + 2 + 3)
-    page = client_of(owner).get(f"/grades/{collection.slug}/missing/").content.decode()
+    page = markup(client_of(owner).get(f"/grades/{collection.slug}/missing/"))
     assert "3 of them verify answers that are extracted first: at most so many" in page
 
 

@@ -20,6 +20,7 @@ from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.board.lookup import find_grader, grader_name
 from rubricweb.leaderboards.board.types import BoardError
 from tests.factories import PassageFactory, gradable, grade
+from tests.rubricweb.markup import markup
 
 PAGE = "/collections/autumn/settings/"
 SENT = {"name": "Autumn", "min_relevant": "2", "grader_backend": "openai_compatible", "grader_llm": "gpt"}
@@ -73,7 +74,7 @@ def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
     for config in active_configs(collection):
         assert config.options == {"max_new_tokens": 100, "attempt": 2}
         assert str(config).endswith(", attempt 2, max_new_tokens 100")
-    page = client_of(owner).get(PAGE).content.decode()
+    page = markup(client_of(owner).get(PAGE))
     assert 'name="option_concurrency" value="32"' in page
     assert "(6.2) let Llama 3 write 100. From 1 to 4,096. If left empty: 64." in page
     assert "server enforce it. Unless you choose otherwise: false." in page
@@ -81,11 +82,11 @@ def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
 
 
 def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, client_of):
-    page = client_of(owner).get(PAGE).content.decode()
+    page = markup(client_of(owner).get(PAGE))
     assert "option_" not in page
     assert "This grader has none." in page
     client_of(owner).post(PAGE, SENT | {"grader_backend": "hf_extractive"})
-    page = client_of(owner).get(PAGE).content.decode()
+    page = markup(client_of(owner).get(PAGE))
     assert 'name="option_no_answer_bias"' in page
     assert "option_json_mode" not in page
     assert '<details id="grader-options">' in page
@@ -102,7 +103,7 @@ def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, cli
 def test_a_value_out_of_range_is_refused_beside_its_control(owner, collection, client_of, sent, says):
     answer = client_of(owner).post(PAGE, SENT | sent)
     assert answer.status_code == 422
-    page = answer.content.decode()
+    page = markup(answer)
     (name,) = sent
     assert says in page
     assert f'id="id_{name}_error"' in page

@@ -21,6 +21,7 @@ from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -138,24 +139,24 @@ def url(grade: Grade) -> str:
 
 
 def test_the_panel_has_the_button_for_those_who_may(client_of, developer, assessor, grades, cell):
-    page = client_of(developer).get(cell, headers=HTMX).content.decode()
+    page = markup(client_of(developer).get(cell, headers=HTMX))
     assert f'action="{url(grades[0])}"' in page
-    assert f'Re-grade 1 cell</button>\n    <span class="muted small">by {grades[0].config}. About ' in page
-    assert url(grades[0]) not in client_of(assessor).get(cell, headers=HTMX).content.decode()
+    assert f'Re-grade 1 cell</button><span class="muted small">by {grades[0].config}. About ' in page
+    assert url(grades[0]) not in markup(client_of(assessor).get(cell, headers=HTMX))
 
 
 def test_the_panel_tells_of_the_job_and_then_of_the_attempts(client_of, developer, grades, cell):
     client = client_of(developer)
-    text = client.post(url(grades[0]), {"part": "again", "next": cell}, headers=HTMX).content.decode()
+    text = markup(client.post(url(grades[0]), {"part": "again", "next": cell}, headers=HTMX))
     job = GradingJob.objects.latest("pk")
     assert text.lstrip().startswith(f'<div id="again-{grades[0].pk}"')
     assert f'hx-get="{cell}"' in text
     assert f"Job {job.pk}</a>" in text
     assert "Grading the cell again." in text
-    assert f"Job {job.pk}</a>" in client.get(cell, headers=HTMX).content.decode()
+    assert f"Job {job.pk}</a>" in markup(client.get(cell, headers=HTMX))
     says(lambda pair: rated(pair, 5))
     run(job)
-    page = client.get(cell, headers=HTMX).content.decode()
+    page = markup(client.get(cell, headers=HTMX))
     assert "2 attempts" in page
     assert url(grades[0]) in page
 
@@ -166,13 +167,13 @@ def test_without_javascript_the_button_leads_back_to_the_cell(client_of, develop
     assert (
         client.post(url(grades[0]), {"next": "https://evil.example/"})["Location"] != "https://evil.example/"
     )
-    assert "being graded again already" in client.get(cell).content.decode()
+    assert "being graded again already" in markup(client.get(cell))
 
 
 def test_the_job_page_offers_it_for_each_of_its_calls(client_of, developer, grades):
     job = GradingJob.objects.get()
     address = reverse("grades:job", args=["autumn", job.pk])
-    text = client_of(developer).get(address, {"show": "latest"}, headers=HTMX).content.decode()
+    text = markup(client_of(developer).get(address, {"show": "latest"}, headers=HTMX))
     assert all(url(grade) in text for grade in grades)
 
 
@@ -183,7 +184,7 @@ def test_imported_grades_have_no_button(client_of, developer, collection, redis_
     save_grades(said, [GradeRow(item.topic_id, item.revision_id, passage.pk, 3, "numeric")])
     cell = reverse("review:cell", args=[bank.pk, item.topic_id, passage.pk, item.pk])
     client = client_of(developer)
-    assert "once more" not in client.get(cell).content.decode()
+    assert "once more" not in markup(client.get(cell))
     text = client.post(url(Grade.objects.get()), {"part": "again", "next": cell}, headers=HTMX)
-    assert "cannot be graded again" in text.content.decode()
+    assert "cannot be graded again" in markup(text)
     assert not GradingJob.objects.exists()

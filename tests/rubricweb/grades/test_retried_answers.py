@@ -24,6 +24,7 @@ from tests.rubricweb.grades.answering import (
     silent,
     work,
 )
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 JobState = GradingJob.State
@@ -186,7 +187,7 @@ class TestAgainOnAnAnswer:
 
 
 def test_people_are_told_of_both(collection, failed, client_of, owner):
-    said = client_of(owner).post(f"/grades/{collection.slug}/retry-failed/", follow=True).content.decode()
+    said = markup(client_of(owner).post(f"/grades/{collection.slug}/retry-failed/", follow=True))
     assert "Grading 10 failed cells again; at most 5 more are verified then." in said
 
 

@@ -20,6 +20,7 @@ from tests.factories import (
     TopicFactory,
     grade,
 )
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -104,30 +105,30 @@ def nugget(collection):
 
 def test_the_editor_takes_threshold_columns_and_names_from_the_scale(client_of, viewer, nugget):
     address = f"/banks/{nugget.bank_id}/topics/{nugget.topic_id}/"
-    page = client_of(viewer).get(address).content.decode()
+    page = markup(client_of(viewer).get(address))
     assert "2 of 4 rated 2 (support) or more" in page
     assert "rated 1, partial support: 1, rated 2, support: 2, not graded: 0, failed: 0" in page
     assert "rated 3" not in page
-    partial = client_of(viewer).get(address + "?min_grade=1").content.decode()
+    partial = markup(client_of(viewer).get(address + "?min_grade=1"))
     assert "3 of 4 rated 1 (partial support) or more" in partial
-    beyond = client_of(viewer).get(address + "?min_grade=4").content.decode()
+    beyond = markup(client_of(viewer).get(address + "?min_grade=4"))
     assert "2 of 4 rated 2 (support) or more" in beyond
 
 
 def test_a_board_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     """The field goes to 2, shows 2, and refuses 3."""
     address = f"/leaderboards/{nugget.bank.collection.slug}/"
-    page = client_of(viewer).get(address).content.decode()
+    page = markup(client_of(viewer).get(address))
     (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
     assert ('max="2"' in field, 'value="2"' in field) == (True, True)
     refused = client_of(viewer).get(address + "?min_grade=3")
-    assert "less than or equal to 2" in refused.content.decode()
+    assert "less than or equal to 2" in markup(refused)
 
 
 def test_a_cell_says_what_its_rating_is_called(client_of, viewer, nugget):
     passage = Grade.objects.get(rating=1).passage_id
     address = reverse("review:cell", args=[nugget.bank_id, nugget.topic_id, passage, nugget.pk])
-    page = client_of(viewer).get(address).content.decode()
+    page = markup(client_of(viewer).get(address))
     assert "<strong>partial support</strong>" in page
 
 
@@ -136,9 +137,9 @@ def test_the_grid_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     collection.grader_prompts = ["NuggetAssignment"]
     collection.save()
     address = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
-    page = client_of(viewer).get(address).content.decode()
+    page = markup(client_of(viewer).get(address))
     (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
     assert ('max="2"' in field, 'value="2"' in field) == (True, True)
     assert "2 or more covers the item" in page
-    beyond = client_of(viewer).get(address + "?min_grade=4").content.decode()
+    beyond = markup(client_of(viewer).get(address + "?min_grade=4"))
     assert "2 or more covers the item" in beyond

@@ -27,6 +27,7 @@ from tests.rubricweb.grades.answering import (
     work,
 )
 from tests.rubricweb.jobs.workers import wait_until, workers
+from tests.rubricweb.markup import markup
 
 JobState = GradingJob.State
 EVERYTHING = monitor.Scope(None, None)
@@ -175,20 +176,20 @@ class TestTheWaitingJob:
 
     def test_pages_say_what_it_waits_for(self, collection, client_of, owner):
         client = client_of(owner)
-        priced = client.get(f"/grades/{collection.slug}/missing/").content.decode()
+        priced = markup(client.get(f"/grades/{collection.slug}/missing/"))
         assert "<strong>15</strong> grades missing" in priced
         assert "5 of them verify answers that are extracted first: at most so many" in priced
-        said = client.post(f"/grades/{collection.slug}/start/", follow=True).content.decode()
+        said = markup(client.post(f"/grades/{collection.slug}/start/", follow=True))
         assert "Grading 10 cells; at most 5 more are verified when their answers are extracted." in said
         verification, extraction = GradingJob.objects.all()
         link = f'<a href="/grades/{collection.slug}/jobs/{extraction.pk}/">job {extraction.pk}</a>'
         for address in ("jobs/", f"jobs/{verification.pk}/"):
-            page = client.get(f"/grades/{collection.slug}/{address}").content.decode()
+            page = markup(client.get(f"/grades/{collection.slug}/{address}"))
             assert f"waits for the answers of {link}" in page
             assert "0 of at most 5" in page
             assert f'id="pause-{verification.pk}"' not in page
             assert f'id="cancel-{verification.pk}"' in page
-        live = client.get(f"/grades/{collection.slug}/missing/").content.decode()
+        live = markup(client.get(f"/grades/{collection.slug}/missing/"))
         assert f"0 of at most 5, waits for the answers of job {extraction.pk}" in live
 
 

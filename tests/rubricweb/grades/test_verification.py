@@ -24,6 +24,7 @@ from rubricweb.jobs.run import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.import_files import Folder
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -208,7 +209,7 @@ def url_of(item):
 
 def test_the_row_counts_accepted_answers_and_links_to_them(client_of, viewer, item):
     set_answer_keys(item, texts=["anthocyanin", "carotene"], seen=1, by=None)
-    page = client_of(viewer).get(reverse("editor:topic", args=[item.bank_id, item.topic_id])).content.decode()
+    page = markup(client_of(viewer).get(reverse("editor:topic", args=[item.bank_id, item.topic_id])))
     assert f'href="{url_of(item)}"' in page
     assert page.count("Answer key (2)") == 1
     assert page.count("Answer key (0)") == 1
@@ -232,12 +233,12 @@ def test_the_list_of_items_takes_no_query_an_item_for_keys(
         )
         set_answer_keys(item, texts=[f"because {number}"], seen=1, by=None)
     with django_assert_max_num_queries(len(few)):
-        assert client.get(url).content.decode().count("Answer key (1)") == 5
+        assert markup(client.get(url)).count("Answer key (1)") == 5
 
 
 def test_changing_a_key_without_javascript(client_of, developer, config, stored):
     client = client_of(developer)
-    page = client.get(url_of(stored)).content.decode()
+    page = markup(client.get(url_of(stored)))
     assert "<title>Answer key" in page
     assert ">\nanthocyanin</textarea>" in page
     answer = client.post(url_of(stored), {"texts": "anthocyanin\r\n\r\ncarotene\r\n", "seen": stored.version})
@@ -248,13 +249,13 @@ def test_changing_a_key_without_javascript(client_of, developer, config, stored)
         ("carotene", "developer"),
     ]
     assert column(config, stored) == [1, 1, 0, 0, 0]
-    page = client.get(answer["Location"]).content.decode()
+    page = markup(client.get(answer["Location"]))
     assert "5 stored answers checked again, 1 with another verdict." in page
 
 
 def test_by_htmx_the_row_comes_back_and_the_list_fetches_itself(client_of, developer, item):
     answer = client_of(developer).post(url_of(item), {"texts": "carotene", "seen": 1}, **HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert html.lstrip().startswith(f'<li id="item-{item.pk}"')
     assert "Answer key (1)" in html
     assert "Answer key saved." in html
@@ -265,7 +266,7 @@ def test_a_conflict_shows_both_and_saves_neither_over_the_other(client_of, devel
     change(Item.objects.get(pk=item.pk), "anthocyanin", by=owner)
     answer = client_of(developer).post(url_of(item), {"texts": "carotene", "seen": 1})
     assert answer.status_code == 409
-    html = answer.content.decode()
+    html = markup(answer)
     assert ">\ncarotene</textarea>" in html
     assert '<li class="prose">anthocyanin</li>' in html
     assert 'name="seen" value="2"' in html
@@ -284,7 +285,7 @@ def test_a_conflict_shows_both_and_saves_neither_over_the_other(client_of, devel
 def test_what_does_not_fit_is_said_at_the_field(client_of, developer, item, texts, said):
     answer = client_of(developer).post(url_of(item), {"texts": texts, "seen": 1}, **HTMX)
     assert answer.status_code == 422
-    assert said in answer.content.decode()
+    assert said in markup(answer)
     assert not AnswerKey.objects.exists()
 
 
@@ -300,8 +301,8 @@ def test_others_read_at_most(request, client_of, item, role, reads, changes):
     assert client.post(url_of(item), {"texts": "carotene", "seen": 2}).status_code == changes
     assert AnswerKey.objects.get().text == "anthocyanin"
     if reads == 200:
-        assert '<li class="prose">anthocyanin</li>' in page.content.decode()
-        assert "<textarea" not in page.content.decode()
+        assert '<li class="prose">anthocyanin</li>' in markup(page)
+        assert "<textarea" not in markup(page)
 
 
 def test_wrong_methods_and_items_without_a_key(client_of, developer, item):

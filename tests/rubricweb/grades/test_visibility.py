@@ -26,7 +26,8 @@ RATINGS = re.compile(r'"grades_(grade|humangrade|matrixstamp|humanstamp|prompttr
 CHANGING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # ids that a form is made with
     r"|\b[A-Za-z0-9]{64}\b|<time.*?</time>"  # CSRF tokens
-    r"|\d{10}\.\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?|\b\d\d:\d\d\b"  # times
+    r"|\d{10}\.\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?|\b\d\d:\d\d\b",  # times
+    re.DOTALL,
 )
 VARIED = [
     "min_grade=1&mode=count&format=json&show=latest&was_source=humans&was_min_grade=2",

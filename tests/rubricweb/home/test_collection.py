@@ -13,6 +13,7 @@ from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Subto
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
 from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, lexical_config
+from tests.rubricweb.markup import markup
 
 URL = "/collections/autumn/"
 TOPICS, PASSAGES, ITEMS = 700, 4, 4
@@ -31,7 +32,7 @@ def test_numbers_of_the_example(autumn, viewer, client_of):
     assert (facts.cells, facts.missing, facts.failed) == (18, 7, 1)
     # d2 is relevant with label 1; Q2 and N1 reach 4 nowhere; Q1 covers d3, one of two not relevant passages.
     assert (facts.uncovered, facts.nobody, facts.spurious, facts.unknown) == (1, 2, 1, 0)
-    html = response.content.decode()
+    html = markup(response)
     for link in ("show=failed", "show=uncovered", "items=nobody", "items=spurious"):
         assert f'href="{autumn.grid}?{link}"' in html
     assert "items=unknown" not in html
@@ -54,7 +55,7 @@ def test_the_bank_is_chosen_in_the_address(autumn, owner, client_of):
     assert only_row(client.get(URL, {"bank": other.pk})).items == 1
     wrong = client.get(URL, {"bank": "999"})
     assert wrong.context["bank"] == autumn.bank
-    assert "999 is not one of the available choices" in wrong.content.decode()
+    assert "999 is not one of the available choices" in markup(wrong)
 
 
 def test_grades_of_another_model_are_chosen_by_its_config(autumn, owner, client_of):
@@ -68,7 +69,7 @@ def test_grades_of_another_model_are_chosen_by_its_config(autumn, owner, client_
         response = client_of(owner).get(URL, {"grader": config.pk})
         assert response.context["rater"].name == "google/flan-t5-large"
         assert only_row(response).facts.missing == 16
-        assert f"{autumn.grid}?grader={config.pk}" in response.content.decode()
+        assert f"{autumn.grid}?grader={config.pk}" in markup(response)
     assert only_row(client_of(owner).get(URL)).facts.missing == 7
 
 
@@ -86,27 +87,27 @@ def test_topics_are_sorted_and_found(autumn, owner, client_of):
     assert listed(q="BREAD") == ["t2"]
     assert listed(q="t1") == ["t1"]
     assert listed(sort="; drop") == ["t1", "t2"]
-    assert "Show all 2" in client.get(URL, {"q": "no such words"}).content.decode()
+    assert "Show all 2" in markup(client.get(URL, {"q": "no such words"}))
 
 
 def test_subtopics_are_counted_where_there_are_any(autumn, owner, client_of):
-    assert "Subtopics" not in client_of(owner).get(URL).content.decode()
+    assert "Subtopics" not in markup(client_of(owner).get(URL))
     for position in range(3):
         Subtopic.objects.create(topic=autumn.topic, facet_id=f"f{position}", position=position)
     response = client_of(owner).get(URL)
     assert only_row(response).subtopics == 3
-    assert "Subtopics" in response.content.decode()
+    assert "Subtopics" in markup(response)
 
 
 def test_a_collection_without_a_bank_says_how_to_import_one(collection, owner, client_of):
-    html = client_of(owner).get(URL).content.decode()
+    html = markup(client_of(owner).get(URL))
     assert "No bank yet" in html
     assert "import_collection autumn --bank" in html
 
 
 def test_a_bank_without_topics_says_so(collection, owner, client_of):
     BankFactory(collection=collection)
-    assert "No topics yet" in client_of(owner).get(URL).content.decode()
+    assert "No topics yet" in markup(client_of(owner).get(URL))
 
 
 def test_access(autumn, viewer, outsider, client_of, client):
@@ -118,7 +119,7 @@ def test_access(autumn, viewer, outsider, client_of, client):
 
 
 def test_htmx_gets_the_part(autumn, owner, client_of):
-    html = client_of(owner).get(URL, headers={"HX-Request": "true"}).content.decode()
+    html = markup(client_of(owner).get(URL, headers={"HX-Request": "true"}))
     assert html.strip().startswith('<section id="topics"')
     assert "<html" not in html
 

@@ -9,6 +9,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
 from rubricweb.grades.models import GradingJob
 from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
+from tests.rubricweb.markup import markup
 
 
 def card(client):
@@ -21,7 +22,7 @@ def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
     assert [(bank.name, bank.items) for bank in shown.banks] == [("main", 3)]
     # 6 passages x 3 items; 7 cells of the example are blank.
     assert (shown.cells, shown.graded, shown.missing) == (18, 11, 7)
-    html = client_of(assessor).get("/").content.decode()
+    html = markup(client_of(assessor).get("/"))
     assert "61\u202f% graded: 11 of 18 cells, by Lexical baseline (no model)" in html
     assert "grade the 7 missing cells" in html
 
@@ -43,12 +44,12 @@ def test_items_without_text_have_no_missing_cells(autumn, owner, client_of):
 
 def test_running_jobs_are_named(autumn, owner, client_of):
     GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
-    assert "1 job grading" in client_of(owner).get("/").content.decode()
+    assert "1 job grading" in markup(client_of(owner).get("/"))
 
 
 def test_others_collections_stay_hidden(autumn, outsider, client_of):
     CollectionFactory(slug="secret", name="Secret track")
-    html = client_of(outsider).get("/").content.decode()
+    html = markup(client_of(outsider).get("/"))
     assert "Secret track" not in html
     assert autumn.collection.name not in html
     assert "No collections yet" in html
@@ -62,7 +63,7 @@ def test_a_superuser_organizes_every_collection(autumn, outsider, client_of):
 
 
 def test_htmx_gets_the_part(autumn, owner, client_of):
-    html = client_of(owner).get("/", headers={"HX-Request": "true"}).content.decode()
+    html = markup(client_of(owner).get("/", headers={"HX-Request": "true"}))
     assert "<html" not in html
     assert 'id="collections"' in html
 

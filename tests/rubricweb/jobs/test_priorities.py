@@ -14,6 +14,7 @@ from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.jobs import capabilities, dispatch, leases, queue, reaper
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -122,13 +123,13 @@ def url(name: str, job: GradingJob) -> str:
 
 def test_the_monitor_raises_and_lowers(client_of, developer, two):
     client, (_, job) = client_of(developer), two
-    page = client.get(reverse("grades:jobs", args=["autumn"])).content.decode()
+    page = markup(client.get(reverse("grades:jobs", args=["autumn"])))
     assert url("first", job) in page
     assert url("in-turn", job) not in page
-    text = client.post(url("first", job), {"part": "jobs"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("first", job), {"part": "jobs"}, headers=HTMX))
     assert f"Job {job.pk} goes first." in text
     assert url("in-turn", job) in text
-    text = client.post(url("in-turn", job), {"part": "job"}, headers=HTMX).content.decode()
+    text = markup(client.post(url("in-turn", job), {"part": "job"}, headers=HTMX))
     assert f"Job {job.pk} takes its turn." in text
     assert client.get(url("first", job)).status_code == 405
 

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from grading.measures import registry
 from grading.measures.base import ItemMeasure, LabelMeasure, ShortName, Threshold
 from rubricweb.editor.trial_forms import WeightTrialForm
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 BOARD = "/leaderboards/autumn/"
@@ -51,7 +52,7 @@ def shown_on(made, viewer, client_of):
     def text(address, query):
         response = client_of(viewer).get(address, query)
         assert response.status_code == 200
-        return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+        return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
     return text
 
@@ -64,7 +65,7 @@ def printed(command, *arguments):
 
 @pytest.mark.parametrize("address", [BOARD, f"{BOARD}figures/", "/exports/autumn/"])
 def test_forms_suggest_it(made, owner, client_of, address):
-    content = client_of(owner).get(address).content.decode()
+    content = markup(client_of(owner).get(address))
     assert all(f'<option value="{name}">' in content for name in ("half_cover", "first_label"))
 
 

@@ -12,11 +12,12 @@ from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.leaderboards import score_axis, sorting
 from tests import factories
 from tests.rubricweb.leaderboards.test_views import BOARD, HTMX, hidden, shown
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 
 def text_of(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 def test_further_columns_stand_beside_the_score(made, viewer, client_of):
@@ -168,7 +169,7 @@ def test_rows_that_a_job_will_change_are_greyed(made, viewer, client_of):
         collection=made.collection, config=made.config, scope="x", total=3, state="running"
     )
     JobChunk.objects.create(job=job, number=1, topic=made.topics["t1"], cells=[], size=3)
-    content = client_of(viewer).get(BOARD).content.decode()
+    content = markup(client_of(viewer).get(BOARD))
 
     assert content.count(" data-current>") == 4
     assert "60\u202f% current" in content
@@ -180,11 +181,11 @@ def test_updates_can_be_paused(made, viewer, client_of):
     live = client.get(BOARD)
     paused = client.get(f"{BOARD}?{live.context['pause']}")
 
-    assert 'id="leaderboard-live"' in live.content.decode()
-    assert 'id="leaderboard-live"' not in paused.content.decode()
+    assert 'id="leaderboard-live"' in markup(live)
+    assert 'id="leaderboard-live"' not in markup(paused)
     assert "Resume updates" in text_of(paused)
     again = client.get(f"{BOARD}?{paused.context['pause']}")
-    assert 'id="leaderboard-live"' in again.content.decode()
+    assert 'id="leaderboard-live"' in markup(again)
 
 
 def test_the_live_part_keeps_columns_and_order(made, viewer, client_of):

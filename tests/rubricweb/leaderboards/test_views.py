@@ -11,6 +11,7 @@ from rubricweb.banks import actions
 from rubricweb.corpus.models import Run
 from rubricweb.grades.configs import imported_config
 from tests import factories
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 BOARD = "/leaderboards/autumn/"
@@ -23,7 +24,7 @@ def run_page(run_tag="both"):
 
 def shown(response):
     """Text of the rows of the first table, cell by cell, without what is drawn."""
-    body = re.search(r"<tbody>(.*?)</tbody>", response.content.decode(), re.DOTALL)[1]
+    body = re.search(r"<tbody>(.*?)</tbody>", markup(response), re.DOTALL)[1]
     body = re.sub(r'<td class="board-(?:lane|axis)".*?</td>', "", body, flags=re.DOTALL)
     rows = re.findall(r"<tr.*?</tr>", body, re.DOTALL)
     cells = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows]
@@ -32,13 +33,11 @@ def shown(response):
 
 
 def hidden(response):
-    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', response.content.decode()))
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', markup(response)))
 
 
 def figure_of(response):
-    text = re.search(
-        r'id="leaderboard-figure-json" type="application/json">(.*?)</script>', response.content.decode()
-    )
+    text = re.search(r'id="leaderboard-figure-json" type="application/json">(.*?)</script>', markup(response))
     return json.loads(text[1])
 
 
@@ -109,7 +108,7 @@ def test_what_there_is_not_is_told_beside_its_control(made, viewer, client_of, q
     assert response.status_code == 422
     assert response["HX-Push-Url"] == "false"
     for text in told:
-        assert text in html.unescape(response.content.decode())
+        assert text in html.unescape(markup(response))
 
 
 def test_a_kind_that_the_grader_does_not_grade(made, viewer, client_of):
@@ -118,7 +117,7 @@ def test_a_kind_that_the_grader_does_not_grade(made, viewer, client_of):
     response = client_of(viewer).get(BOARD, {"grader": nuggets.pk, "kind": "question"})
 
     assert response.status_code == 422
-    assert "grades nuggets, not questions" in response.content.decode()
+    assert "grades nuggets, not questions" in markup(response)
 
 
 def test_rubric_cover_of_a_direct_grader_is_refused_but_its_labels_are_shown(made, viewer, client_of):
@@ -130,7 +129,7 @@ def test_rubric_cover_of_a_direct_grader_is_refused_but_its_labels_are_shown(mad
     client = client_of(viewer)
 
     refused = client.get(BOARD, {"grader": direct.pk, "measure": "rubric_cover"})
-    assert (refused.status_code, "use a trec_eval measure" in refused.content.decode()) == (422, True)
+    assert (refused.status_code, "use a trec_eval measure" in markup(refused)) == (422, True)
     shown_board = client.get(BOARD, {"grader": direct.pk, "measure": "P_1"})
     assert shown(shown_board)[0][1:3] == ["both", "1.0000"]
     assert client.get(BOARD, {"grader": direct.pk}).status_code == 200
@@ -142,7 +141,7 @@ def test_the_largest_of_several_graded_banks_is_shown_with_a_switch(made, viewer
     response = client_of(viewer).get(BOARD)
 
     assert response.context["form"].spec.bank == made.bank
-    assert "second</option>" in response.content.decode()
+    assert "second</option>" in markup(response)
     assert client_of(viewer).get(BOARD, {"bank": second.pk}).context["form"].spec.bank == second
 
 
@@ -153,14 +152,14 @@ def test_live_parts_get_the_board_and_what_moved(made, viewer, client_of):
     actions.retire_item(item, seen=item.version, by=None)
     response = client.get(BOARD, before, headers=HTMX)
 
-    assert response.content.decode().lstrip().startswith('<div id="leaderboard"')
+    assert markup(response).lstrip().startswith('<div id="leaderboard"')
     assert [row[:2] for row in shown(response)] == [
         ["-", "both"],
         ["- ▲ up 1", "first"],
         ["- ▲ up 1", "lacks"],
         ["- ▼ down 2", "stray"],
     ]
-    news = re.search(r'hx-swap-oob="innerHTML:#board-news">(.*?)</p>', response.content.decode())[1]
+    news = re.search(r'hx-swap-oob="innerHTML:#board-news">(.*?)</p>', markup(response))[1]
     assert news == "Systems: first moved 3 to 2, lacks moved 3 to 2, stray moved 2 to 4"
 
 
@@ -171,7 +170,7 @@ def test_a_live_part_that_did_not_change_is_not_swapped(made, viewer, client_of)
 
 
 def test_the_controls_get_everything_below_the_heading(made, viewer, client_of):
-    content = client_of(viewer).get(BOARD, {"measure": "map"}, headers=HTMX).content.decode()
+    content = markup(client_of(viewer).get(BOARD, {"measure": "map"}, headers=HTMX))
 
     assert content.lstrip().startswith('<div id="board"')
     assert 'id="controls"' in content
@@ -181,28 +180,28 @@ def test_the_controls_get_everything_below_the_heading(made, viewer, client_of):
 def test_going_back_in_history_gets_the_page(made, viewer, client_of):
     headers = {**HTMX, "HX-History-Restore-Request": "true"}
 
-    assert "<html" in client_of(viewer).get(BOARD, headers=headers).content.decode()
+    assert "<html" in markup(client_of(viewer).get(BOARD, headers=headers))
 
 
 def test_no_grades_no_runs_and_no_items_say_what_to_do(collection, viewer, client_of):
     client = client_of(viewer)
-    assert "No grades yet" in client.get(BOARD).content.decode()
-    assert client.get(BOARD, headers=HTMX).content.decode().lstrip().startswith('<div id="board"')
+    assert "No grades yet" in markup(client.get(BOARD))
+    assert markup(client.get(BOARD, headers=HTMX)).lstrip().startswith('<div id="board"')
 
     topic = factories.TopicFactory(collection=collection)
     item = factories.ItemFactory(bank__collection=collection, topic=topic)
     factories.grade(factories.lexical_config(), item, factories.PooledFactory(topic=topic).passage, 4)
-    assert "No runs yet" in client.get(BOARD).content.decode()
+    assert "No runs yet" in markup(client.get(BOARD))
 
     factories.RunFactory(collection=collection)
     collection.stamp += 1
     collection.save()
-    assert "no items of this kind" in client.get(BOARD, {"kind": "nugget"}).content.decode()
+    assert "no items of this kind" in markup(client.get(BOARD, {"kind": "nugget"}))
 
 
 def test_a_run_tag_is_text(made, viewer, client_of):
     Run.objects.filter(run_tag="both").update(run_tag="<script>alert(1)</script>")
-    content = client_of(viewer).get(BOARD).content.decode()
+    content = markup(client_of(viewer).get(BOARD))
 
     assert "<script>alert" not in content
 
@@ -213,7 +212,7 @@ def test_plotly_finds_the_ids_that_keep_its_styles_out(made, viewer, client_of):
 
     import plotly
 
-    content = client_of(viewer).get(BOARD).content.decode()
+    content = markup(client_of(viewer).get(BOARD))
     script = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     wanted = re.findall(r'getElementById\("([0-9a-f]{64})"\)', script) or re.findall(
         r'\.id="([0-9a-f]{40,})"', script
@@ -234,7 +233,7 @@ def test_topics_of_a_run(made, viewer, client_of):
         ["0.0000", "0.5000", "-0.5000", "1.0000"],
     ]
     assert "no ranking: counts 0" in shown(response)[1][0]
-    assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in response.content.decode()
+    assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in markup(response)
 
 
 @pytest.mark.parametrize(
@@ -257,14 +256,14 @@ def test_topics_are_sorted_by_any_column(made, viewer, client_of, sort, first):
 def test_topics_of_a_run_as_a_part(made, viewer, client_of):
     response = client_of(viewer).get(run_page(), headers=HTMX)
 
-    assert response.content.decode().lstrip().startswith('<div id="topics"')
+    assert markup(response).lstrip().startswith('<div id="topics"')
 
 
 def test_topics_of_a_run_for_an_address_that_is_wrong(made, viewer, client_of):
     response = client_of(viewer).get(run_page(), {"measure": "foo"})
 
     assert response.status_code == 422
-    assert "Measure: no measure" in html.unescape(response.content.decode())
+    assert "Measure: no measure" in html.unescape(markup(response))
 
 
 def test_a_run_of_another_collection_is_not_found(made, viewer, client_of):

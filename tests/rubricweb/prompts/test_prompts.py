@@ -25,6 +25,7 @@ from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.jobs.workers import wait_until, workers
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -74,7 +75,7 @@ def at(name=""):
 
 
 def words(answer):
-    return re.sub(r"\s+", " ", answer.content.decode())
+    return re.sub(r"\s+", " ", markup(answer))
 
 
 # Writing and saving
@@ -336,7 +337,7 @@ def test_a_real_t5_replies_to_a_dry_run_through_a_real_worker(
     with workers(database_url, redis_server.url, tmp_path) as start:
         start().wait_until_heard()
         answer = tried(client, topic, backend="hf_seq2seq", llm=str(folder))
-        wait_until(lambda: not DryRun.objects.get().is_unfinished, what="the replies")
+        wait_until(lambda: not DryRun.objects.get().is_live, what="the replies")
     dry_run = DryRun.objects.get()
     assert (dry_run.state, dry_run.error) == ("done", "")
     assert [(said["reply"], said["rating"]) for said in dry_run.results] == [("3", 3), ("1", 1)]

@@ -10,6 +10,7 @@ from rubricweb.campaigns.queue.models import Turn
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from tests.factories import grade
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -56,19 +57,19 @@ def test_regrade_grades_exactly_these(autumn, developer, assessor, client_of):
     sent = ticks(autumn, ["d2", "d3"], [2]) | deed(autumn, "grade", 2)
     assert client_of(assessor).post(at(autumn), sent).status_code == 403
     response = client_of(developer).post(at(autumn), sent, follow=True)
-    assert "Grading 2 cells." in response.content.decode()
+    assert "Grading 2 cells." in markup(response)
     passages = {tuple(cell) for chunk in JobChunk.objects.all() for cell in chunk.cells}
     assert passages == {(autumn.items[2].revision_id, autumn.passages[doc_id].pk) for doc_id in ("d2", "d3")}
     assert set(GradingJob.objects.values_list("is_retry", "total")) == {(False, 1), (True, 1)}
     again = client_of(developer).post(at(autumn), sent, follow=True)
-    assert "Nothing to grade here." in again.content.decode()
+    assert "Nothing to grade here." in markup(again)
 
 
 def test_mark_verified_and_take_back(autumn, assessor, client_of):
     client = client_of(assessor)
     sent = ticks(autumn, ["d1", "d4"], [0, 1]) | deed(autumn, "right", 4)
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "4 ratings found right." in response.content.decode()
+    assert "4 ratings found right." in markup(response)
     events = HumanGrade.objects.order_by("pk")
     assert {(row.verdict, row.rating == row.seen_rating, row.how) for row in events} == {
         ("right", True, "verified")
@@ -79,7 +80,7 @@ def test_mark_verified_and_take_back(autumn, assessor, client_of):
     assert HumanGrade.objects.count() == 4
     rate_cell(Cell.of(autumn.items[0], autumn.passages["d1"]), rating=3, by=assessor, seen=1)
     back = client.post(at(autumn), sent | {"deed": "take-back"}, headers=HTMX)
-    assert "3 verdicts taken back." in back.content.decode()
+    assert "3 verdicts taken back." in markup(back)
     assert HumanGrade.objects.filter(is_withdrawn=True).count() == 3
 
 
@@ -90,9 +91,9 @@ def test_assigned_cells_are_in_the_queue_of_that_person(autumn, owner, assessor,
     turns = Turn.objects.filter(person=assessor)
     assert {turn.cell.revision_id for turn in turns} == {item.revision_id for item in autumn.items[:2]}
     refused = client.post(at(autumn), sent | {"person": viewer.pk}, headers=HTMX)
-    assert "Select a valid choice" in refused.content.decode()
+    assert "Select a valid choice" in markup(refused)
     nobody = client.post(at(autumn), sent | {"person": ""}, headers=HTMX)
-    assert "choose who shall rate" in nobody.content.decode()
+    assert "choose who shall rate" in markup(nobody)
     assert Turn.objects.count() == 2
 
 
@@ -102,7 +103,7 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     grade(autumn.config, autumn.items[2], autumn.passages["d3"], 1)
     grade(autumn.config, autumn.items[2], autumn.passages["d6"], 1)  # relevant, and uncovered by now
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "has other cells now" in response.content.decode()
+    assert "has other cells now" in markup(response)
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
 
@@ -116,7 +117,7 @@ def test_the_grid_hands_its_filters_on(autumn, assessor, client_of):
         ("items", "all"),
         ("hide", str(autumn.items[0].pk)),
     ]
-    assert '<input type="hidden" name="items" value="all">' in response.content.decode()
+    assert '<input type="hidden" name="items" value="all">' in markup(response)
 
 
 def test_without_htmx_it_goes_back_to_the_same_grid(autumn, assessor, client_of):

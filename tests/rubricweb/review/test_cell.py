@@ -14,6 +14,7 @@ from rubricweb.grades.highlighting import highlighted
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
+from tests.rubricweb.markup import markup
 
 LLM = "google/flan-t5-large"
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -23,7 +24,7 @@ EXTRACTS = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 def page(client, address, **headers):
     response = client.get(address, headers=headers)
     assert response.status_code == 200
-    return response.content.decode()
+    return markup(response)
 
 
 def text_of(html):

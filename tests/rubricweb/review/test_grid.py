@@ -18,6 +18,7 @@ from tests.factories import (
     TopicFactory,
     grade,
 )
+from tests.rubricweb.markup import markup
 
 
 def shown(client, autumn, **address):
@@ -43,7 +44,7 @@ def test_failed_and_missing_are_never_zero(autumn, viewer, client_of):
         "<b>d5": ["missing"] * 3,
         "d6": ["missing"] * 3,
     }
-    html = response.content.decode()
+    html = markup(response)
     assert 'aria-label="passage d2, nugget 1, grading failed">✕<' in html
     assert 'aria-label="passage d3, nugget 1, not graded">\N{EN DASH}<' in html
     assert 'aria-label="passage d1, question 2, grade 0">0<' in html
@@ -128,13 +129,13 @@ def test_wrong_values_are_named_and_the_default_stands(autumn, viewer, client_of
     response = client_of(viewer).get(autumn.grid, {"show": "everything", "min_grade": "9", "page": "x"})
     assert response.status_code == 200
     assert len(response.context["grid"].rows) == 6
-    html = response.content.decode()
+    html = markup(response)
     assert "everything is not one of the available choices" in html
     assert "less than or equal to 5" in html
 
 
 def test_words_of_others_are_escaped(autumn, viewer, client_of):
-    html = client_of(viewer).get(autumn.grid).content.decode()
+    html = markup(client_of(viewer).get(autumn.grid))
     assert "What does &lt;script&gt; do to a leaf?" in html
     assert "&lt;b&gt;d5" in html
     assert "<b>d5" not in html
@@ -142,12 +143,12 @@ def test_words_of_others_are_escaped(autumn, viewer, client_of):
 
 
 def test_no_passage_and_no_answer_travels_with_the_grid(autumn, viewer, client_of):
-    html = client_of(viewer).get(autumn.grid).content.decode()
+    html = markup(client_of(viewer).get(autumn.grid))
     assert "Maples are planted" not in html
 
 
 def test_aria(autumn, viewer, client_of):
-    html = client_of(viewer).get(autumn.grid, {"show": "failed"}).content.decode()
+    html = markup(client_of(viewer).get(autumn.grid, {"show": "failed"}))
     assert re.search(r'<table id="grid"[^>]*role="grid"[^>]*aria-rowcount="2" aria-colcount="4"', html)
     assert '<tr aria-rowindex="2">' in html
     assert [int(n) for n in re.findall(r'<td[^>]*aria-colindex="(\d+)"', html)] == [2, 3, 4]
@@ -166,7 +167,7 @@ def test_windows(autumn, viewer, client_of):
     assert len(first.columns) == 30
     response = client.get(autumn.grid, {"columns": 2})
     assert len(response.context["grid"].columns) == 8
-    assert 'aria-colindex="32"' in response.content.decode()
+    assert 'aria-colindex="32"' in markup(response)
     assert len(client.get(autumn.grid).content) < 300_000
 
 
@@ -191,7 +192,7 @@ def test_more_passages_and_runs_take_no_more_queries(autumn, viewer, client_of):
 
 
 def test_htmx_gets_the_table_and_the_counts(autumn, viewer, client_of):
-    html = client_of(viewer).get(autumn.grid, headers={"HX-Request": "true"}).content.decode()
+    html = markup(client_of(viewer).get(autumn.grid, headers={"HX-Request": "true"}))
     assert html.strip().startswith('<table id="grid"')
     assert html.count("hx-swap-oob") == 1
     assert "7 grades missing" in html

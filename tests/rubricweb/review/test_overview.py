@@ -10,6 +10,7 @@ from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from tests.factories import gradable
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/review/autumn/"
@@ -30,7 +31,7 @@ def test_it_says_what_waits_and_leads_to_every_screen(bank, assessor, developer,
         Subject(bank, item.topic, item, None), kind=Kind.SPURIOUS, text="Everybody covers it.", by=assessor
     )
 
-    page = client_of(assessor).get(ADDRESS).content.decode()
+    page = markup(client_of(assessor).get(ADDRESS))
     for words in ("1 cell on which assessors differ", "1 that they rated the same", "1 open flag"):
         assert words in page
     assert f'href="/review/autumn/banks/{bank.pk}/verify/"' in page
@@ -43,14 +44,14 @@ def test_it_links_nothing_that_a_role_may_not_open(assessor, developer, viewer, 
     deciding = [f"/review/autumn/{name}/" for name in ("adjudication", "agreement")]
     for person, may_open in ((developer, True), (assessor, False), (viewer, False)):
         client = client_of(person)
-        page = client.get(ADDRESS).content.decode()
+        page = markup(client.get(ADDRESS))
         assert [f'href="{address}"' in page for address in deciding] == [may_open] * 2
         linked = set(re.findall(r'href="(/review/[^"?#]+)"', page))
         assert {address: client.get(address).status_code for address in linked} == dict.fromkeys(linked, 200)
 
 
 def test_an_empty_collection_says_so(viewer, client_of):
-    page = client_of(viewer).get(ADDRESS).content.decode()
+    page = markup(client_of(viewer).get(ADDRESS))
     for words in ("No campaign waits", "No cell on which assessors differ", "No open flag", "No bank yet"):
         assert words in page
 
@@ -62,7 +63,7 @@ def test_only_members_see_it(bank, outsider, viewer, client_of):
 
 
 def test_the_part_alone(bank, viewer, client_of):
-    page = client_of(viewer).get(ADDRESS, headers={"HX-Request": "true"}).content.decode()
+    page = markup(client_of(viewer).get(ADDRESS, headers={"HX-Request": "true"}))
     assert page.strip().startswith('<div id="waiting"')
 
 

@@ -12,6 +12,7 @@ from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -78,7 +79,7 @@ def test_the_answer_is_the_cell_of_the_grid(autumn, assessor, developer, client_
 
 def test_saving_remembers_what_was_shown(autumn, assessor, client_of):
     client = client_of(assessor)
-    html = rate(client, autumn, "d1", 0, rating=2).content.decode()
+    html = markup(rate(client, autumn, "d1", 0, rating=2))
     assert 'data-seen="1"' in html
     assert "Saved " in html
     event = HumanGrade.objects.get()
@@ -99,15 +100,15 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of):
     rate(client, autumn, "d1", 0, rating=2)
     conflict = rate(client, autumn, "d1", 0, rating=4)
     assert conflict.status_code == 409
-    assert "There you said 2" in conflict.content.decode()
-    assert 'data-rates="4"' in conflict.content.decode()
+    assert "There you said 2" in markup(conflict)
+    assert 'data-rates="4"' in markup(conflict)
     assert rate(client, autumn, "d1", 0, rating=6, seen=1).status_code == 422
     assert rate(client, autumn, "d1", 0, rating="x", seen=1).status_code == 422
     before = autumn.items[0].revision_id
     revise_item(autumn.items[0], text="Which colour?", seen=autumn.items[0].version, by=owner)
     reworded = rate(client, autumn, "d1", 0, rating=4, seen=1, revision=before)
     assert reworded.status_code == 409
-    assert "has been reworded" in reworded.content.decode()
+    assert "has been reworded" in markup(reworded)
     assert rate(client_of(viewer), autumn, "d1", 1, rating=4).status_code == 403
     assert rate(client_of(outsider), autumn, "d1", 1, rating=4).status_code == 404
     assert client.get(f"{autumn.cell('d1', 0)}rate/").status_code == 405
@@ -119,11 +120,11 @@ def test_without_htmx_it_goes_back_to_the_cell(autumn, assessor, client_of):
     sent = {"seen": 0, "revision": autumn.items[0].revision_id, "rating": 4}
     response = client.post(f"{autumn.cell('d1', 0)}rate/", sent, follow=True)
     assert response.redirect_chain == [(autumn.cell("d1", 0), 302)]
-    assert 'value="4" id="own-4" data-key-action="rate-4" aria-pressed="true"' in response.content.decode()
+    assert 'value="4" id="own-4" data-key-action="rate-4" aria-pressed="true"' in markup(response)
     client.post(f"{autumn.cell('d1', 0)}undo/", {**sent, "seen": 1})
     assert HumanGrade.objects.last().is_withdrawn
     again = client.post(f"{autumn.cell('d1', 0)}rate/", sent, follow=True)
-    assert "You rated this cell in another window meanwhile." in again.content.decode()
+    assert "You rated this cell in another window meanwhile." in markup(again)
 
 
 def test_filters_of_checked_cells(autumn, assessor, developer, client_of):
@@ -150,12 +151,12 @@ def test_the_grid_as_of_a_version(autumn, owner, client_of):
     revise_item(autumn.items[0], text="Which colour?", seen=autumn.items[0].version, by=owner)
     then = cells(client, autumn, version=1)
     assert [then[doc_id][0].state for doc_id in ("d1", "d2", "d3", "d4")] == ["5", "1", "4", "0"]
-    assert "Which pigment" in client.get(autumn.grid, {"version": 1}).content.decode()
-    old = client.get(autumn.cell("d1", 0), {"version": 1}).content.decode()
+    assert "Which pigment" in markup(client.get(autumn.grid, {"version": 1}))
+    old = markup(client.get(autumn.cell("d1", 0), {"version": 1}))
     assert "Which pigment makes leaves red?" in old
     assert client.get(autumn.cell("d1", 0), {"version": 7}).status_code == 404
     wrong = client.get(autumn.grid, {"version": 7})
-    assert "7 is not one of the available choices" in wrong.content.decode()
+    assert "7 is not one of the available choices" in markup(wrong)
 
 
 def test_columns_are_ordered_and_left_out(autumn, viewer, client_of):

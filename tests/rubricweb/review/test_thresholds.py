@@ -8,6 +8,7 @@ from rubricweb.campaigns.queue.forms import CampaignForm
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, JudgmentFactory, TopicFactory, grade, pooled
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +57,7 @@ def test_the_collection_page_and_the_grid_cover_alike(client_of, viewer, mixed):
     page = client.get(mixed.collection.get_absolute_url())
     (row,) = page.context["page"].object_list
     assert (row.facts.uncovered, row.facts.nobody) == (1, 0)
-    assert "reaches grade 4 (questions) and 2 (nuggets)" in page.content.decode()
+    assert "reaches grade 4 (questions) and 2 (nuggets)" in markup(page)
     grid = client.get(reverse("review:grid", args=[mixed.pk, row.pk]), {"show": "uncovered"})
     assert [row.doc_id for row in grid.context["grid"].rows] == ["d2"]
 

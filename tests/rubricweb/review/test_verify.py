@@ -14,6 +14,7 @@ from rubricweb.grades.store import save_grades
 from rubricweb.review.verify.cells import bank_cells
 from rubricweb.review.verify.estimates import Population, Share, estimates
 from tests.factories import grade
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 
@@ -129,7 +130,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     rate_cell(cell, rating=1, by=assessor, seen=0)
     refused = client.post(worst, sent, headers=HTMX)
     assert refused.status_code == 409
-    assert "There you said 1" in refused.content.decode()
+    assert "There you said 1" in markup(refused)
     assert refused.context["now"].doc_id == "d1"
     assert client.post(worst, sent | {"seen": 1, "shown": 3}, headers=HTMX).status_code == 409
     assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
@@ -144,7 +145,7 @@ def test_without_htmx_it_goes_back_to_the_queue(autumn, assessor, client_of, wor
     client = client_of(assessor)
     response = client.post(worst, fields(client.get(worst).context, verdict="right"), follow=True)
     assert response.redirect_chain == [(worst, 302)]
-    assert "Saved." in response.content.decode()
+    assert "Saved." in markup(response)
 
 
 def test_the_random_order_is_fixed_and_goes_over_the_bank(autumn, assessor, client_of):
@@ -250,7 +251,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0, draw=draw.pk)
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
-    html = client_of(viewer).get(f"{address(autumn)}estimates/").content.decode()
+    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
     assert ("drawn by campaigns for something else" in html) == bool(elsewhere)
     assert "too few: " in html
 
@@ -261,5 +262,5 @@ def test_wrong_without_a_rating_is_on_the_other_side():
 
 
 def test_estimates_page(autumn, viewer, client_of):
-    html = client_of(viewer).get(f"{address(autumn)}estimates/").content.decode()
+    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
     assert "No random sample yet" in html

@@ -9,6 +9,7 @@ from grading.types import Purpose
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import GradingJob, HumanGrade
 from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, pooled
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +39,7 @@ def where(item, passage):
 
 
 def test_the_panel_offers_no_rating_and_says_why(client_of, assessor, item, passage):
-    html = client_of(assessor).get(reverse("review:cell", args=where(item, passage))).content.decode()
+    html = markup(client_of(assessor).get(reverse("review:cell", args=where(item, passage))))
     assert NO_TEXT in html
     assert 'id="own-5"' not in html
 
@@ -49,7 +50,7 @@ def test_the_grid_greys_its_cells_and_says_why(client_of, assessor, item):
     why = "the item has no text yet: supply it to rate it"
     assert [(cell.state, cell.marks) for cell in cells] == [("5", "wordless"), ("missing", "wordless")]
     assert [cell.name.split(", ", 2)[2] for cell in cells] == [f"grade 5, {why}", f"not graded, {why}"]
-    html = page.content.decode()
+    html = markup(page)
     assert html.count(f'{why}"') == html.count('data-marks="wordless">') == 2
     assert f"{item.revision.uid} has no text yet: supply it to rate it" in html
 
@@ -59,7 +60,7 @@ def test_a_rating_that_is_sent_nonetheless_is_refused(client_of, assessor, item,
     address = reverse("review:rate", args=where(item, passage))
     refused = client_of(assessor).post(address, sent, headers={"HX-Request": "true"})
     assert refused.status_code == 422
-    assert f"{NO_TEXT}: supply it to rate it." in refused.content.decode()
+    assert f"{NO_TEXT}: supply it to rate it." in markup(refused)
     assert not HumanGrade.objects.exists()
 
 
@@ -67,7 +68,7 @@ def test_nothing_of_it_is_to_be_verified(client_of, assessor, item, passage):
     address = reverse("review:verify", args=[item.bank.collection.slug, item.bank_id])
     page = client_of(assessor).get(address)
     assert page.context["now"] is None
-    assert "1 item has no text yet: supply it to rate it." in " ".join(page.content.decode().split())
+    assert "1 item has no text yet: supply it to rate it." in markup(page)
     named = client_of(assessor).get(address, {"at": f"{item.topic_id}-{passage.pk}-{item.pk}"})
     assert named.context["now"] is None
 

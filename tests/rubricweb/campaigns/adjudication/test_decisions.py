@@ -18,6 +18,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.humans import Cell, human_matrices, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 RATED = {1: (5, 1), 2: (4, 3), 3: (3, 2), 4: (2, 2)}
@@ -164,11 +165,11 @@ class TestPages:
 
     def test_a_case_shows_everything_under_pseudonyms(self, at, place, client_of, developer, assessor):
         client, address = client_of(developer), at("case", place.revision, place.passage)
-        html = client.get(address).content.decode()
+        html = markup(client.get(address))
         assert "note of assessor" in html
         assert html.count("assessor-") == 2
         assert "grader lexical" in html
-        assert f"> {assessor}" in client.get(f"{address}?names=1").content.decode()
+        assert f"> {assessor}" in markup(client.get(f"{address}?names=1"))
 
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)
@@ -185,7 +186,7 @@ class TestPages:
         address = at("case", place.revision, place.passage)
         decision = {"rating": 0, "seen": 0, "uid": uuid4(), "reason": "line 3 takes it back"}
         response = client_of(owner).post(address, decision, HTTP_HX_REQUEST="true")
-        html = response.content.decode()
+        html = markup(response)
         assert response.status_code == 409
         for words in ("because of line 2", "line 3 takes it back", "Keep theirs", "Decide mine over it"):
             assert words in html
@@ -199,7 +200,7 @@ class TestPages:
         assert Decision.objects.get().withdrawn_at is None
         client.post(at("decision-withdraw", decision.pk))
         assert Decision.objects.get().withdrawn_at is not None
-        assert "Accept unanimous (1)" in client.get(at("adjudication")).content.decode()
+        assert "Accept unanimous (1)" in markup(client.get(at("adjudication")))
         client.post(at("accept-unanimous"))
         assert Decision.objects.count() == 2
 
@@ -212,7 +213,7 @@ class TestPages:
 
     def test_the_feed(self, at, place, client_of, developer, second):
         decide(place, rating=5, by=developer, seen=0, reason="<b>why</b>")
-        html = client_of(second).get(at("overruled")).content.decode()
+        html = markup(client_of(second).get(at("overruled")))
         assert "&lt;b&gt;why" in html
 
     def test_queries(self, at, place, client_of, developer, django_assert_max_num_queries):

@@ -20,6 +20,7 @@ from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import CollectionFactory, take
+from tests.rubricweb.markup import markup
 
 MODES = (Turn.Mode.BLIND, Turn.Mode.ASSISTED)
 
@@ -165,9 +166,9 @@ class TestPage:
         assert client_of(assessor).get(address).status_code == 403
         assert client_of(outsider).get(address).status_code == 404
         client = client_of(developer)
-        html = client.get(address).content.decode()
+        html = markup(client.get(address))
         assert assessor_pseudonym(campaign.collection, assessor.pk) in html
-        assert f">{assessor}<" in client.get(f"{address}?names=1").content.decode()
+        assert f">{assessor}<" in markup(client.get(f"{address}?names=1"))
         odd = client.get(f"{address}?campaign=99&which=nonsense&grader=x")
         assert odd.status_code == 200
 
@@ -178,13 +179,13 @@ class TestPage:
         for _ in range(7):
             cell = take(campaign, assessor, count=1)[0].cell
             rate(cell, rating=4, by=assessor, seen=0, uid=uuid4())
-        html = client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])).content.decode()
+        html = markup(client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])))
         assert "Too few ratings to tell" in html
         assert "Difference" not in html
         assert '<td class="num muted" colspan="4">too few</td>' in html
 
     def test_without_anything(self, collection, client_of, developer):
-        html = client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])).content.decode()
+        html = markup(client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])))
         assert "No ratings by people yet" in html
 
 

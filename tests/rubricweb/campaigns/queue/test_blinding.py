@@ -15,6 +15,7 @@ from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.latest_ratings import cell_ratings
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import rate_next
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -78,7 +79,7 @@ class TestGrid:
 
     def grid(self, cell, client, source: str = "corrected") -> str:
         place = [cell.campaign.bank_id, cell.topic_id]
-        return client.get(f"{reverse('review:grid', args=place)}?source={source}").content.decode()
+        return markup(client.get(f"{reverse('review:grid', args=place)}?source={source}"))
 
     def grade_in(self, html: str, cell) -> str:
         return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
@@ -113,22 +114,22 @@ class TestGrid:
         place = [cell.campaign.bank_id, cell.topic_id, cell.passage_id, cell.item_id]
         panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
         client, reply = client_of(assessor), "<h3>Raw reply</h3>"
-        before = client.get(panel).content.decode()
+        before = markup(client.get(panel))
         assert "Hidden: this cell is yours to rate blind." in before
         assert cell.passage.text in before
         assert reply not in before
         assert 'data-grade="4"' not in before
-        assert reply in client_of(developer).get(panel).content.decode()
+        assert reply in markup(client_of(developer).get(panel))
 
         sent = {"rating": 1, "seen": 0, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
-        answer = client.post(sending, sent, headers={"HX-Request": "true"}).content.decode()
+        answer = markup(client.post(sending, sent, headers={"HX-Request": "true"}))
         assert self.grade_in(answer, cell) == "4"
         assert (said := HumanGrade.objects.get(by=assessor)).rating == 1
         assert (said.config, said.seen_rating) == (None, None)
-        assert reply in client.get(panel).content.decode()
+        assert reply in markup(client.get(panel))
         undoing = reverse("review:undo", args=place)
         sent = {"seen": 1, "revision": cell.revision_id, "uid": uuid4(), "part": "cell"}
-        answer = client.post(undoing, sent, headers={"HX-Request": "true"}).content.decode()
+        answer = markup(client.post(undoing, sent, headers={"HX-Request": "true"}))
         assert self.grade_in(answer, cell) == "4", "what was seen is not unseen"
 
 
@@ -157,7 +158,7 @@ class TestScreens:
     def told(self, client, address: str, **query):
         """The page's context, and what it says is left out."""
         page = client.get(address, query)
-        found = re.search(r"(\d+ \w+) (?:is|are) left out", page.content.decode())
+        found = re.search(r"(\d+ \w+) (?:is|are) left out", markup(page))
         return page.context, found and found[1]
 
     def test_verify_grading(self, cell, bank, client_of, assessor, developer):
@@ -193,7 +194,7 @@ class TestScreens:
         for person, count, said in ((developer, 6, None), (assessor, 5, "1 passage")):
             context, left_out = self.told(client_of(person), address, min_grade=5)
             assert (context["page"].paginator.count, left_out) == (count, said)
-            html = client_of(person).get(desk, {"min_grade": 5}).content.decode()
+            html = markup(client_of(person).get(desk, {"min_grade": 5}))
             assert ("whether it is covered shows once" in html) == (person == assessor)
 
     def test_by_people_passages_of_assisted_campaigns_too(

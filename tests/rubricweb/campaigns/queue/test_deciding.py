@@ -11,6 +11,7 @@ from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.grades.models import Draw, HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory
 from tests.rubricweb.campaigns.conftest import choice_of, rate_next
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 Order, Cells = Campaign.Order, Campaign.Cells
@@ -75,7 +76,7 @@ def test_a_sample_for_rubric_cover_says_for_which_board(bank, campaign_of, ranke
 def test_a_campaign_says_which_estimates_stand_on_it(campaign_of, owner, client_of, ranked, cells, said):
     campaign = campaign_of(order=Order.RANDOM, cells=cells)
     page = client_of(owner).get(reverse("campaigns:campaign", args=[campaign.collection.slug, campaign.pk]))
-    assert said in " ".join(html.unescape(page.content.decode()).split())
+    assert said in " ".join(html.unescape(markup(page)).split())
 
 
 def test_a_draw_holds_the_wordings_that_it_could_draw(bank, campaign_of, ranked, owner):

@@ -13,6 +13,7 @@ from django.urls import reverse
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp
 from tests.factories import take
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 State, How = Turn.State, HumanGrade.How
@@ -41,7 +42,7 @@ def held(campaign: Campaign, person) -> Turn:
 
 def start(campaign: Campaign, client) -> str:
     """The page after the button that takes the first cells."""
-    return client.post(at("queue-next", campaign), follow=True).content.decode()
+    return markup(client.post(at("queue-next", campaign), follow=True))
 
 
 def send(rating: int, **fields: object) -> dict[str, object]:
@@ -87,7 +88,7 @@ def test_who_was_not_named_may_not_rate(campaign_of, client_of, assessor, second
     assert client_of(assessor).get(at("queue", campaign)).status_code == 403
     assert client_of(second).get(at("queue", campaign)).status_code == 200
     listed = client_of(assessor).get(reverse("campaigns:campaigns", args=["autumn"]))
-    assert at("queue", campaign) not in listed.content.decode()
+    assert at("queue", campaign) not in markup(listed)
 
 
 def test_a_cell_of_another_campaign_is_not_found(campaign_of, client_of, assessor):
@@ -97,11 +98,11 @@ def test_a_cell_of_another_campaign_is_not_found(campaign_of, client_of, assesso
 
 def test_the_list_of_campaigns(campaign, client_of, viewer, assessor, owner, django_assert_max_num_queries):
     address = reverse("campaigns:campaigns", args=["autumn"])
-    assert "0 of 12 ratings" in client_of(viewer).get(address).content.decode()
-    assert at("queue", campaign) not in client_of(viewer).get(address).content.decode()
-    assert at("queue", campaign) in client_of(assessor).get(address).content.decode()
+    assert "0 of 12 ratings" in markup(client_of(viewer).get(address))
+    assert at("queue", campaign) not in markup(client_of(viewer).get(address))
+    assert at("queue", campaign) in markup(client_of(assessor).get(address))
     client = client_of(owner)
-    assert "New campaign" in client.get(address).content.decode()
+    assert "New campaign" in markup(client.get(address))
     with django_assert_max_num_queries(12):
         client.get(address)
 
@@ -135,7 +136,7 @@ def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
     assert set(campaign.people.all()) == {second}
     again = client.post(address, new_campaign(bank))
     assert again.status_code == 422
-    assert "already" in again.content.decode()
+    assert "already" in markup(again)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +155,13 @@ def test_what_is_wrong_with_a_campaign_is_said(bank, client_of, owner, said, wor
         reverse("campaigns:campaign-new", args=["autumn"]), new_campaign(bank, **said)
     )
     assert response.status_code == 422
-    assert words in response.content.decode()
+    assert words in markup(response)
     assert not Campaign.objects.exists()
 
 
 def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, django_assert_max_num_queries):
     client = client_of(assessor)
-    assert "Start rating" in client.get(at("queue", campaign)).content.decode()
+    assert "Start rating" in markup(client.get(at("queue", campaign)))
     assert not campaign.turns.exclude(state=State.PENDING).exists()
     html = start(campaign, client)
     assert "Start rating" not in html
@@ -173,7 +174,7 @@ def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, dj
 
 
 def test_scripts_start_with_a_part(campaign, client_of, assessor):
-    html = client_of(assessor).post(at("queue-next", campaign), **HTMX).content.decode()
+    html = markup(client_of(assessor).post(at("queue-next", campaign), **HTMX))
     assert html.lstrip().startswith('<div id="queue"')
     assert f'data-cell="{campaign.cells.first().pk}"' in html
 
@@ -181,7 +182,7 @@ def test_scripts_start_with_a_part(campaign, client_of, assessor):
 def test_no_start_where_others_have_all(campaign_of, client_of, assessor, second):
     campaign = campaign_of(size=2)
     start(campaign, client_of(second))
-    html = client_of(assessor).get(at("queue", campaign)).content.decode()
+    html = markup(client_of(assessor).get(at("queue", campaign)))
     assert "Nothing is left for you here" in html
     assert "Start rating" not in html
     assert "Nothing is left for you here" in start(campaign, client_of(assessor))
@@ -196,7 +197,7 @@ def test_a_save_takes_twelve_queries(mode, campaign_of, client_of, assessor):
     client.post(at("queue-cell", campaign, first.pk), send(3), **HTMX)
     HumanStamp.objects.get_or_create(topic=second.topic)
     with CaptureQueriesContext(connection) as captured:
-        html = client.post(at("queue-cell", campaign, second.pk), send(4), **HTMX).content.decode()
+        html = markup(client.post(at("queue-cell", campaign, second.pk), send(4), **HTMX))
     verbs = Counter(query["sql"].split()[0] for query in captured.captured_queries)
     assert verbs["SELECT"] + verbs["INSERT"] + verbs["UPDATE"] == 12
     assert set(verbs) <= {"SELECT", "INSERT", "UPDATE", "SAVEPOINT", "RELEASE"}
@@ -210,14 +211,14 @@ def test_rating_without_javascript(campaign, client_of, assessor):
     response = client.post(at("queue-cell", campaign, cell.pk), send(3, comment="only half"))
     assert response.url == at("queue", campaign)
     assert Turn.objects.get(cell=cell).comment == "only half"
-    html = client.get(response.url).content.decode()
+    html = markup(client.get(response.url))
     assert "1 of 12" in html
     assert f'data-cell="{cell.pk}"' not in html
 
 
 def test_a_part_for_scripts(campaign, client_of, assessor):
     client, cell = client_of(assessor), held(campaign, assessor).cell
-    html = client.post(at("queue-cell", campaign, cell.pk), send(3), **HTMX).content.decode()
+    html = markup(client.post(at("queue-cell", campaign, cell.pk), send(3), **HTMX))
     assert html.lstrip().startswith('<div id="queue"')
     assert '<template id="queue-ahead">' in html
 
@@ -240,7 +241,7 @@ def test_blind_cells_give_nothing_away_until_rated(blind, client_of, assessor):
     cell = Turn.objects.filter(person=assessor).order_by("order").first().cell
     after = client.post(at("queue-cell", blind, cell.pk), send(2))
     assert after.url == at("queue-cell", blind, cell.pk)
-    seen = client.get(after.url).content.decode()
+    seen = markup(client.get(after.url))
     assert "by the grader" in seen
     assert ANSWER in seen or "Its answer is marked in the passage." in seen
     assert "Keep 2" in seen
@@ -260,11 +261,11 @@ def test_a_cell_rated_in_another_window_shows_both(campaign, client_of, assessor
     address = at("queue-cell", campaign, cell.pk)
     client.post(address, send(1))
     response = client.post(address, send(5))
-    html = response.content.decode()
+    html = markup(response)
     assert response.status_code == 409
     assert "You rated this cell in another window" in html
     assert 'name="seen" value="1"' in html
-    assert "You rated this cell in another window" in client.get(f"{address}?mine=5").content.decode()
+    assert "You rated this cell in another window" in markup(client.get(f"{address}?mine=5"))
     assert client.get(f"{address}?mine=nonsense").status_code == 200
 
 
@@ -276,7 +277,7 @@ def test_skip_and_undo(campaign, client_of, assessor):
     response = client.post(at("queue-undo", campaign), {"uid": uuid4()})
     assert response.url == at("queue-cell", campaign, cell.pk)
     again = client.post(at("queue-undo", campaign), {"uid": uuid4()}, follow=True)
-    assert "Nothing to undo" in again.content.decode()
+    assert "Nothing to undo" in markup(again)
 
 
 def test_a_finished_cell_has_neighbours(campaign, client_of, assessor):
@@ -284,10 +285,10 @@ def test_a_finished_cell_has_neighbours(campaign, client_of, assessor):
     for _ in range(3):
         cells.append(held(campaign, assessor).cell)
         client.post(at("queue-cell", campaign, cells[-1].pk), send(3))
-    html = client.get(at("queue-cell", campaign, cells[1].pk)).content.decode()
+    html = markup(client.get(at("queue-cell", campaign, cells[1].pk)))
     assert f'data-key-action="previous" href="{at("queue-cell", campaign, cells[0].pk)}"' in html
     assert f'data-key-action="next" href="{at("queue-cell", campaign, cells[2].pk)}"' in html
-    html = client.get(at("queue", campaign)).content.decode()
+    html = markup(client.get(at("queue", campaign)))
     assert f'data-key-action="previous" href="{at("queue-cell", campaign, cells[2].pk)}"' in html
 
 
@@ -303,17 +304,17 @@ def test_the_end_says_what_is_left(campaign_of, client_of, assessor, second):
     campaign = campaign_of(assessors=2, size=1)
     client, cell = client_of(assessor), held(campaign, assessor).cell
     client.post(at("queue-cell", campaign, cell.pk), send(3))
-    assert "1 rating wait for other assessors" in client.get(at("queue", campaign)).content.decode()
+    assert "1 rating wait for other assessors" in markup(client.get(at("queue", campaign)))
     client_of(second).get(at("queue", campaign))
     client_of(second).post(at("queue-cell", campaign, cell.pk), send(3))
-    assert "All 2 ratings are there" in client.get(at("queue", campaign)).content.decode()
+    assert "All 2 ratings are there" in markup(client.get(at("queue", campaign)))
 
 
 def test_progress_shows_who_is_on_what(campaign, client_of, assessor, second, owner):
     mine = held(campaign, second)
     cell = held(campaign, assessor).cell
     client_of(assessor).post(at("queue-cell", campaign, cell.pk), send(3))
-    html = client_of(owner).get(at("campaign", campaign)).content.decode()
+    html = markup(client_of(owner).get(at("campaign", campaign)))
     assert "1 of 12" in html
     assert f"cell {mine.order}: topic" in html
 
@@ -321,7 +322,7 @@ def test_progress_shows_who_is_on_what(campaign, client_of, assessor, second, ow
 def test_closing_and_opening(campaign, client_of, owner, assessor):
     client = client_of(owner)
     client.post(at("campaign-state", campaign))
-    assert "This campaign is closed" in client_of(assessor).get(at("queue", campaign)).content.decode()
+    assert "This campaign is closed" in markup(client_of(assessor).get(at("queue", campaign)))
     assert "This campaign is closed" in start(campaign, client_of(assessor))
     client.post(at("campaign-state", campaign))
     assert 'data-outbox="advance"' in start(campaign, client_of(assessor))

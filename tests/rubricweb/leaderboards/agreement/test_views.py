@@ -9,13 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests import factories
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 PAGE = "/leaderboards/autumn/agreement/"
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 def command(*options):
@@ -61,7 +62,7 @@ def test_roles_and_parts(made, viewer, outsider, client_of, django_assert_max_nu
     client = client_of(viewer)
     assert client.post(PAGE).status_code == 405
     part = client.get(PAGE, headers={"HX-Request": "true"})
-    assert part.content.decode().lstrip().startswith('<div id="agreement"')
+    assert markup(part).lstrip().startswith('<div id="agreement"')
     with django_assert_max_num_queries(60):
         client.get(PAGE)
 

@@ -9,22 +9,23 @@ from django.urls import reverse
 
 from rubricweb.corpus.models import OfficialScore
 from tests import factories
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 PAGE = "/leaderboards/autumn/figures/"
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 def figure_of(response):
-    found = re.search(r'id="figure-json" type="application/json">(.*?)</script>', response.content.decode())
+    found = re.search(r'id="figure-json" type="application/json">(.*?)</script>', markup(response))
     return json.loads(found[1])["data"]
 
 
 def cells_of(response):
-    body = re.search(r"<tbody>(.*?)</tbody>", response.content.decode(), re.DOTALL)[1]
+    body = re.search(r"<tbody>(.*?)</tbody>", markup(response), re.DOTALL)[1]
     rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
     return [
         [
@@ -100,7 +101,7 @@ def test_a_figure_as_a_file_of_its_own(made, viewer, outsider, client_of):
     address = reverse("leaderboards:figure-file", args=["autumn"])
     response = client_of(viewer).get(address, {"view": "heat"})
     assert response["Content-Disposition"] == 'attachment; filename="autumn-heat.html"'
-    content = response.content.decode()
+    content = markup(response)
     assert "Plotly.newPlot" in content
     assert len(content) > 1_000_000, "it brings plotly.js with it"
     assert "https://cdn" not in content[:2000]
@@ -127,7 +128,7 @@ def test_roles_parts_and_empty_collections(made, viewer, outsider, client_of):
     client = client_of(viewer)
     assert client.post(PAGE).status_code == 405
     part = client.get(PAGE, headers={"HX-Request": "true"})
-    assert part.content.decode().lstrip().startswith('<div id="figures"')
+    assert markup(part).lstrip().startswith('<div id="figures"')
     made.collection.runs.all().delete()
     made.collection.stamp += 1
     made.collection.save()

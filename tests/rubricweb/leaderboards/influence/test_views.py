@@ -7,12 +7,13 @@ import pytest
 
 from rubricweb.leaderboards.influence import views
 from tests import factories
+from tests.rubricweb.markup import markup
 
 PAGE = "/leaderboards/autumn/influence/"
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 @pytest.mark.parametrize(
@@ -36,15 +37,15 @@ def test_views(made, viewer, client_of, view, said):
 def test_items_link_to_their_grid_and_come_in_order(made, viewer, client_of):
     asked = r"(Which pigment|When does|Why does)"
     hard, easy = (client_of(viewer).get(PAGE, {"by": by, "all": "1"}) for by in ("hard", "easy"))
-    assert f"/review/banks/{made.bank.pk}/topics/{made.topics['t1'].pk}/grid/" in hard.content.decode()
+    assert f"/review/banks/{made.bank.pk}/topics/{made.topics['t1'].pk}/grid/" in markup(hard)
     body = re.compile(r"<tbody>.*?</tbody>", re.DOTALL)
-    first, last = (re.findall(asked, body.search(found.content.decode())[0]) for found in (hard, easy))
+    first, last = (re.findall(asked, body.search(markup(found))[0]) for found in (hard, easy))
     assert first[0] == last[-1] == "Which pigment", "the fewest passages cover it"
 
 
 def test_controls_travel_along(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"view": "teams", "kind": "question", "teams": "b*"})
-    assert '<input type="hidden" name="kind" value="question"' in response.content.decode()
+    assert '<input type="hidden" name="kind" value="question"' in markup(response)
     assert "b*" in text(response)
     refused = client_of(viewer).get(PAGE, {"view": "teams", "depth": "0"})
     assert refused.status_code == 422
@@ -56,7 +57,7 @@ def test_roles_and_parts(made, viewer, outsider, client_of):
     client = client_of(viewer)
     assert client.post(PAGE).status_code == 405
     part = client.get(PAGE, headers={"HX-Request": "true"})
-    assert part.content.decode().lstrip().startswith('<div id="influence"')
+    assert markup(part).lstrip().startswith('<div id="influence"')
 
 
 def test_without_grades(viewer, client_of):
@@ -79,9 +80,9 @@ def test_options_of_the_board_apply(rich, viewer, client_of):
     assert "both 3 1\N{EN DASH}4 0.000 0.667 0.667 0.667 0 lacks 3 1\N{EN DASH}4 0.000 1.000" in by_people
     page = client.get(PAGE, {"units": "subtopics", "missing": "skip", "topic": "t1"})
     assert "do not apply here" not in text(page)
-    assert "<details open>" in page.content.decode()
+    assert "<details open>" in markup(page)
     assert "Why does bread rise?" not in text(page), "only topic t1"
-    assert "<details open>" not in client.get(PAGE).content.decode()
+    assert "<details open>" not in markup(client.get(PAGE))
 
 
 def test_options_that_cannot_apply_are_said(rich, viewer, client_of):

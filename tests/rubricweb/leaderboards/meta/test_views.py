@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from rubricweb.corpus.official import official_boards
 from tests import factories
+from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 META = "/leaderboards/autumn/meta/"
@@ -16,7 +17,7 @@ HTMX = {"HX-Request": "true"}
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 def upload(client, content, name="official.tsv", board="TREC"):
@@ -84,7 +85,7 @@ def test_without_grades_or_references(collection, made, viewer, client_of):
 def test_htmx_gets_the_part(made, viewer, client_of):
     judge(made)
     response = client_of(viewer).get(META, headers=HTMX)
-    assert response.content.decode().lstrip().startswith('<div id="meta"')
+    assert markup(response).lstrip().startswith('<div id="meta"')
 
 
 def test_roles(made, viewer, outsider, client_of):
@@ -131,7 +132,7 @@ def test_a_refused_upload_keeps_the_page(made, owner, client_of):
     response = client_of(owner).post(f"{address}?measure=P_2&min_grade=4", {"name": "TREC", "file": file})
 
     assert response.status_code == 422
-    said = response.content.decode()
+    said = markup(response)
     assert "P_2 S" in text(response)
     assert response.context["sheet"].rows
     assert 'value="TREC"' in said

@@ -14,6 +14,7 @@ from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
 from tests import factories
+from tests.rubricweb.markup import markup
 
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 NAMES = ("rubric_cover", "weighted_cover", "normalised_cover", "P_2", "ndcg_cut_10", "alpha_ndcg")
@@ -105,7 +106,7 @@ def test_moves_that_the_topics_support_are_told_from_noise(noisy):
 def test_the_page_says_which_moves_are_more_than_noise(noisy, developer, client_of):
     asked = {"grader": noisy.other.pk, "was_grader": noisy.config.pk}
     page = client_of(developer).get("/leaderboards/autumn/moved/", asked)
-    said = page.content.decode()
+    said = markup(page)
 
     assert "by more than the noise of the 20 topics" in said
     assert "more than noise" in said

@@ -10,12 +10,13 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.banks.versions import name_version
 from rubricweb.leaderboards.moved import views
 from tests import factories
+from tests.rubricweb.markup import markup
 
 PAGE = "/leaderboards/autumn/moved/"
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 def test_two_thresholds(made, viewer, client_of):
@@ -30,7 +31,7 @@ def test_two_thresholds(made, viewer, client_of):
         "review:cell",
         args=[made.bank.pk, made.topics["t2"].pk, made.passages["e2"].pk, made.items["t2"][0].pk],
     )
-    assert cell in response.content.decode()
+    assert cell in markup(response)
 
 
 def test_a_version_against_now(made, owner, viewer, client_of):
@@ -85,7 +86,7 @@ def test_roles_and_parts(made, viewer, outsider, client_of):
     client = client_of(viewer)
     assert client.post(PAGE).status_code == 405
     part = client.get(PAGE, {"was_min_grade": "5"}, headers={"HX-Request": "true"})
-    assert part.content.decode().lstrip().startswith('<div id="moved"')
+    assert markup(part).lstrip().startswith('<div id="moved"')
     empty = factories.CollectionFactory(slug="empty")
     factories.MembershipFactory(user=viewer, collection=empty)
     assert "No grades yet" in text(client.get("/leaderboards/empty/moved/"))

@@ -12,12 +12,13 @@ from rubricweb.corpus.models import Passage, Topic
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public.selectors import made_up_name
 from tests import factories
+from tests.rubricweb.markup import markup
 
 PUBLISH = "/leaderboards/autumn/publish/"
 
 
 def text(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", response.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_one_topic_has_neither_ranks_nor_intervals(publish):
 
 def test_it_shows_no_word_of_rubric_topics_or_passages(publish, made):
     board = publish()
-    said = Client().get(board.get_absolute_url()).content.decode()
+    said = markup(Client().get(board.get_absolute_url()))
     texts = [item.revision.text for items in made.items.values() for item in items]
     texts += [*Passage.objects.values_list("text", flat=True), *Topic.objects.values_list("text", flat=True)]
     assert len(texts) > 10
@@ -65,7 +66,7 @@ def test_it_is_cached_politely_and_not_indexed(publish):
     board = publish()
     response = Client().get(board.get_absolute_url())
     assert response["X-Robots-Tag"] == "noindex, nofollow"
-    assert '<meta name="robots" content="noindex, nofollow">' in response.content.decode()
+    assert '<meta name="robots" content="noindex, nofollow">' in markup(response)
     assert response["Cache-Control"] == "public, max-age=60"
     assert "Cookie" not in response.get("Vary", "")
     assert not response.cookies

@@ -15,6 +15,7 @@ from rubricweb.review.flags.forms import MAX_TEXT
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Kind
 from tests.factories import TopicFactory
+from tests.rubricweb.markup import markup
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
@@ -38,7 +39,7 @@ def sent(client, url, htmx=False, **fields):
 
 
 def listed(client, url):
-    return {int(pk) for pk in re.findall(r'<li id="row-(\d+)"', client.get(url).content.decode())}
+    return {int(pk) for pk in re.findall(r'<li id="row-(\d+)"', markup(client.get(url)))}
 
 
 def test_access(place, flag, client_of, viewer, outsider, client):
@@ -58,7 +59,7 @@ def test_viewers_only_look(place, flag, client_of, viewer, outsider):
         assert sent(client_of(viewer), address, kind="comment", text="Hm.", seen=1).status_code == 403
         assert sent(client_of(outsider), address, kind="comment", text="Hm.", seen=1).status_code == 404
     assert Flag.objects.get().version == 1
-    html = client_of(viewer).get(place.cell.address).content.decode()
+    html = markup(client_of(viewer).get(place.cell.address))
     assert "Only the topic&#x27;s words." in html
     assert "<textarea" not in html
 
@@ -66,11 +67,11 @@ def test_viewers_only_look(place, flag, client_of, viewer, outsider):
 def test_assessors_decide_about_their_own_flags_only(place, flag, client_of, assessor, developer):
     theirs = actions.open_flag(place.item, kind=Kind.UNCLEAR, by=developer)
     client = client_of(assessor)
-    assert 'value="resolve"' not in client.get(theirs.get_absolute_url()).content.decode()
+    assert 'value="resolve"' not in markup(client.get(theirs.get_absolute_url()))
     assert sent(client, theirs.get_absolute_url(), verb="resolve", seen=1).status_code == 403
     assert sent(client, assign_url(theirs), assignee="", seen=1).status_code == 403
     assert sent(client, theirs.get_absolute_url(), verb="reply", text="I see.", seen=1).status_code == 302
-    assert 'value="resolve"' in client.get(flag.get_absolute_url()).content.decode()
+    assert 'value="resolve"' in markup(client.get(flag.get_absolute_url()))
     assert sent(client, flag.get_absolute_url(), verb="resolve", seen=1).status_code == 302
     actions.assign(theirs, to=assessor, seen=2, by=developer)
     assert sent(client, theirs.get_absolute_url(), verb="resolve", seen=3).status_code == 302
@@ -107,9 +108,7 @@ def test_opening_without_javascript_goes_to_the_thread(place, client_of, assesso
 
 
 def test_opening_by_htmx_brings_the_threads_and_an_empty_form(place, client_of, assessor):
-    html = sent(
-        client_of(assessor), place.cell.address, True, kind="comment", text="A word."
-    ).content.decode()
+    html = markup(sent(client_of(assessor), place.cell.address, True, kind="comment", text="A word."))
     flag = Flag.objects.get()
     assert html.lstrip().startswith('<div id="threads"')
     assert re.search(rf'id="flag-{flag.pk}"[^>]* autofocus', html)
@@ -133,7 +132,7 @@ def test_opening_by_htmx_brings_the_threads_and_an_empty_form(place, client_of, 
 @pytest.mark.parametrize("htmx", [True, False])
 def test_a_refused_flag_keeps_what_was_typed(place, client_of, assessor, fields, words, htmx):
     answer = sent(client_of(assessor), place.item.address, htmx, **fields)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 422
     assert words in html
     assert f"\n{fields['text']}</textarea>" in html
@@ -141,10 +140,10 @@ def test_a_refused_flag_keeps_what_was_typed(place, client_of, assessor, fields,
 
 
 def test_a_live_part_leaves_what_is_being_typed(place, flag, client_of, assessor):
-    html = client_of(assessor).get(place.cell.address, **HTMX).content.decode()
+    html = markup(client_of(assessor).get(place.cell.address, **HTMX))
     assert html.count('hx-preserve="true"') == 6  # texts, their ids, the kinds, the assignee
     assert re.search(rf'<textarea name="text" id="flag-{flag.pk}-text"[^>]* hx-preserve="true"', html)
-    assert "hx-preserve" not in client_of(assessor).get(place.cell.address).content.decode()
+    assert "hx-preserve" not in markup(client_of(assessor).get(place.cell.address))
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -158,12 +157,12 @@ def test_replying_resolving_and_reopening(flag, client_of, developer, htmx):
     ]:
         answer = sent(client, url, htmx, verb=verb, text=text, seen=seen)
         if htmx:
-            assert answer.content.decode().lstrip().startswith('<article class="thread card"')
+            assert markup(answer).lstrip().startswith('<article class="thread card"')
         else:
             assert answer["Location"] == f"{url}#flag-{flag.pk}"
     events = flag.events.values_list("verb", flat=True)
     assert list(events) == ["opened", "replied", "resolved", "reopened", "replied"]
-    html = client.get(url).content.decode()
+    html = markup(client.get(url))
     for words in ("Only the topic&#x27;s words.", "Why?", "Reworded.", "So."):
         assert words in html
     assert f'id="flag-{flag.pk}-event-3"' in html
@@ -171,7 +170,7 @@ def test_replying_resolving_and_reopening(flag, client_of, developer, htmx):
 
 
 def test_a_thread_leads_back_to_what_it_is_about(place, flag, client_of, viewer):
-    html = client_of(viewer).get(flag.get_absolute_url()).content.decode()
+    html = markup(client_of(viewer).get(flag.get_absolute_url()))
     cell = reverse(
         "review:cell", args=[place.bank.pk, place.topic.pk, place.passages[0].pk, place.items[0].pk]
     )
@@ -186,7 +185,7 @@ def test_a_conflict_shows_both_and_mine_can_be_decided_again(flag, client_of, de
     actions.reply(flag, text="Not yet!", by=assessor)
     client, url = client_of(developer), flag.get_absolute_url()
     answer = sent(client, url, htmx, verb="resolve", text="Done.", seen=1)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert f"{assessor} replied meanwhile. Nothing of yours was saved" in html
     assert html.count("Not yet!") == 2  # in the thread, and beside mine
@@ -201,29 +200,29 @@ def test_a_conflict_shows_both_and_mine_can_be_decided_again(flag, client_of, de
 def test_a_reply_without_words_is_said_at_its_field(flag, client_of, developer):
     answer = sent(client_of(developer), flag.get_absolute_url(), True, verb="reply", text=" ", seen=1)
     assert answer.status_code == 422
-    assert f'id="flag-{flag.pk}-error">Write something first.' in answer.content.decode()
+    assert f'id="flag-{flag.pk}-error">Write something first.' in markup(answer)
 
 
 @pytest.mark.parametrize("seen", ["", "x", "0"])
 def test_a_version_that_is_none_is_not_decided_on(flag, client_of, developer, seen):
     answer = sent(client_of(developer), flag.get_absolute_url(), verb="resolve", text="Kept.", seen=seen)
     assert answer.status_code == 422
-    assert "\nKept.</textarea>" in answer.content.decode()
+    assert "\nKept.</textarea>" in markup(answer)
     assert Flag.objects.get().is_open
 
 
 def test_assigning(flag, client_of, developer, assessor, viewer):
     client, url = client_of(developer), assign_url(flag)
     assert sent(client, url, assignee=assessor.pk, seen=1)["Location"].endswith(f"#flag-{flag.pk}")
-    html = client.get(flag.get_absolute_url()).content.decode()
+    html = markup(client.get(flag.get_absolute_url()))
     assert f"assigned to {assessor}" in html
     assert f"gave it to {assessor}" in html
     assert f">{viewer}</option>" not in html
-    refused = sent(client, url, True, assignee=viewer.pk, seen=2).content.decode()
+    refused = markup(sent(client, url, True, assignee=viewer.pk, seen=2))
     assert "Choose a member who may answer flags." in refused
     late = sent(client, url, True, assignee="", seen=1)
     assert late.status_code == 409
-    assert "Assign to nobody" in late.content.decode()
+    assert "Assign to nobody" in markup(late)
     assert Flag.objects.get().assignee == assessor
     assert sent(client, url, True, assignee="", seen=2).status_code == 200
     assert Flag.objects.get().assignee is None
@@ -252,7 +251,7 @@ def test_the_inbox_filters_by_its_address(place, flag, client_of, assessor, deve
         "?kind=duplicate": set(),
     }.items():
         assert listed(client, url + query) == {flag_.pk for flag_ in expected}, query
-    html = client.get(url).content.decode()
+    html = markup(client.get(url))
     for name, count in {
         "Open": 2,
         "Assigned to me": 1,
@@ -261,12 +260,12 @@ def test_the_inbox_filters_by_its_address(place, flag, client_of, assessor, deve
         "Resolved": 1,
     }.items():
         assert f'{name} <span class="muted">{count}</span>' in html
-    part = client.get(url, **HTMX).content.decode()
+    part = markup(client.get(url, **HTMX))
     assert part.lstrip().startswith('<section id="inbox"')
 
 
 def test_an_empty_inbox_says_how_to_flag(place, client_of, assessor):
-    html = client_of(assessor).get(inbox_of(place.bank.collection)).content.decode()
+    html = markup(client_of(assessor).get(inbox_of(place.bank.collection)))
     assert "press <kbd>S</kbd> on a cell" in html
 
 
@@ -300,17 +299,17 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     actions.open_flag(place.passage, kind=Kind.UNCOVERED, by=assessor)
     client, (item, passage) = client_of(assessor), (place.items[0].pk, place.passages[0].pk)
     at = [place.bank.pk, place.topic.pk]
-    grid = client.get(reverse("review:grid", args=at)).content.decode()
+    grid = markup(client.get(reverse("review:grid", args=at)))
     assert re.search(rf'id="c{passage}-{item}" [^>]*, 1 open flag"[^>]* data-flags>', grid)
     assert grid.count(" data-flags>") == 1
     for query in (f"?item={item}", f"?passage={passage}"):
         assert f'class="flag-mark" href="{place.item.address.split("?")[0]}{query}"' in grid
-    cell = client.get(reverse("review:cell", args=[*at, passage, item])).content.decode()
+    cell = markup(client.get(reverse("review:cell", args=[*at, passage, item])))
     assert f'id="flag-{flag.pk}"' in cell
     assert "Flags of the question (1 open)" in cell
     assert "Flags of the passage (1 open)" in cell
-    editor = client.get(reverse("editor:topic", args=at)).content.decode()
+    editor = markup(client.get(reverse("editor:topic", args=at)))
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
-    topics = client.get(reverse("home:collection", args=[place.bank.collection.slug])).content.decode()
+    topics = markup(client.get(reverse("home:collection", args=[place.bank.collection.slug])))
     assert re.search(rf'href="/review/autumn/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)

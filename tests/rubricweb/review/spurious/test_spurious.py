@@ -10,6 +10,7 @@ from rubricweb.banks import actions
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades.humans import Cell, rate_cell
 from tests.factories import BankFactory, ItemFactory
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 Q1 = "Which pigment makes leaves red?"
@@ -32,7 +33,7 @@ def found_in(page) -> list[tuple[str, int, int]]:
 
 def test_the_list_says_how_often_and_what_retiring_does(client_of, viewer, listed):
     page = client_of(viewer).get(listed)
-    html = page.content.decode()
+    html = markup(page)
     assert found_in(page) == [(Q1, 1, 2)]
     assert "1 item</strong> covered with grade 4 or more" in html
     assert "<strong>1</strong> of 2" in html
@@ -66,12 +67,12 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
     autumn.collection.save()
     empty = client_of(viewer).get(listed)
     assert found_in(empty) == []
-    assert "Nobody has rated a passage below 4 throughout" in empty.content.decode()
+    assert "Nobody has rated a passage below 4 throughout" in markup(empty)
     for doc_id, rating in {"d3": 1, "d1": 5}.items():
         rate_cell(Cell.of(autumn.items[1], autumn.passages[doc_id]), rating=rating, by=assessor, seen=0)
     page = client_of(viewer).get(listed)
     assert found_in(page) == [(Q1, 1, 1)]
-    assert "people rated below 4 throughout" in page.content.decode()
+    assert "people rated below 4 throughout" in markup(page)
 
 
 @pytest.mark.usefixtures("developers_only")
@@ -80,7 +81,7 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
         assert client_of(outsider).get(address).status_code == 404
         assert client_of(viewer).get(address).status_code == 200
         assert client_of(viewer).post(address).status_code == 405
-    assert "Reformulate" not in client_of(assessor).get(closer(autumn)).content.decode()
+    assert "Reformulate" not in markup(client_of(assessor).get(closer(autumn)))
     for verb in ("reword/", "retire/"):
         assert client_of(assessor).post(closer(autumn) + verb, {"seen": 1}).status_code == 403
         assert client_of(outsider).post(closer(autumn) + verb, {"seen": 1}).status_code == 404
@@ -91,18 +92,18 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
 
 
 def test_a_closer_look_shows_the_passages(client_of, developer, autumn):
-    html = client_of(developer).get(closer(autumn)).content.decode()
+    html = markup(client_of(developer).get(closer(autumn)))
     assert "<!doctype" in html
     assert "Not relevant, yet covering (1)" in html
     assert "Ripe apples turn red because of anthocyanins." in html
     assert autumn.cell("d3", 0) in html
     assert "Maples are planted" not in html
-    part = client_of(developer).get(closer(autumn), headers=HTMX).content.decode()
+    part = markup(client_of(developer).get(closer(autumn), headers=HTMX))
     assert part.strip().startswith(f'<div id="work-{autumn.items[0].pk}"')
 
 
 def test_passages_are_escaped(client_of, viewer, autumn):
-    html = client_of(viewer).get(closer(autumn, 2), {"min_grade": 1}).content.decode()
+    html = markup(client_of(viewer).get(closer(autumn, 2), {"min_grade": 1}))
     assert "&lt;script&gt;alert" in html
     assert "<script>alert" not in html
 
@@ -114,7 +115,7 @@ def test_reformulating(client_of, developer, autumn, listed):
     assert (answer.status_code, answer.url) == (302, listed + "?min_grade=3")
     assert [(c.verb, c.by) for c in item.changes.all()] == [("reworded", developer)]
     part = client.post(closer(autumn) + "reword/", {"text": "Is it red?", "seen": 2}, headers=HTMX)
-    assert "Reworded: Is it red?" in part.content.decode()
+    assert "Reworded: Is it red?" in markup(part)
     assert "items-changed" in part.headers["HX-Trigger-After-Settle"]
 
 
@@ -124,13 +125,13 @@ def test_reformulating(client_of, developer, autumn, listed):
 def test_words_that_will_not_do(client_of, developer, autumn, text, said):
     answer = client_of(developer).post(closer(autumn) + "reword/", {"text": text, "seen": 1})
     assert answer.status_code == 422
-    assert said in answer.content.decode()
+    assert said in markup(answer)
 
 
 def test_two_who_reformulate_at_once(client_of, developer, owner, autumn):
     actions.revise_item(autumn.items[0], text="Theirs?", seen=1, by=owner)
     answer = client_of(developer).post(closer(autumn) + "reword/", {"text": "Mine?", "seen": 1}, headers=HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert "Nothing was saved over it" in html
     assert "Theirs?" in html
@@ -147,14 +148,14 @@ def test_retiring(client_of, developer, autumn, listed):
     item.refresh_from_db()
     assert item.is_retired
     assert found_in(client.get(listed)) == []
-    assert "It is retired" in client.get(closer(autumn)).content.decode()
+    assert "It is retired" in markup(client.get(closer(autumn)))
 
 
 def test_retiring_what_was_changed_meanwhile(client_of, developer, owner, autumn):
     actions.revise_item(autumn.items[0], text="Theirs?", seen=1, by=owner)
     answer = client_of(developer).post(closer(autumn) + "retire/", {"seen": 1}, headers=HTMX)
     assert answer.status_code == 409
-    assert "It was reworded by" in answer.content.decode()
+    assert "It was reworded by" in markup(answer)
     autumn.items[0].refresh_from_db()
     assert not autumn.items[0].is_retired
 
@@ -162,7 +163,7 @@ def test_retiring_what_was_changed_meanwhile(client_of, developer, owner, autumn
 def test_a_bank_without_grades(client_of, viewer, autumn, listed):
     bank = BankFactory(collection=autumn.collection, name="other")
     page = client_of(viewer).get(f"/review/banks/{bank.pk}/spurious/")
-    assert "No spurious items" in page.content.decode()
+    assert "No spurious items" in markup(page)
 
 
 def test_queries_do_not_grow_with_the_list(client_of, viewer, autumn, listed):
@@ -178,4 +179,4 @@ def test_queries_do_not_grow_with_the_list(client_of, viewer, autumn, listed):
 
 def test_the_part_for_htmx(client_of, viewer, listed):
     part = client_of(viewer).get(listed, headers=HTMX)
-    assert part.content.decode().strip().startswith('<section id="suspects"')
+    assert markup(part).strip().startswith('<section id="suspects"')

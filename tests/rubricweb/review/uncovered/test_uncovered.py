@@ -11,6 +11,7 @@ from rubricweb.banks.models import ItemSource
 from rubricweb.corpus.models import Judgment, Subtopic
 from rubricweb.grades.humans import Cell, rate_cell
 from tests.factories import PassageFactory, grade
+from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
 SPAN = "planted along many streets"
@@ -37,7 +38,7 @@ def found_in(page) -> list[tuple[str, int, int, int]]:
 
 def test_the_list(client_of, viewer, listed):
     page = client_of(viewer).get(listed)
-    html = page.content.decode()
+    html = markup(page)
     assert found_in(page) == [("d2", 2, 1, 1)]
     assert "1 passage</strong> judged 2 or more" in html
     assert "1 relevant passage has no grade at all" in html
@@ -60,7 +61,7 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
         rate_cell(Cell.of(autumn.items[1], autumn.passages[doc_id]), rating=rating, by=assessor, seen=0)
     page = client_of(viewer).get(listed)
     assert found_in(page) == [("d2", None, 1, 1)]
-    assert "people rated 4 or more for some item" in page.content.decode()
+    assert "people rated 4 or more for some item" in markup(page)
 
 
 @pytest.mark.usefixtures("developers_only")
@@ -68,7 +69,7 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
     for address in (listed, passage_url):
         assert client_of(outsider).get(address).status_code == 404
         assert client_of(viewer).get(address).status_code == 200
-    assert 'id="draft"' not in client_of(assessor).get(passage_url).content.decode()
+    assert 'id="draft"' not in markup(client_of(assessor).get(passage_url))
     for address in (passage_url, passage_url + "nearest/"):
         assert client_of(assessor).post(address, draft()).status_code == 403
         assert client_of(outsider).post(address, draft()).status_code == 404
@@ -85,19 +86,19 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
 
 def test_where_a_passage_stands(client_of, developer, autumn, passage_url):
     client = client_of(developer)
-    html = client.get(passage_url).content.decode()
+    html = markup(client.get(passage_url))
     assert "Passage 1 of 1." in html
     assert "Maples are planted along many streets.</textarea>" in html
-    wide = client.get(passage_url, {"min_grade": 5, "min_relevant": 0}).content.decode()
+    wide = markup(client.get(passage_url, {"min_grade": 5, "min_relevant": 0}))
     assert "Passage 1 of 3." in wide
     assert f"/uncovered/{autumn.passages['d3'].pk}/?min_grade=5&amp;min_relevant=0" in wide
     of = {
         doc_id: passage_url.replace(f"/{autumn.passages['d2'].pk}/", f"/{p.pk}/")
         for doc_id, p in autumn.passages.items()
     }
-    assert "<strong>covered</strong>" in client.get(of["d1"]).content.decode()
-    assert "<strong>not graded</strong>" in client.get(of["d6"]).content.decode()
-    assert "&lt;script&gt;alert" in client.get(of["d4"]).content.decode()
+    assert "<strong>covered</strong>" in markup(client.get(of["d1"]))
+    assert "<strong>not graded</strong>" in markup(client.get(of["d6"]))
+    assert "&lt;script&gt;alert" in markup(client.get(of["d4"]))
 
 
 def test_from_a_span_to_an_item(client_of, developer, autumn, passage_url):
@@ -107,7 +108,7 @@ def test_from_a_span_to_an_item(client_of, developer, autumn, passage_url):
     assert (item.kind, item.changes.get().by) == ("question", developer)
     source = ItemSource.objects.get(change__item=item)
     assert (source.passage.doc_id, source.spans) == ("d2", [SPAN, "Maples are"])
-    history = client_of(developer).get(f"/banks/{autumn.bank.pk}/items/{item.pk}/history/").content.decode()
+    history = markup(client_of(developer).get(f"/banks/{autumn.bank.pk}/items/{item.pk}/history/"))
     assert "From the passage" in history
     assert SPAN in history
     assert passage_url in history
@@ -115,7 +116,7 @@ def test_from_a_span_to_an_item(client_of, developer, autumn, passage_url):
 
 def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, passage_url):
     answer = client_of(developer).post(passage_url, draft(kind="nugget"), headers=HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert html.strip().startswith('<section id="draft"')
     assert "Nugget saved:" in html
     assert "items-changed" in answer.headers["HX-Trigger-After-Settle"]
@@ -136,23 +137,22 @@ def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, passag
 def test_what_cannot_be_saved(client_of, developer, autumn, passage_url, wrong, said):
     answer = client_of(developer).post(passage_url, draft(**wrong))
     assert answer.status_code == 422
-    assert said in answer.content.decode()
+    assert said in markup(answer)
     assert autumn.bank.items.count() == 3
 
 
 def test_the_nearest_items(client_of, developer, autumn, passage_url):
     client = client_of(developer)
-    near = client.post(passage_url + "nearest/", {"spans": "Maples are"}, headers=HTMX).content.decode()
+    near = markup(client.post(passage_url + "nearest/", {"spans": "Maples are"}, headers=HTMX))
     assert "No item of this topic shares a rare word" in near
     actions.revise_item(autumn.items[0], text="Which streets have maples?", seen=1, by=developer)
-    near = client.post(
-        passage_url + "nearest/", {"spans": "planted along many streets"}, headers=HTMX
-    ).content.decode()
+    near = markup(
+        client.post(passage_url + "nearest/", {"spans": "planted along many streets"}, headers=HTMX)
+    )
     assert "Which streets have maples?" in near
     assert f'name="reword" value="{autumn.items[0].pk}"' in near
-    assert (
-        "is not in the passage"
-        in client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX).content.decode()
+    assert "is not in the passage" in markup(
+        client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX)
     )
 
 
@@ -161,9 +161,9 @@ def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer
     actions.revise_item(item, text="Which streets have maples?", seen=1, by=developer)
     found = client.post(passage_url, draft(text="half writt", find=1))
     assert found.status_code == 200
-    assert "<!doctype" in found.content.decode()
-    assert "half writt</textarea>" in found.content.decode()
-    form = client.post(passage_url, draft(reword=item.pk)).content.decode()
+    assert "<!doctype" in markup(found)
+    assert "half writt</textarea>" in markup(found)
+    form = markup(client.post(passage_url, draft(reword=item.pk)))
     assert "Which streets have maples?</textarea>" in form
     assert f'name="item" value="{item.pk}"' in form
     assert 'name="seen" value="2"' in form
@@ -178,7 +178,7 @@ def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autum
     item = autumn.items[0]
     actions.revise_item(item, text="Theirs?", seen=1, by=owner)
     answer = client_of(developer).post(passage_url, draft(text="Mine?", item=item.pk, seen=1), headers=HTMX)
-    html = answer.content.decode()
+    html = markup(answer)
     assert answer.status_code == 409
     assert "Nothing was saved over it" in html
     assert "Theirs?" in html
@@ -210,5 +210,5 @@ def test_queries_do_not_grow_with_the_list(client_of, viewer, autumn, listed):
 
 
 def test_the_part_for_htmx(client_of, viewer, listed):
-    part = client_of(viewer).get(listed, headers=HTMX).content.decode()
+    part = markup(client_of(viewer).get(listed, headers=HTMX))
     assert part.strip().startswith('<section id="passages"')
