@@ -49,7 +49,8 @@ demo: setup $(MODEL:%=$(VENV)/.%) ## load the demo collection and run everything
 check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
-	$(if $(TEMPLATES),$(BIN)/djade --check --target-version 5.2 $(TEMPLATES))
+	$(BIN)/djangofmt --check --quiet $(TEMPLATES)
+	$(BIN)/djade --check --target-version 5.2 $(TEMPLATES)
 	$(DENO_FMT) --check static/css static/js
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -64,7 +65,8 @@ test: check ## check, then on PostgreSQL what depends on the database: in Chromi
 format: setup-test ## format the code, the templates, the scripts and the styles
 	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
-	$(if $(TEMPLATES),$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true)
+	$(BIN)/djangofmt --quiet $(TEMPLATES)
+	$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true
 	$(DENO_FMT) static/css static/js
 
 test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments

@@ -51,6 +51,17 @@ class RequestRow:
     is_stale: bool
     """It has run for so long that it may be repeated."""
 
+    @property
+    def what(self) -> str:
+        """What the model was asked, as the end of a sentence."""
+        is_weighing = self.request.asks == "importance"
+        words = "how much nuggets matter" if is_weighing else f"for {self.request.kind}s"
+        return f"{words} on {self.subtopic}" if self.subtopic else words
+
+    @property
+    def tone(self) -> str:
+        return "error" if self.request.state == "failed" else "warn" if self.is_stale else ""
+
 
 @dataclass(frozen=True, slots=True)
 class DraftInbox:

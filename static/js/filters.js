@@ -1,6 +1,7 @@
-// A field with data-submits means "show me this". It takes effect when it was chosen with the pointer, on Enter, or when the
-// focus leaves it, but not while somebody goes through its choices with keys (WCAG 3.2.2). The page that comes then has the
-// focus where it was, or where it went. Without JavaScript there is a button.
+// A field with data-submits means "show me this". It takes effect when it was chosen with the pointer, on
+// Enter, or when the focus leaves it, but not while somebody goes through its choices with keys (WCAG 3.2.2).
+// The page that comes then has the focus where it was, or where it went. Without JavaScript there is a
+// button.
 const KEY = "focus-after-filter";
 const byKeys = new WeakSet(); // fields that were last changed with keys
 const changed = new WeakSet(); // and have not taken effect yet

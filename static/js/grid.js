@@ -1,5 +1,6 @@
-// The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the focus. Enter goes
-// into the panel, Escape comes back to the cell, digits rate. A rating shows at once and leaves through the outbox.
+// The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the
+// focus. Enter goes into the panel, Escape comes back to the cell, digits rate. A rating shows at once and
+// leaves through the outbox.
 import { newUid, Outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 
@@ -43,7 +44,8 @@ function enhance() {
   for (const link of changed) if (before.texts.get(link.id) !== link.textContent) link.dataset.isNew = "";
   panel.forget(changed.map(({ id }) => id));
   if (before.held === null) return;
-  (byId(before.held) ?? grid.querySelector('[tabindex="0"]')).focus({ preventScroll: true }); // at once, or the next key is lost
+  const held = byId(before.held) ?? grid.querySelector('[tabindex="0"]');
+  held.focus({ preventScroll: true }); // at once, or the next key is lost
 }
 
 function remember(grid) {
@@ -100,7 +102,8 @@ function rate(link, rating) {
   outbox.add({ uid, place, stack: place, kind, what, rating, seen, url, body });
 }
 
-// The cell and the line above the grid as the server has them now; without an answer, of what is not to be sent any more.
+// The cell and the line above the grid as the server has them now; without an answer, of what is not to be
+// sent any more.
 function settle({ place }, answer) {
   if (!answer) return htmx.trigger("#grid-live [data-live]", "again");
   const made = document.createElement("template");
@@ -184,7 +187,8 @@ document.addEventListener("click", (event) => {
   enter(link);
 });
 
-// A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered is the passage.
+// A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered
+// is the passage.
 document.addEventListener("key-action", async (event) => {
   const [target, action] = [event.target, event.detail];
   if (state.isOpening) return; // words that were typed before their field was there

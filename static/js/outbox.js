@@ -1,10 +1,11 @@
-// What people rate leaves through one outbox, in the grid and in the queue: kept in localStorage until the server has
-// taken it, sent in turn, and sent again after a lost connection or a reload. Each entry has a uid, so that what is sent
-// twice is saved once. What the server refuses is shown in #refused with what to do; what was rated after it still goes.
+// What people rate leaves through one outbox, in the grid and in the queue: kept in localStorage until the
+// server has taken it, sent in turn, and sent again after a lost connection or a reload. Each entry has a
+// uid, so that what is sent twice is saved once. What the server refuses is shown in #refused with what to
+// do; what was rated after it still goes.
 //
-// An entry: { uid, person, page, place, stack, kind, what, url, body }, and `refusal` once it was refused. `page` is the
-// address of the screen that made it, `place` its cell there, `what` names it for people. One of the kind "undo" is about
-// the last one before it with the same `stack`.
+// An entry: { uid, person, page, place, stack, kind, what, url, body }, and `refusal` once it was refused.
+// `page` is the address of the screen that made it, `place` its cell there, `what` names it for people. One
+// of the kind "undo" is about the last one before it with the same `stack`.
 const KEY = "rubricweb-outbox";
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;

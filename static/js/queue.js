@@ -1,5 +1,5 @@
-// The assessor's queue: form[data-outbox] leaves through the outbox. "advance" shows the next card at once, "reveal" and
-// "undo" show what the server answers.
+// The assessor's queue: form[data-outbox] leaves through the outbox. "advance" shows the next card at once,
+// "reveal" and "undo" show what the server answers.
 import { leave as leaveField } from "./keys.js";
 import { newUid, Outbox } from "./outbox.js";
 

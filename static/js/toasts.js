@@ -1,5 +1,5 @@
-// Toasts leave after a few seconds, but not while somebody points at them or has the focus there. They stand in a corner
-// where they cover nothing that can be pressed.
+// Toasts leave after a few seconds, but not while somebody points at them or has the focus there. They stand
+// in a corner where they cover nothing that can be pressed.
 const STAYS_MS = { error: 15_000, warning: 10_000 };
 const USUALLY_MS = 6_000;
 const CORNERS = ["bottom-right", "bottom-left", "top-right", "top-left", "bottom", "top"];

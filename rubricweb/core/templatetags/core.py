@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
+TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
 
 
@@ -47,29 +48,35 @@ def duration(seconds: float | None) -> str:
 def live(
     address: str,
     target: str,
-    *events: str,
+    events: str,
+    *,
+    on_page: str = "",
     every: str = "1s",
     include: str = "",
 ) -> dict[str, object]:
-    """Fetch `target` (an id with its #) from `address` on each of `events`, and when one may have been
-    missed.
+    """Fetch `target` (an id with #) from `address` on each of `events`, and when some may have been missed.
 
-    `include` names fields to send along.
+    `on_page` names an event of the page itself, `include` the fields to send along.
     """
+    triggers = [f"sse:{name}" for name in events.split()]
     return {
         "address": address,
         "target": target,
-        "events": events,
+        "events": [*triggers, f"{on_page} from:body"] if on_page else triggers,
         "every": every,
         "include": include,
     }
 
 
+@register.filter
+def tone(state: str) -> str:
+    """The tone of a badge that names this state of a job or this change of an item."""
+    return TONES.get(state, "warn")
+
+
 @register.simple_tag
-def grade_chip(value: int | None) -> SafeString:
-    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden, and none of them looks like
-    0.
-    """
+def grade_chip(value: int | str | None) -> SafeString:
+    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden: none looks like 0."""
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")
     if value == -2:

@@ -1,12 +1,15 @@
-"""The address of missing grades, the names of ratings, and the button that grades one cell again."""
+"""Addresses of missing grades, names of ratings, marked answers, and the button that grades a cell again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
@@ -15,6 +18,7 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.regrade import Again, can_ask, job_at
+from rubricweb.grades.highlighting import Segment
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scales import name_of
 
@@ -27,6 +31,13 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
     scope = {name: row.pk for name, row in {"bank": bank, "topic": topic}.items() if row}
     address = reverse("grades:missing", args=[collection.slug])
     return f"{address}?{urlencode(scope)}" if scope else address
+
+
+@register.simple_tag
+def marked(segments: Iterable[Segment]) -> SafeString:
+    """The passage with its answer marked, and no whitespace of a template: line breaks show in passages."""
+    words = (format_html("<mark>{}</mark>", one.text) if one.is_answer else one.text for one in segments)
+    return format_html_join("", "{}", ((word,) for word in words))
 
 
 @register.filter

@@ -93,7 +93,7 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
 
 def test_a_closer_look_shows_the_passages(client_of, developer, autumn):
     html = markup(client_of(developer).get(closer(autumn)))
-    assert "<!doctype" in html
+    assert "<!DOCTYPE html>" in html
     assert "Not relevant, yet covering (1)" in html
     assert "Ripe apples turn red because of anthocyanins." in html
     assert autumn.cell("d3", 0) in html

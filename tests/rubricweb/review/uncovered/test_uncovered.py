@@ -161,7 +161,7 @@ def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer
     actions.revise_item(item, text="Which streets have maples?", seen=1, by=developer)
     found = client.post(passage_url, draft(text="half writt", find=1))
     assert found.status_code == 200
-    assert "<!doctype" in markup(found)
+    assert "<!DOCTYPE html>" in markup(found)
     assert "half writt</textarea>" in markup(found)
     form = markup(client.post(passage_url, draft(reword=item.pk)))
     assert "Which streets have maples?</textarea>" in form
