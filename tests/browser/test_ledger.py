@@ -64,7 +64,7 @@ def test_the_board_moves_while_one_tries(people, places):
     page.get_by_label("Measure").select_option("weighted_cover")
     page.locator("input[type=range]").first.fill("-2")
     expect(page.locator("input[type=number][name^=weight-]").first).to_have_value("-2")
-    expect(board).to_contain_text("weighted Rubric-Cover@20")
+    expect(board).to_contain_text("Weighted cover@20")
     expect(board.locator("tr[data-moved]")).not_to_have_count(0)
     assert places.bank.items.get(pk=places.item.pk).version == 1
     page.get_by_role("button", name="Save").click()
