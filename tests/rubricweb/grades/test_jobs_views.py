@@ -42,10 +42,12 @@ def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
 
 
 def test_jobs_page_shows_workers(client_of, viewer, job):
-    queue.beat(WorkerBeat("attic-7", time.time() - 3, f"job {job.pk}", "cuda (bfloat16)"))
+    heard = time.time() - 3
+    queue.beat(WorkerBeat("attic-7", heard, f"job {job.pk}", "cuda (bfloat16)", backends=("hf_causal",)))
     page = markup(client_of(viewer).get(url("jobs")))
     assert "attic-7" in page
     assert re.search(r"Heard \d+ s ago · cuda \(bfloat16\)", page)
+    assert "Runs Causal language model" in page
     assert "No worker is alive" not in page
 
 
