@@ -57,11 +57,6 @@ class Backend:
     """The class of its options."""
 
     @property
-    def remedy(self) -> str:
-        """What to do where it cannot be imported."""
-        return f"It needs {' and '.join(self.requires)}: pip install 'rubricweb[models]'"
-
-    @property
     def options(self) -> dict[str, Option]:
         """By name, in the order shown. Only models have a second attempt."""
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
@@ -191,6 +186,19 @@ def importable() -> tuple[str, ...]:
     """The names of the back-ends whose packages are installed here, and that need some."""
     needing = (backend for backend in BACKENDS.values() if backend.requires)
     return tuple(backend.name for backend in needing if all(map(find_spec, backend.requires)))
+
+
+def requirement(name: str) -> tuple[str, str]:
+    """Return the back-end and what to do without its packages; empty texts where it needs none.
+
+    >>> requirement("lexical")
+    ('', '')
+    """
+    backend = BACKENDS.get(name)
+    if backend is None or not backend.requires:
+        return "", ""
+    packages = " and ".join(backend.requires)
+    return name, f"It needs {packages}: pip install 'rubricweb[models]', then start the worker again."
 
 
 def backend_for(llm: str, prompt_class: str) -> str:

@@ -42,11 +42,8 @@ class DryRuns(TaskKind[DryRun]):
             logger.info("dry run %s: %d replies", dry_run.pk, len(replies))
 
     def need(self, work: DryRun) -> Need:
-        backend = registry.BACKENDS.get(work.backend)
         key = f"prompt-{work.backend}-{work.llm}"
-        if backend is None or not backend.requires:
-            return Need(key, work.llm)
-        return Need(key, work.llm, backend.name, backend.remedy)
+        return Need(key, work.llm, *registry.requirement(work.backend))
 
     def words(self, work: DryRun) -> str:
         return f"dry run of {work.prompt_class}"

@@ -64,9 +64,8 @@ class Drafting(TaskKind[DraftRequest]):
 
     def need(self, work: DraftRequest) -> Need:
         model = hashlib.sha256(f"{work.backend}\0{work.llm}".encode()).hexdigest()[:16]
-        key, words = f"writer-{model}", f"{work.llm} as a writer of drafts"
-        backend = registry.BACKENDS.get(work.backend)
-        return Need(key, words, backend.name, backend.remedy) if backend else Need(key, words)
+        words = f"{work.llm} as a writer of drafts"
+        return Need(f"writer-{model}", words, *registry.requirement(work.backend))
 
     def words(self, work: DraftRequest) -> str:
         return f"drafts for topic {work.topic.query_id}"

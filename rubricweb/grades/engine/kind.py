@@ -52,11 +52,8 @@ class Grading(ChunkKind[JobChunk]):
 
     def need(self, work: JobChunk) -> Need:
         config = work.job.config
-        backend = registry.BACKENDS.get(config.backend)
         key = f"config-{config.fingerprint}"
-        if backend is None or not backend.requires:
-            return Need(key, str(config))
-        return Need(key, str(config), backend.name, backend.remedy)
+        return Need(key, str(config), *registry.requirement(config.backend))
 
     def backends(self) -> Iterable[str]:
         return registry.importable()

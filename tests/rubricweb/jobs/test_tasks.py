@@ -207,7 +207,7 @@ def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(tas
     monkeypatch.setattr(capabilities, "PATIENCE_SECONDS", 0.0)
     capabilities.fail_what_nobody_can_run()
     assert now(task).state == "failed"
-    assert task.error.endswith("It needs torch and transformers: pip install 'rubricweb[models]'")
+    assert "It needs torch and transformers: pip install 'rubricweb[models]'" in task.error
 
 
 def test_a_worker_listens_where_its_back_ends_wait(redis_server, monkeypatch):
