@@ -162,6 +162,18 @@ def test_templates_scripts_and_styles_are_narrow():
     )
 
 
+def test_scripts_keep_their_state_in_objects():
+    """A variable of a module can be changed from anywhere in it."""
+    variable = re.compile(r"^(?:let|var) (\w+)", re.MULTILINE)
+    report(
+        [
+            f"{where(path)}: {match[1]} is a variable of the module"
+            for path in own("js")
+            for match in variable.finditer(path.read_text(encoding="utf-8"))
+        ]
+    )
+
+
 def loaded(template: Path) -> set[Path]:
     """Our own files that a page of this template loads, with those of its parents and what modules import."""
     text = template.read_text(encoding="utf-8")

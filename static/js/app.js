@@ -1,33 +1,14 @@
 // What every page needs: a live stream that rests in hidden tabs, keys, focus after swaps, toasts, dialogs, copying.
 import "./filters.js";
+import "./focus.js";
 import "./keys.js";
 import "./live.js";
+import "./refresh.js";
 import "./toasts.js";
 
 for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
   tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 }
-// Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
-// thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
-let trail = []; // ids of the focused element and of what is around it
-const isLost = () => !document.activeElement || document.activeElement === document.body;
-function note() {
-  if (isLost()) return;
-  trail = [];
-  for (let node = document.activeElement; node; node = node.parentElement) trail.push(node.id);
-}
-document.addEventListener("htmx:beforeRequest", note);
-document.addEventListener("htmx:beforeSwap", note);
-document.addEventListener("pointerdown", () => (trail = []));
-document.addEventListener("htmx:afterSettle", (event) => {
-  const [same, ...around] = trail.map((id) => id && document.getElementById(id));
-  trail = [];
-  for (const target of [same, event.detail.elt?.querySelector?.("[autofocus]"), ...around]) {
-    if (!target || !isLost()) continue;
-    if (target.tabIndex < 0) target.tabIndex = -1;
-    target.focus({ preventScroll: true });
-  }
-});
 
 // What is typed into a field with data-draft is kept, whatever happens to the field, until it was saved.
 const kept = (field) => `draft-${field.dataset.draft}`;
@@ -63,46 +44,4 @@ document.addEventListener("click", (event) => {
     navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent.trim());
     copier.textContent = "Copied";
   }
-});
-
-// An answer for a part that was replaced meanwhile goes to what took its place. Events on the old part reach nobody but
-// itself, and htmx would lose the rows that the answer means to preserve.
-function forward({ target, detail }) {
-  if (target.isConnected) return;
-  detail.target = document.getElementById(target.id) ?? document.body;
-  Object.assign(detail, { isLate: true, shouldSwap: detail.shouldSwap && detail.target !== document.body });
-  detail.target.dispatchEvent(new CustomEvent("htmx:beforeSwap", { bubbles: true, detail }));
-}
-document.addEventListener(
-  "htmx:beforeRequest",
-  ({ detail }) => detail.target.addEventListener("htmx:beforeSwap", forward),
-);
-
-// A live answer is thrown away and asked for again when it is out of date: when its part was replaced, changed by the
-// answer to what a person did, or has other open forms by now, whose text would be gone. It waits while something is
-// being sent from within its part, whose answer would find no place, and between the press and the release of a click.
-let isPressed = false;
-for (const name of ["pointerdown", "pointerup", "pointercancel", "pointermove"]) {
-  document.addEventListener(name, (event) => (isPressed = event.buttons > 0), true);
-}
-function outdate(changed) {
-  for (const live of document.querySelectorAll("[data-live]")) {
-    live.isOutOfDate ||= document.querySelector(live.getAttribute("hx-target"))?.contains(changed);
-  }
-}
-document.addEventListener("changed", ({ target }) => outdate(target));
-document.addEventListener("htmx:beforeRequest", ({ detail }) => (detail.elt.isOutOfDate = false));
-const hasOtherForms = ({ elt, formData }) =>
-  String(new URLSearchParams(formData)) !== String(new URLSearchParams(htmx.values(elt, "get")));
-const isBusy = (part) => isPressed || part?.querySelector("form[hx-post].htmx-request");
-function askAgain(live) {
-  if (isBusy(document.querySelector(live.getAttribute("hx-target")))) setTimeout(askAgain, 200, live);
-  else htmx.trigger(live, "again");
-}
-document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const { requestConfig: asked, target, isLate } = detail;
-  if (!asked.elt.matches("[data-live]")) return outdate(target);
-  if (!isBusy(target) && !isLate && !asked.elt.isOutOfDate && !hasOtherForms(asked)) return;
-  detail.shouldSwap = false;
-  setTimeout(askAgain, 0, asked.elt);
 });

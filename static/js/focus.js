@@ -1,0 +1,32 @@
+// Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
+// thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
+class FocusTrail {
+  #ids = []; // of the focused element and of what is around it
+
+  constructor() {
+    document.addEventListener("htmx:beforeRequest", () => this.#note());
+    document.addEventListener("htmx:beforeSwap", () => this.#note());
+    document.addEventListener("pointerdown", () => (this.#ids = []));
+    document.addEventListener("htmx:afterSettle", ({ detail }) => this.#restore(detail.elt));
+  }
+
+  #note() {
+    if (isLost()) return;
+    this.#ids = [];
+    for (let node = document.activeElement; node; node = node.parentElement) this.#ids.push(node.id);
+  }
+
+  #restore(swapped) {
+    const [same, ...around] = this.#ids.map((id) => id && document.getElementById(id));
+    this.#ids = [];
+    for (const target of [same, swapped?.querySelector?.("[autofocus]"), ...around]) {
+      if (!target || !isLost()) continue;
+      if (target.tabIndex < 0) target.tabIndex = -1;
+      target.focus({ preventScroll: true });
+    }
+  }
+}
+
+const isLost = () => !document.activeElement || document.activeElement === document.body;
+
+new FocusTrail();
