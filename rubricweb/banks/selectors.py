@@ -93,9 +93,9 @@ def last_change(item: Item) -> ItemChange | None:
 
 
 def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
-    """Return the collection's banks, each with its number of active items for the topic (`asked`)."""
+    """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
     active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))
-    return collection.banks.annotate(asked=active).order_by("name")
+    return collection.banks.annotate(n_items=active).order_by("name")
 
 
 def neighbours(topic: Topic) -> Neighbours:

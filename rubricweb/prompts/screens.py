@@ -51,17 +51,17 @@ class PromptRow:
 class Read:
     """What a worker brought for one passage, and how the reply was read."""
 
-    said: DryRunReply
+    result: DryRunReply
     label: str
     """The rating's name, where it has one besides the number."""
 
     @property
     def is_failed(self) -> bool:
-        return self.said.outcome == Outcome.FAILED
+        return self.result.outcome == Outcome.FAILED
 
     @property
     def how(self) -> str:
-        return HOW[self.said.outcome]
+        return HOW[self.result.outcome]
 
 
 def listed(collection: Collection) -> dict[str, object]:

@@ -44,7 +44,7 @@ class EvidenceForm(GraderForm):
         self.bank = bank
 
     @property
-    def look(self) -> EvidenceQuery:
+    def query(self) -> EvidenceQuery:
         return EvidenceQuery(
             RelevanceSource(self.value("source", default_source(self.bank.collection))),
             self.value("min_relevant", self.bank.collection.min_relevant),

@@ -142,7 +142,7 @@ class Case:
     place: CellKey
     revision: ItemRevision
     passage: Passage
-    said: tuple[AssessorRating, ...]
+    ratings: tuple[AssessorRating, ...]
     grades: tuple[Grade, ...]
     """By graders."""
     segments: tuple[Segment, ...]
@@ -174,7 +174,7 @@ def case(collection: Collection, place: CellKey, query: Query, listed: tuple[Con
         place=place,
         revision=ItemRevision.objects.select_related("topic").get(pk=place.revision),
         passage=passage,
-        said=_assessor_ratings(collection, place, query),
+        ratings=_assessor_ratings(collection, place, query),
         grades=tuple(grade for grade in grades if grade.config.purpose != Purpose.EXTRACT),
         segments=highlighted(passage.text, answer),
         answer=answer,

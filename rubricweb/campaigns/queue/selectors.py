@@ -38,7 +38,7 @@ class Card:
 
     cell: CampaignCell
     turn: Turn
-    said: HumanGrade | None
+    event: HumanGrade | None
     """The person's latest event for the cell."""
     seen: int
     grade: Grade | None
@@ -49,7 +49,7 @@ class Card:
 
     @property
     def is_rated(self) -> bool:
-        return self.said is not None
+        return self.event is not None
 
     @property
     def hides_grader(self) -> bool:
@@ -256,7 +256,7 @@ def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
     return Card(
         cell=turn.cell,
         turn=turn,
-        said=None if event is None or event.is_withdrawn else event,
+        event=None if event is None or event.is_withdrawn else event,
         seen=event.number if event else 0,
         grade=grade,
         answer=answer,

@@ -216,7 +216,7 @@ def _queue_page(
     context = {
         "collection": campaign.collection,
         "campaign": campaign,
-        "desk": selectors.queue_page(campaign, request.user, cell=cell, rating=rating),
+        "queue": selectors.queue_page(campaign, request.user, cell=cell, rating=rating),
         "looked_at": cell,
         "mine": mine,
         **WORDS,

@@ -46,7 +46,7 @@ class Saving:
 
     sent: int | None
     """The rating; None for an undo."""
-    said: HumanGrade | None = None
+    event: HumanGrade | None = None
     refusal: HumanGradeError | None = None
 
     @property

@@ -115,6 +115,6 @@ def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,
         "cell": cell.blinded() if own_and_others.is_blind else cell,
-        "sayings": own_and_others,
+        "ratings": own_and_others,
         **address_kept(request),
     }

@@ -53,7 +53,7 @@ class CellView:
     answer: str
     answer_by: GraderConfig | None
     is_answer_in_passage: bool
-    askings: tuple[PromptAndReply, ...]
+    prompts: tuple[PromptAndReply, ...]
     others: tuple[Grade, ...]
     """Other graders' ratings of the cell, and direct graders' labels of the passage."""
     judgment: int | None
@@ -69,7 +69,7 @@ class CellView:
             grade=None,
             answer="",
             answer_by=None,
-            askings=(),
+            prompts=(),
             others=(),
             is_hidden=True,
         )
@@ -100,7 +100,7 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         answer=answer,
         answer_by=source.config if source else None,
         is_answer_in_passage=any(segment.is_answer for segment in segments),
-        askings=tuple(_asking(row, item, passage) for row in (grade, extraction) if row is not None),
+        prompts=tuple(_asking(row, item, passage) for row in (grade, extraction) if row is not None),
         others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),

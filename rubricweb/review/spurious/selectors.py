@@ -23,7 +23,7 @@ class Suspect:
 
     item: EvidenceItem
     topic_id: int
-    found: Spurious
+    spurious: Spurious
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def suspects(topics: Iterable[TopicEvidence], query: EvidenceQuery, sort: str = 
         if spurious.count
     ]
     if sort == "share":
-        return sorted(found, key=lambda suspect: (-(suspect.found.share or 0), -suspect.found.count))
-    return sorted(found, key=lambda suspect: (-suspect.found.count, -(suspect.found.share or 0)))
+        return sorted(found, key=lambda suspect: (-(suspect.spurious.share or 0), -suspect.spurious.count))
+    return sorted(found, key=lambda suspect: (-suspect.spurious.count, -(suspect.spurious.share or 0)))
 
 
 def _spurious(topic: TopicEvidence) -> list[Spurious]:

@@ -34,12 +34,12 @@ def suspects(request: HtmxRequest, bank_id: int) -> HttpResponse:
     form = SuspectsForm(request.GET)
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
-    topics = evidence(bank, rater, form.look, request.user, form.topic_id)
-    suspects = selectors.suspects(topics, form.look, form.value("sort", "count"))
+    topics = evidence(bank, rater, form.query, request.user, form.topic_id)
+    suspects = selectors.suspects(topics, form.query, form.value("sort", "count"))
     page = Paginator(suspects, PAGE_ROWS).get_page(form.value("page", 1))
     context = _place(bank) | {"form": form, "rater": rater, "page": page}
     context["hidden"] = count_hidden(topics)
-    context["rows"] = selectors.rows(bank, page, rater, form.look)
+    context["rows"] = selectors.rows(bank, page, rater, form.query)
     return page_or_part(request, "review/spurious/suspects.html", context, part="suspects")
 
 
@@ -56,16 +56,16 @@ def _detail(request: HtmxRequest, item: Item) -> dict[str, object]:
     rater = form.offer(raters(item.bank))
     form.offer_bank(item.bank, ())
     config = rater.by_kind.get(ItemKind(item.kind))
-    least = rater.min_grade_of(ItemKind(item.kind), form.look.min_grade)
-    topics = evidence(item.bank, rater, form.look, request.user, item.topic_id)
-    spurious, passages = selectors.suspect(item, topics, form.look)
+    least = rater.min_grade_of(ItemKind(item.kind), form.query.min_grade)
+    topics = evidence(item.bank, rater, form.query, request.user, item.topic_id)
+    spurious, passages = selectors.suspect(item, topics, form.query)
     rewording = wording_form(item)
     rewording.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
     return _place(item.bank) | {
         "item": item,
         "topic": item.topic,
-        "look": form.look,
-        "found": spurious,
+        "query": form.query,
+        "spurious": spurious,
         "passages": passages,
         "hidden": count_hidden(topics),
         "what_if": what_if(item, config, MeasureSpec(min_grade=least)) if config else None,

@@ -32,7 +32,7 @@ def uncovered(request: HtmxRequest, bank_id: int) -> HttpResponse:
     form = EvidenceForm(request.GET)
     rater = form.offer(raters(bank))
     form.offer_bank(bank, bank.collection.topics.all())
-    gaps = selectors.uncovered_of(evidence(bank, rater, form.look, request.user, form.topic_id), form.look)
+    gaps = selectors.uncovered_of(evidence(bank, rater, form.query, request.user, form.topic_id), form.query)
     page = Paginator(gaps.uncovered, PAGE_ROWS).get_page(form.value("page", 1))
     context = {
         "bank": bank,
@@ -91,10 +91,10 @@ def _standing(request: HtmxRequest, opened: OpenedPassage) -> dict[str, object]:
     form.offer_bank(opened.bank, opened.bank.collection.topics.all())
 
     def place() -> selectors.Position:
-        topics = evidence(opened.bank, rater, form.look, request.user, form.topic_id)
-        return selectors.place(selectors.uncovered_of(topics, form.look), opened)
+        topics = evidence(opened.bank, rater, form.query, request.user, form.topic_id)
+        return selectors.place(selectors.uncovered_of(topics, form.query), opened)
 
-    return {"look": form.look, "place": place}
+    return {"query": form.query, "place": place}
 
 
 def _place(opened: OpenedPassage) -> dict[str, object]:

@@ -68,7 +68,7 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
     form = CheckForm(request.GET)
     rater = form.offer(raters(bank))
     context = {
-        "found": estimates(bank_cells(bank, rater, request.user)),
+        "estimates": estimates(bank_cells(bank, rater, request.user)),
         "query": form.query(),
         "rater": rater,
     }
@@ -132,7 +132,7 @@ def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, obje
     return {
         "lines": lines,
         "here": topic,
-        "found": estimates(cells),
+        "estimates": estimates(cells),
         "cells": cells,
         "hidden": cells.hidden,
     }
@@ -149,7 +149,7 @@ def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candi
         "now": now,
         "ahead": candidates[1:],
         "cell": selectors.cell(now.item, passage, rater),
-        "sayings": own_and_others,
+        "ratings": own_and_others,
     }
 
 

@@ -32,7 +32,7 @@ def fields(context, **changes):
         "item": now.item.pk,
         "revision": cell.item.revision_id,
         "shown": now.rating,
-        "seen": context["sayings"].seen,
+        "seen": context["ratings"].seen,
     } | changes
 
 

@@ -169,7 +169,7 @@ class TestScreens:
             context, left_out = self.told(client_of(assessor), address, **query)
             assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
             assert left_out == "1 cell"
-            assert context["found"].cells == 11
+            assert context["estimates"].cells == 11
         context, left_out = self.told(client_of(developer), address, at=hidden)
         assert (context["now"].at, left_out) == (hidden, None)
         rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())
@@ -181,7 +181,7 @@ class TestScreens:
         closer = reverse("review:suspect", args=[bank.pk, cell.item_id])
         for person, count, said in ((developer, 3, None), (assessor, 2, "1 passage")):
             context, left_out = self.told(client_of(person), address, topic=cell.topic_id)
-            assert [row.suspect.found.count for row in context["rows"]] == [count, count]
+            assert [row.suspect.spurious.count for row in context["rows"]] == [count, count]
             assert left_out == said
             context, left_out = self.told(client_of(person), closer)
             assert (cell.passage in [row.passage for row in context["passages"]]) == (said is None)
@@ -204,7 +204,7 @@ class TestScreens:
         cell = rate_next(campaign_of(assessors=2, size=1), second, 0).cell
         address = reverse("review:spurious", args=[bank.pk])
         context, left_out = self.told(client_of(second), address, source="people")
-        assert [row.suspect.found.count for row in context["rows"]] == [1, 1]
+        assert [row.suspect.spurious.count for row in context["rows"]] == [1, 1]
         assert left_out is None
         context, left_out = self.told(client_of(assessor), address, source="people")
         assert (list(context["rows"]), left_out) == ([], "1 passage")

@@ -27,7 +27,8 @@ def closer(autumn, item: int = 0) -> str:
 
 def found_in(page) -> list[tuple[str, int, int]]:
     return [
-        (r.suspect.item.text, r.suspect.found.count, r.suspect.found.n_graded) for r in page.context["rows"]
+        (r.suspect.item.text, r.suspect.spurious.count, r.suspect.spurious.n_graded)
+        for r in page.context["rows"]
     ]
 
 
