@@ -37,7 +37,7 @@ def save_wording(page: Page, places) -> None:
     expect(preview).to_contain_text("Nothing to grade")
     item.get_by_role("textbox").fill(WORDING)
     expect(preview).to_contain_text("29 passages to grade, 0 already known")
-    expect(preview).to_contain_text(re.compile(r"up to \d+ of 10 runs could move"))
+    expect(preview).to_contain_text(re.compile(r"up to\s+\d+ of 10 runs could move"))
     item.get_by_role("button", name="Save").click()
     expect(item.get_by_role("link", name="Reword")).to_be_visible()
 

@@ -29,7 +29,7 @@ class Assessor:
     def work(self, *, wanted: Callable[[int], bool], resend_every: int = 5, pause: float = 0.0) -> None:
         """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
         with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
-            start = START.search(browser.get(self.queue).raise_for_status().text)
+            start = START.search(_flat(browser.get(self.queue)))
             html = self._send(browser, start[1], dict(FIELD.findall(start[0]))) if start else ""
             while wanted(len(self.sent)) and (card := SHOWN.search(html)):
                 cell, rating = int(card[1]), len(self.sent) % 6
@@ -48,4 +48,9 @@ class Assessor:
         return html
 
     def _send(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
-        return browser.post(address, data=body, headers={"HX-Request": "true"}).raise_for_status().text
+        return _flat(browser.post(address, data=body, headers={"HX-Request": "true"}))
+
+
+def _flat(response: httpx.Response) -> str:
+    """The page with one space where it has white space."""
+    return " ".join(response.raise_for_status().text.split())
