@@ -234,6 +234,7 @@ def test_a_worker_that_stops_gives_it_back(task, monkeypatch):
     assert (now(task).state, task.attempts) == ("queued", 0)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_lost_database_connection_is_no_attempt(task, monkeypatch):
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no sessions")
