@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -166,6 +166,43 @@ class Ranking:
     query_id: str
     doc_ids: tuple[str, ...]
     scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A document that a sentence of a response cites."""
+
+    doc_id: str
+    score: float | None = None
+    """The run's own support or confidence, higher is better; None where it gives an order only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a response, in its order; headings count as sentences."""
+
+    text: str
+    citations: tuple[Citation, ...] | None
+    """As the file orders them. Empty where the sentence cites nothing, None where the file does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A run's generated answer to one topic."""
+
+    run_tag: str
+    query_id: str
+    sentences: tuple[Sentence, ...]
+    team: str = ""
+    """Empty where the file names none."""
+    references: tuple[str, ...] | None = None
+    """Document ids, to whose positions (from 0) integer citations point; None where the file has no list."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Document id -> text, where the response brings its documents along."""
+    foreign: Mapping[str, object] = field(default_factory=dict)
+    """The JSON object exactly as read. A writer starts from it and overwrites what the other fields model."""
+    line: int = 0
+    """The line of the file from which it was read, from 1; 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
