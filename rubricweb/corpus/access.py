@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Run
 
 
 def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Collection:
@@ -16,3 +17,10 @@ def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Co
         raise Http404("No such collection.")
     roles.require(user, collection, needed)
     return collection
+
+
+def run_for_organizer(user: User, slug: str, run_id: int) -> Run:
+    """A run of the collection, whatever its state."""
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    run: Run = get_object_or_404(collection.runs.select_related("collection"), pk=run_id)
+    return run

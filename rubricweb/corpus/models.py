@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from grading import prompts
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.querysets import CollectionQuerySet, TopicQuerySet
+from rubricweb.corpus.querysets import CollectionQuerySet, RunQuerySet, TopicQuerySet
 
 OFFICIAL = "official"
 """The name of an official leaderboard without one."""
@@ -185,12 +185,40 @@ class Pooled(models.Model):
 
 
 class Run(models.Model):
-    """A system's submission."""
+    """A system's submission. Only accepted runs are on boards, in pools, figures and files."""
+
+    class State(models.TextChoices):
+        SUBMITTED = "submitted", "submitted"
+        ACCEPTED = "accepted", "accepted"
+        WITHDRAWN = "withdrawn", "withdrawn"
+
+    class Type(models.TextChoices):
+        UNKNOWN = "", "unknown"
+        AUTOMATIC = "automatic", "automatic"
+        MANUAL = "manual", "manual"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="runs")
     run_tag = models.CharField(max_length=200)
     is_from_file = models.BooleanField(default=False)
     """Whether it comes from a run file, which takes precedence over `rankings` of a graded file."""
+    state = models.CharField(max_length=20, choices=State, default=State.ACCEPTED)
+    team = models.CharField(max_length=100, blank=True)
+    task = models.CharField(max_length=100, blank=True)
+    type = models.CharField(max_length=20, choices=Type, blank=True, default=Type.UNKNOWN)
+    priority = models.PositiveSmallIntegerField(null=True, blank=True)
+    """The team's order of its runs: 1 is judged first."""
+    description = models.TextField(blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    """Words by which organizers group runs."""
+    submitted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    """None for runs that an organizer imported."""
+    version = models.PositiveIntegerField(default=1)
+    """Counts the edits of its description, so that a writer does not overwrite what they have not seen."""
+
+    objects = RunQuerySet.as_manager()
 
     class Meta:
         ordering = ("run_tag",)
@@ -200,6 +228,10 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.run_tag
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.state == self.State.ACCEPTED
 
 
 class Ranking(models.Model):

@@ -41,9 +41,12 @@ class Official:
 
 
 def official_boards(collection: Collection) -> list[Official]:
-    """By name. A board has ranks if its first run has one."""
+    """By name, without runs of the collection that are not accepted. A board has ranks if its first run has
+    one.
+    """
     boards: dict[str, Official] = {}
-    rows = collection.official_scores.order_by("board", "pk")
+    away = collection.runs.not_accepted().values("run_tag")
+    rows = collection.official_scores.exclude(run_tag__in=away).order_by("board", "pk")
     for name, run_tag, value, is_rank in rows.values_list("board", "run_tag", "value", "is_rank"):
         board = boards.setdefault(name, Official(name, is_rank, {}))
         if is_rank == board.is_rank:

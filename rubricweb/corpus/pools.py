@@ -1,4 +1,8 @@
-"""Pools, rankings and judgments of a collection as arrays, cached until an import moves the stamp."""
+"""Pools, rankings and judgments of a collection as arrays, cached until an import or the state of a run
+moves the stamp.
+
+Runs that are not accepted are in none of them, nor are the passages that only they bring.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,9 @@ from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
 from rubricweb.corpus.pseudonyms import shown_names
 
 CACHED_COLLECTIONS = 8
+
+Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
+"""(run, topic) -> doc ids, best first, and their scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,7 @@ class TopicPool:
 
 @dataclass(frozen=True, eq=False)
 class CollectionPool:
-    """All topics of a collection with all runs, in the order of `run_tags`."""
+    """All topics of a collection with all accepted runs, in the order of `run_tags`."""
 
     collection_id: int
     stamp: int
@@ -85,13 +92,17 @@ def collection_pool(collection: Collection) -> CollectionPool:
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _load(collection_id: int, stamp: int) -> CollectionPool:
     collection = Collection.objects.get(pk=collection_id)
-    runs = list(collection.runs.values_list("pk", "run_tag"))
+    runs = list(collection.runs.accepted().values_list("pk", "run_tag"))
     pools = _pooled(collection_id)
-    rankings = _rankings(collection_id)
+    everything = _rankings(collection_id)
+    accepted = {pk for pk, _ in runs}
+    rankings = {place: ranks for place, ranks in everything.items() if place[0] in accepted}
     judgments = _judgments(collection_id)
+    left_out = _left_out(everything, rankings, judgments)
     topics = []
     for topic_id, query_id in collection.topics.values_list("pk", "query_id"):
-        passages = pools.get(topic_id, [])
+        away = left_out.get(topic_id, ())
+        passages = [(pk, doc_id) for pk, doc_id in pools.get(topic_id, []) if doc_id not in away]
         lists = [rankings.get((run_id, topic_id), (None, None)) for run_id, _ in runs]
         topics.append(
             TopicPool(
@@ -117,12 +128,25 @@ def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
     return pools
 
 
-def _rankings(collection_id: int) -> dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]:
+def _rankings(collection_id: int) -> Rankings:
     rows = Ranking.objects.filter(topic__collection_id=collection_id)
     return {
         (run_id, topic_id): (tuple(doc_ids), tuple(scores))
         for run_id, topic_id, doc_ids, scores in rows.values_list("run_id", "topic_id", "doc_ids", "scores")
     }
+
+
+def _left_out(
+    rankings: Rankings, counted: Rankings, judgments: dict[int, dict[str, int]]
+) -> dict[int, set[str]]:
+    """By topic: doc ids that some run ranks, but none that counts, and that nobody judged."""
+    ranked: dict[int, set[str]] = {}
+    for place in rankings.keys() - counted.keys():
+        ranked.setdefault(place[1], set()).update(rankings[place][0])
+    if ranked:
+        for (_, topic_id), (doc_ids, _) in counted.items():
+            ranked.get(topic_id, set()).difference_update(doc_ids)
+    return {topic_id: doc_ids - judgments.get(topic_id, {}).keys() for topic_id, doc_ids in ranked.items()}
 
 
 def _judgments(collection_id: int) -> dict[int, dict[str, int]]:

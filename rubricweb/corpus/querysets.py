@@ -1,4 +1,4 @@
-"""Filters of collections and topics."""
+"""Filters of collections, topics and runs."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ class CollectionQuerySet(models.QuerySet[Any]):
 class TopicQuerySet(models.QuerySet[Any]):
     def by_query_id(self, query_ids: list[str]) -> TopicQuerySet:
         return self.filter(query_id__in=query_ids)
+
+
+class RunQuerySet(models.QuerySet[Any]):
+    def accepted(self) -> RunQuerySet:
+        """The runs that count: on boards, in pools, figures and files."""
+        return self.filter(state=self.model.State.ACCEPTED)
+
+    def not_accepted(self) -> RunQuerySet:
+        """Submitted ones that wait to be accepted, and withdrawn ones."""
+        return self.exclude(state=self.model.State.ACCEPTED)

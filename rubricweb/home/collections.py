@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Item
+from rubricweb.corpus.importers.passages import LOOKED_UP
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.defaults import in_order
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
@@ -63,9 +66,9 @@ def cards(user: User) -> list[CollectionCard]:
     collections = list(Collection.objects.visible_to(user))
     roles = dict(user.memberships.values_list("collection_id", "role"))
     topics, passages, runs = (
-        _counts(Topic, collections),
-        _counts(Passage, collections),
-        _counts(Run, collections),
+        _counts(Topic.objects.all(), collections),
+        _counts(Passage.objects.all(), collections),
+        _counts(Run.objects.accepted(), collections),
     )
     jobs = _running_jobs(collections)
     banks = _bank_sizes(collections)
@@ -98,8 +101,8 @@ class _Progress:
     other_grades: int = 0
 
 
-def _counts(model: type[Topic | Passage | Run], collections: Iterable[Collection]) -> dict[int, int]:
-    rows = model._default_manager.filter(collection__in=collections).order_by()
+def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[int, int]:
+    rows = things.filter(collection__in=collections).order_by()
     return dict(rows.values_list("collection").annotate(Count("pk")))
 
 
@@ -126,7 +129,7 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     together.
     """
     progress = {collection.pk: _Progress() for collection in collections}
-    pools, stamped = _pool_sizes(collections), _stamped(collections)
+    pools, stamped = _pools(collections), _stamped(collections)
     together: dict[tuple[GraderConfig, ...], list[Collection]] = defaultdict(list)
     active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
@@ -169,8 +172,16 @@ def _stamped(collections: list[Collection]) -> Stamped:
     return by_collection
 
 
+@dataclass(slots=True)
+class _Pools:
+    sizes: dict[int, int]
+    """By topic."""
+    left_out: dict[int, list[int]]
+    """By topic: pooled passages that only runs that are not accepted bring, which count nowhere."""
+
+
 def _add(
-    progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: dict[int, int]
+    progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
 ) -> None:
     """Items without text cannot be graded, so of them only graded cells count.
 
@@ -184,14 +195,34 @@ def _add(
     worded = counted.exclude(revision__text="").order_by()
     wordings = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
     for collection, topic, count in wordings:
-        progress[collection].cells += count * pools.get(topic, 0)
+        progress[collection].cells += count * pools.sizes.get(topic, 0)
     for has_text in (True, False):
         of_these = grades.exclude(revision__text="") if has_text else grades.filter(revision__text="")
-        for collection, count in of_these.values_list("topic__collection").annotate(Count("pk")):
+        for collection, count in _graded(of_these, pools):
             progress[collection].graded += count
             progress[collection].cells += 0 if has_text else count
 
 
-def _pool_sizes(collections: Iterable[Collection]) -> dict[int, int]:
+def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
+    """Collections with numbers of grades that add up, those of passages that count nowhere taken off."""
+    yield from grades.values_list("topic__collection").annotate(Count("pk"))
+    for topic, passages in pools.left_out.items():
+        for start in range(0, len(passages), LOOKED_UP):
+            away = grades.filter(topic=topic, passage__in=passages[start : start + LOOKED_UP])
+            for collection, count in away.values_list("topic__collection").annotate(Count("pk")):
+                yield collection, -count
+
+
+def _pools(collections: list[Collection]) -> _Pools:
     rows: QuerySet[Pooled] = Pooled.objects.filter(topic__collection__in=collections).order_by()
-    return dict(rows.values_list("topic").annotate(Count("pk")))
+    pools = _Pools(dict(rows.values_list("topic").annotate(Count("pk"))), {})
+    waiting = Run.objects.not_accepted().filter(collection__in=collections).order_by()
+    of_waiting = set(waiting.values_list("collection", flat=True))
+    for collection in (collection for collection in collections if collection.pk in of_waiting):
+        for topic in collection_pool(collection).topics:
+            counted = set(topic.passage_pks)
+            if len(counted) < pools.sizes.get(topic.topic_id, 0):
+                pooled = rows.filter(topic=topic.topic_id).values_list("passage", flat=True)
+                pools.left_out[topic.topic_id] = [pk for pk in pooled if pk not in counted]
+                pools.sizes[topic.topic_id] = len(counted)
+    return pools

@@ -43,7 +43,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """One run's score on every topic, beside the mean and the best of all runs."""
     collection = access.collection_for(request.user, slug)
-    of_run = get_object_or_404(collection.runs, pk=run_id)
+    of_run = get_object_or_404(collection.runs.accepted(), pk=run_id)
     (of_run.run_tag,) = shown_names(collection.pk, (of_run.run_tag,))
     form = BoardForm(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "run": of_run, "form": form}

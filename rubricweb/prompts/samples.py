@@ -131,11 +131,12 @@ def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> t
 
 
 def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]:
-    judgments = collection_pool(collection).by_topic[topic.pk].judgments
+    pool = collection_pool(collection).by_topic[topic.pk]
     rows = topic.pool.annotate(beginning=Substr("passage__text", 1, BEGINNING))
     return tuple(
-        PassageChoice(doc_id, " ".join(beginning.split()), judgments.get(doc_id))
+        PassageChoice(doc_id, " ".join(beginning.split()), pool.judgments.get(doc_id))
         for doc_id, beginning in rows.values_list("passage__doc_id", "beginning")
+        if doc_id in pool.row_of
     )
 
 

@@ -1,0 +1,1 @@
+"""The runs of a collection as its organizers manage them: description and state."""

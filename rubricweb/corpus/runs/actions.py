@@ -1,0 +1,74 @@
+"""Changes to runs: their description, and whether they count."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+
+from django.db import transaction
+from django.db.models import F
+
+from rubricweb.accounts.models import User
+from rubricweb.core import audit, events
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """What an organizer may change of a run."""
+
+    team: str
+    task: str
+    type: str
+    priority: int | None
+    description: str
+    tags: list[str]
+
+
+class RunConflict(Exception):
+    """Somebody else changed the run since the writer saw it; `run` is its present state."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        super().__init__("Somebody changed this run while you were editing it.")
+
+
+@transaction.atomic
+def describe_run(run: Run, description: RunDescription, *, seen: int, by: User | None) -> Run:
+    """Change the description of `run`, where `seen` is its version; raise RunConflict if it has another."""
+    before = asdict(description_of(run))
+    now = asdict(description)
+    written = Run.objects.filter(pk=run.pk, version=seen).update(version=F("version") + 1, **now)
+    run.refresh_from_db()
+    if not written:
+        raise RunConflict(run)
+    changed = [name for name, value in now.items() if value != before[name]]
+    audit.record("run described", run, by=by, detail=f"{run.run_tag}: {', '.join(changed) or 'nothing new'}")
+    events.publish_on_commit(run.collection.channel, "runs")
+    return run
+
+
+def description_of(run: Run) -> RunDescription:
+    return RunDescription(**{field.name: getattr(run, field.name) for field in fields(RunDescription)})
+
+
+def accept_run(run: Run, *, by: User | None) -> Run:
+    """Let a submitted or withdrawn run count, with all grades that its passages have."""
+    return _change_state(run, Run.State.ACCEPTED, by=by)
+
+
+def withdraw_run(run: Run, *, by: User | None) -> Run:
+    """Take a run off boards, pools, figures and files. Nothing of it is deleted."""
+    return _change_state(run, Run.State.WITHDRAWN, by=by)
+
+
+@transaction.atomic
+def _change_state(run: Run, state: Run.State, *, by: User | None) -> Run:
+    """Doing it twice changes nothing."""
+    changed = Run.objects.filter(pk=run.pk).exclude(state=state).update(state=state)
+    run.state = state
+    if changed:
+        Collection.objects.filter(pk=run.collection_id).update(stamp=new_stamp())
+        audit.record(f"run {state.label}", run, by=by, detail=run.run_tag)
+        events.publish_on_commit(run.collection.channel, "runs")
+    return run
