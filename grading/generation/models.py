@@ -51,7 +51,7 @@ def text_model(backend: str, llm: str, connection: Connection | None = None) -> 
 class _LoadedText:
     """A local model: greedy first; asked again, it samples, since it would only repeat itself."""
 
-    task: hf_model.Task
+    task: hf_model.ModelTask
 
     def __init__(self, llm: str) -> None:
         """Raises GraderUnavailable. A model that grades in this process is not loaded again."""

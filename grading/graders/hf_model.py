@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Task(NamedTuple):
+class ModelTask(NamedTuple):
     """The task that a model was trained for."""
 
     auto_class: str
@@ -27,11 +27,13 @@ class Task(NamedTuple):
     words: str
 
 
-SEQ2SEQ = Task("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
-CAUSAL = Task("AutoModelForCausalLM", "causal language model")
-EXTRACTIVE = Task("AutoModelForQuestionAnswering", "question answering model")
+SEQ2SEQ = ModelTask("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
+CAUSAL = ModelTask("AutoModelForCausalLM", "causal language model")
+EXTRACTIVE = ModelTask("AutoModelForQuestionAnswering", "question answering model")
 
-_loaded: weakref.WeakValueDictionary[tuple[Task, str, str, str], LoadedModel] = weakref.WeakValueDictionary()
+_loaded: weakref.WeakValueDictionary[tuple[ModelTask, str, str, str], LoadedModel] = (
+    weakref.WeakValueDictionary()
+)
 _latest: list[LoadedModel] = []
 """Keeps the model used last, so that the next job does not wait for it."""
 _loading = threading.Lock()
@@ -82,7 +84,7 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or is_machine
 
 
-def load(llm: str, task: Task, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
+def load(llm: str, task: ModelTask, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
     """The model of that name, folder or GGUF file; the same one again for the same arguments.
 
     Raises GraderUnavailable where torch or transformers is missing, or where the weights cannot be loaded.
@@ -115,7 +117,7 @@ def let_go_of_latest() -> None:
         torch.cuda.empty_cache()
 
 
-def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel:
+def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> LoadedModel:
     try:
         try:
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=True)
@@ -134,7 +136,7 @@ def _load(llm: str, task: Task, dtype: str, device: torch.device) -> LoadedModel
     return LoadedModel(model, tokenizer, device, dtype)
 
 
-def _pretrained(llm: str, task: Task, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
+def _pretrained(llm: str, task: ModelTask, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
     """Load tokenizer and model. Local files are not looked up over the network, which may be down."""
     import torch
     import transformers

@@ -100,7 +100,7 @@ class PersonRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CampaignProgress:
     """The progress of a campaign, for its organizer."""
 
     row: CampaignRow
@@ -112,14 +112,14 @@ class Progress:
     random_done: int
 
 
-def progress(campaign: Campaign, person: User) -> Progress:
+def progress(campaign: Campaign, person: User) -> CampaignProgress:
     row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
     leases = campaign.turns.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
     full = ("person", "cell__topic", "cell__revision", "cell__passage")
     skips = campaign.turns.filter(state=State.SKIPPED).order_by("-done_at")
     random = campaign.cells.filter(is_random=True)
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
-    return Progress(
+    return CampaignProgress(
         row=row,
         people=_people(campaign),
         leases=tuple(leases.select_related(*full)[:RECENT]),

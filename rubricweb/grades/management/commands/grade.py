@@ -33,7 +33,7 @@ POLL_SECONDS = 0.5
 START_A_WORKER = "python manage.py worker"
 
 
-class Scope(TypedDict):
+class GradingArguments(TypedDict):
     """What to grade, and by what."""
 
     topics: list[Topic] | None
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         config = _config(asked, options["llm"], reading, {**options_of(collection, asked[0].name), **chosen})
         if options["answers_by"] and not _reads(config, reading):
             raise CommandError(f"{config.prompt_name} does not ask about what {reading.source} extracted")
-        scope: Scope = {
+        scope: GradingArguments = {
             "topics": _topics(collection, options["topic"]),
             "items": _items(collection, options["bank"]),
             "configs": [config],
@@ -110,7 +110,7 @@ class Command(BaseCommand):
         if jobs:
             self._warn_without_worker()
 
-    def _say_price(self, collection: Collection, scope: Scope, *, is_json: bool) -> None:
+    def _say_price(self, collection: Collection, scope: GradingArguments, *, is_json: bool) -> None:
         sought = stages(collection, **scope)
         found = price(collection, sought.all, workers=len(monitor.workers().rows))
         self._say(f"{found.cells:,} cells to grade; nothing was started.")
