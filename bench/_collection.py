@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rubricweb.leaderboards.board.types import BoardSpec
 
 RUNS, TOPICS, PASSAGES, ITEMS, DEPTH = 60, 54, 11_386, 20, 100
 SEED = 7
@@ -96,7 +100,7 @@ def _rank(topic: Any, passages: Any, runs: Any, worth: Any, *, random: Any) -> N
     Ranking.objects.bulk_create(rankings)
 
 
-def spec(measure: str) -> Any:
+def spec(measure: str) -> BoardSpec:
     """A board of the collection; its other options as the commands have them by default."""
     from rubricweb.corpus.models import Collection
     from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
@@ -105,4 +109,5 @@ def spec(measure: str) -> Any:
     add_label_arguments(parser)
     slug = Collection.objects.get().slug
     chosen = parser.parse_args([slug, "--prompt-class", "LexicalBaseline", "--llm", "lexical"])
-    return spec_of(vars(chosen), measure=measure)
+    labelled = spec_of(vars(chosen))
+    return replace(labelled, measure=replace(labelled.measure, name=measure))

@@ -172,10 +172,10 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     chosen = every[:: len(every) // ANEW][:ANEW]
     times = []
     for topic, left_out in chosen:
-        kept = {**made.base.items, topic: tuple(uid for uid in made.base.items[topic] if uid != left_out)}
+        kept = {**made.base.items, topic: [uid for uid in made.base.items[topic] if uid != left_out]}
         scoring.topic_scores.cache_clear()
         start = time.perf_counter()
-        means = made.asking(kept).means
+        means = made.with_items(kept).means
         times.append(time.perf_counter() - start)
         np.testing.assert_allclose((means - made.means).mean(), effects[left_out].mean_change, atol=1e-9)
     return {"seconds": statistics.median(times) * len(every)}

@@ -31,6 +31,7 @@ from rubricweb.corpus.models import Collection, Ranking
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import lookup, selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 
@@ -80,7 +81,7 @@ def specs(collection: Collection) -> tuple[BoardSpec, BoardSpec]:
     if not rating:
         sys.exit(f"bench/leaderboard.py: {collection.slug} has no ratings")
     config = max(rating, key=lambda row: row.grades).config
-    banks = lookup.banks_graded_by(config, collection)
+    banks = banks_graded_by(config, collection)
     kinds = lookup.find_kinds(config, "")
     made = [BoardSpec(collection, config, banks[0], kinds, measure) for measure in (COVER, QRELS)]
     return made[0], made[1]
