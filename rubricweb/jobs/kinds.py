@@ -55,6 +55,8 @@ class Kind(Generic[W]):
     model: type[W]
     related: ClassVar[tuple[str, ...]] = ()
     """What is read with the work."""
+    payload: ClassVar[tuple[str, ...]] = ()
+    """Large fields that only the worker reads."""
     is_retried: ClassVar[bool] = False
     """Is an error that is not a lost connection tried again?"""
 
@@ -84,7 +86,7 @@ class Kind(Generic[W]):
 
     def waiting(self) -> QuerySet[W]:
         rows = self.claimable().filter(state=self.model.State.QUEUED).order_by("pk")
-        return rows.select_related(*self.related)
+        return rows.select_related(*self.related).defer(*self.payload)
 
     def examples(self, waiting: QuerySet[W]) -> QuerySet[W]:
         """Enough of them to know every need among them."""

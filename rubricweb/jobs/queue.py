@@ -56,7 +56,7 @@ def enqueue_many_now(entry_point: str, calls: Iterable[Call], *, queue_name: str
     queue.enqueue_many([_prepared(entry_point, call) for call in calls])
 
 
-def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -> int:
+def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -> None:
     """Those that wait in one queue go to the end of the other, all at once. Raises redis.RedisError.
 
     What a worker takes in the same moment is put into the other queue too, where it finds nothing to do.
@@ -65,13 +65,12 @@ def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -
     waiting = set(source.job_ids)
     moved = [call for call in calls if call[0] in waiting]
     if not moved:
-        return 0
+        return
     with source.connection.pipeline() as pipeline:
         for rq_id, _ in moved:
             source.remove(rq_id, pipeline=pipeline)
         target.enqueue_many([_prepared(entry_point, call) for call in moved], pipeline=pipeline)
         pipeline.execute()
-    return len(moved)
 
 
 def _prepared(entry_point: str, call: Call) -> EnqueueData:

@@ -95,7 +95,8 @@ def set_priority(job: J, priority: Job.Priority) -> J:
 
 def _waiting(job: Job) -> list[Chunk]:
     """In their order; all are in one queue, since they are of one job."""
-    return list(_chunks(job).filter(state=Chunk.State.QUEUED).order_by("number"))
+    waiting = _chunks(job).filter(state=Chunk.State.QUEUED).order_by("number")
+    return list(waiting.defer(*kind_of_job(job).payload))
 
 
 def _chunks(job: Job) -> QuerySet[Chunk]:

@@ -106,7 +106,7 @@ class PatientWorker(SimpleWorker):
     def _next_job(self) -> tuple[Job, Queue] | None:
         with contextlib.suppress(DequeueTimeout):
             found = self.queue_class.dequeue_any(
-                [queue.get_queue(name) for name in capabilities.queue_names()],
+                [self.queue_class(name, connection=self.connection) for name in capabilities.queue_names()],
                 IDLE_SECONDS,
                 connection=self.connection,
                 job_class=self.job_class,

@@ -23,7 +23,7 @@ from rubricweb.jobs.leases import Lease
 logger = logging.getLogger(__name__)
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
-Asked = Lease[DraftRequest]
+DraftLease = Lease[DraftRequest]
 
 
 class Remembering:
@@ -43,7 +43,7 @@ class Drafting(TaskKind[DraftRequest]):
     model = DraftRequest
     related = ("bank__collection", "topic__collection")
 
-    def run(self, lease: Asked) -> None:
+    def run(self, lease: DraftLease) -> None:
         """Put drafts into the inbox, or say there why none came."""
         llm = Remembering(_model(lease.work))
         try:
@@ -83,12 +83,12 @@ def _model(request: DraftRequest) -> generation.TextModel:
             raise CannotRun(str(error)) from error
 
 
-def _drafted(llm: Remembering, lease: Asked) -> Callable[[], None]:
+def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     drafts = generation.draft(llm, request_of(lease.work))
     return partial(actions.keep_drafts, lease, drafts)
 
 
-def _weighed(llm: Remembering, lease: Asked) -> Callable[[], None]:
+def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     """Raises ParseFailure where no reply labelled anything."""
     nuggets = importance.nuggets_of(lease.work.bank, lease.work.topic)
     labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])

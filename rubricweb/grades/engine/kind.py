@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-from django.db.models import QuerySet
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
@@ -43,6 +40,7 @@ class Grading(ChunkKind[JobChunk]):
     model = JobChunk
     related = ("job__config", "job__collection", "topic")
     job_related = ("collection", "config")
+    payload = ("cells",)
 
     def run(self, lease: Lease[JobChunk]) -> None:
         try:
@@ -58,18 +56,14 @@ class Grading(ChunkKind[JobChunk]):
     def backends(self) -> Iterable[str]:
         return registry.importable()
 
-    def waiting(self) -> QuerySet[JobChunk]:
-        """Without their cells, which can be many."""
-        return super().waiting().defer("cells")
-
     def job_changed(self, job: GradingJob) -> None:
         news.announce_end(job)
 
     def has_resumed(self, job: GradingJob) -> None:
         failures.reset(job)
 
-    def release(self, job: GradingJob) -> list[Any]:
-        return list(followers.release(job))
+    def release(self, job: GradingJob) -> list[GradingJob]:
+        return followers.release(job)
 
 
 def grade_chunk(lease: Lease[JobChunk]) -> None:
