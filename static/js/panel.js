@@ -22,7 +22,9 @@ export class Panel {
 
   // `next`: cells where the focus is likely to go.
   follow(link, next) {
-    if (!this.isFollowing || (link.id === this.shown && link.href === this.#address)) return;
+    const isShown = link.id === this.shown &&
+      (link.href === this.#address || this.#element.ariaBusy === "true");
+    if (!this.isFollowing || isShown) return;
     this.#name(link, link.href);
     const kept = this.#ahead.get(link.id);
     if (kept && kept.until > Date.now()) {

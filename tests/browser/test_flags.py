@@ -65,6 +65,24 @@ def test_a_flag_of_the_focused_cell_by_keyboard(grid, places):
     expect(cell).to_be_focused()
 
 
+def test_a_live_refresh_leaves_the_flags_that_are_about_to_open(grid, places):
+    """News give the focused cell its focus again while the answer is on its way."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    grid.route(re.compile("/flags/.*panel=1"), hold)
+    grid.keyboard.press("u")
+    expect(grid.locator("#panel")).to_have_attribute("aria-busy", "true")
+    cell = grid.locator('#grid td [tabindex="0"]')
+    cell.evaluate("(cell) => { cell.blur(); cell.focus(); }")
+    grid.wait_for_timeout(200)
+    held[0].continue_()
+    expect(new_text(grid)).to_be_focused()
+    expect(grid.locator("#panel h2")).to_have_text("Flags of a passage")
+
+
 def test_uncovered_is_of_the_passage_and_heads_are_flagged_too(grid, places):
     passage = subject(places).passage
     grid.keyboard.press("u")
