@@ -201,7 +201,7 @@ class Response:
     """Document id -> text, where the response brings its documents along."""
     foreign: Mapping[str, object] = field(default_factory=dict)
     """The JSON object exactly as read. A writer starts from it and overwrites what the other fields model."""
-    line: int = 0
+    line: int = field(default=0, compare=False)
     """The line of the file from which it was read, from 1; 0 where there is none."""
 
 
