@@ -1,0 +1,119 @@
+"""Citations in their three shapes: positions in the references, document ids, and scores by document id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from grading.errors import BadFormat
+from grading.formats.json_values import in_words
+from grading.formats.numbers import real
+from grading.formats.responses.dialects import Shape
+from grading.types import Citation
+
+Refuse = Callable[[str, str, int | None], None]
+"""Takes the category of the problem, its text and the number of the sentence."""
+
+_NAMES = {
+    Shape.POSITIONS: "positions in references",
+    Shape.IDS: "document ids",
+    Shape.SCORES: "scores by document id",
+}
+
+
+def shape_of(citations: object) -> Shape | None:
+    """Return the shape of a sentence's citations; None where it cites nothing or they have none.
+
+    >>> [shape_of(citations) for citations in ([0, 2], ["d1"], {"d1": 0.9}, [], [True])]
+    [<Shape.POSITIONS: 'positions'>, <Shape.IDS: 'ids'>, <Shape.SCORES: 'scores'>, None, None]
+    """
+    if isinstance(citations, Mapping):
+        return Shape.SCORES if citations else None
+    if not isinstance(citations, list) or not citations:
+        return None
+    if all(type(entry) is int for entry in citations):
+        return Shape.POSITIONS
+    return Shape.IDS if all(isinstance(entry, str) for entry in citations) else None
+
+
+class CitationReader:
+    """Reads the citations of one response, sentence by sentence, all of which have one shape."""
+
+    def __init__(self, refuse: Refuse, references: Sequence[str]) -> None:
+        self._refuse, self._references = refuse, references
+        self._first: tuple[Shape, str] | None = None
+
+    def read(self, citations: object, *, place: str, sentence: int) -> tuple[Citation, ...] | None:
+        """The citations that can be read; None where the file does not say.
+
+        What cannot be read, a shape other than the first sentence's included, is refused with the sentence.
+        """
+        if citations is None:
+            return None
+        shape = shape_of(citations)
+        if shape is None and citations not in ([], {}):
+            self._refuse_shapeless(citations, place, sentence)
+            return ()
+        if shape is None:
+            return ()
+        first, first_place = self._first = self._first or (shape, place)
+        if shape is not first:
+            problem = (
+                f"{place}.citations (sentence {sentence}) are {_NAMES[shape]}, "
+                f"expected {_NAMES[first]} as in {first_place}"
+            )
+            self._refuse("citation_format", problem, sentence)
+            return ()
+        return self._decoded(shape, citations, place, sentence)
+
+    def _decoded(self, shape: Shape, citations: object, place: str, sentence: int) -> tuple[Citation, ...]:
+        if isinstance(citations, Mapping):
+            scored = (
+                (doc_id, self._score(doc_id, given, place, sentence)) for doc_id, given in citations.items()
+            )
+            return tuple(Citation(doc_id, score) for doc_id, score in scored if score is not None)
+        entries = citations if isinstance(citations, list) else []
+        if shape is Shape.IDS:
+            return tuple(Citation(doc_id) for doc_id in entries)
+        known = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
+        return tuple(Citation(self._references[position]) for position in known)
+
+    def _score(self, doc_id: str, given: object, place: str, sentence: int) -> float | None:
+        what = f"{place}.citations[{doc_id!r}] (sentence {sentence})"
+        if type(given) not in (int, float):
+            self._refuse("citation_score", f"{what} is {in_words(given)}, expected a number", sentence)
+            return None
+        try:
+            return real(given, what=what)  # type: ignore[arg-type]  # a number, as was checked
+        except BadFormat as error:
+            self._refuse("citation_score", error.problem, sentence)
+            return None
+
+    def _is_in_range(self, position: int, place: str, sentence: int) -> bool:
+        count = len(self._references)
+        if 0 <= position < count:
+            return True
+        expected = f"0 to {count - 1}, a position in references" if count else "none, as references are empty"
+        self._refuse(
+            "reference_index",
+            f"{place}.citations (sentence {sentence}) hold {position}, expected {expected}",
+            sentence,
+        )
+        return False
+
+    def _refuse_shapeless(self, citations: object, place: str, sentence: int) -> None:
+        expected = "expected positions in references, document ids, or an object of document id: score"
+        given = in_words(citations)
+        if isinstance(citations, list):
+            given = " and ".join(dict.fromkeys(in_words(entry) for entry in citations)) + " in one list"
+        self._refuse(
+            "citation_format", f"{place}.citations (sentence {sentence}) are {given}, {expected}", sentence
+        )
+
+
+def decode(citations: object, references: Sequence[str]) -> tuple[Citation, ...] | None:
+    """The citations of a sentence that was read before. Raises `BadFormat` where they cannot be read."""
+
+    def refuse(category: str, text: str, sentence: int | None) -> None:
+        raise BadFormat(text)
+
+    return CitationReader(refuse, references).read(citations, place="sentence", sentence=1)
