@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grading import types
-from rubricweb.corpus.models import Passage, Ranking, Topic
+from rubricweb.corpus.models import Passage, Ranking, Response, Topic
 
 
 def topic(row: Topic) -> types.Topic:
@@ -16,3 +18,45 @@ def passage(row: Passage) -> types.Passage:
 
 def ranking(row: Ranking) -> types.Ranking:
     return types.Ranking(row.run.run_tag, row.topic.query_id, tuple(row.doc_ids), tuple(row.scores))
+
+
+def response(row: Response) -> types.Response:
+    return types.Response(
+        run_tag=row.run.run_tag,
+        query_id=row.topic.query_id,
+        sentences=sentences(row),
+        team=row.run.team,
+        references=None if row.references is None else tuple(row.references),
+        documents=row.documents,
+        foreign=row.foreign or {},
+    )
+
+
+def sentences(row: Response) -> tuple[types.Sentence, ...]:
+    return tuple(
+        types.Sentence(
+            sentence["text"],
+            None
+            if sentence["citations"] is None
+            else tuple(types.Citation(doc_id, score) for doc_id, score in sentence["citations"]),
+        )
+        for sentence in row.sentences
+    )
+
+
+def response_fields(response: types.Response) -> dict[str, Any]:  # Any: what JSON columns hold
+    """The values of the columns of `Response` that a file fills."""
+    return {
+        "sentences": [
+            {
+                "text": sentence.text,
+                "citations": None
+                if sentence.citations is None
+                else [[citation.doc_id, citation.score] for citation in sentence.citations],
+            }
+            for sentence in response.sentences
+        ],
+        "references": None if response.references is None else list(response.references),
+        "documents": dict(response.documents),
+        "foreign": dict(response.foreign),
+    }

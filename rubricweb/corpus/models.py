@@ -251,6 +251,38 @@ class Ranking(models.Model):
         return f"ranking of run {self.run_id} for topic {self.topic_id}"
 
 
+class Response(models.Model):
+    """One run's generated answer to one topic."""
+
+    class PassagesOf(models.TextChoices):
+        SENTENCE = "sentence", "each sentence"
+        PARAGRAPH = "paragraph", "each paragraph"
+        RESPONSE = "response", "the whole response"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")
+    sentences = models.JSONField()
+    """In order: {"text": …, "citations": […]}; a citation is [doc id, score or null], and citations are null
+    where the file does not say.
+    """
+    references = models.JSONField(null=True, blank=True)
+    """Doc ids; null where the file has no list."""
+    documents = models.JSONField(default=dict, blank=True)
+    """Texts by doc id, where the response brings them along."""
+    foreign = models.JSONField(null=True, blank=True)
+    """The object of the file as it was read."""
+    passages_of = models.CharField(max_length=20, choices=PassagesOf)
+    """What became a passage: the run's ranking for the topic has them in order."""
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("run", "topic"), name="one_response_per_run_and_topic"),
+        )
+
+    def __str__(self) -> str:
+        return f"response of run {self.run_id} to topic {self.topic_id}"
+
+
 class Judgment(models.Model):
     """A human relevance label from the collection."""
 

@@ -95,6 +95,19 @@ def bank_line(
     return {**line, "facet_id": facet_id} if facet_id else line
 
 
+def response(
+    run_id: str, query_id: str, *sentences: str | tuple[str, list[int]], **metadata: object
+) -> dict[str, Any]:
+    """A line of a RAG'25 run; a sentence is a text that cites the first reference, or has its citations."""
+    described = {"team_id": "maple", "run_id": run_id, "type": "automatic", "narrative_id": query_id}
+    answer = [(one, [0]) if isinstance(one, str) else one for one in sentences]
+    return {
+        "metadata": {**described, "narrative": f"about {query_id}", **metadata},
+        "references": ["msmarco_v2.1_doc_00_1#1_2", "msmarco_v2.1_doc_00_2#3_4"],
+        "answer": [{"text": text, "citations": citations} for text, citations in answer],
+    }
+
+
 class Folder:
     """Writes files and imports them by the command."""
 

@@ -1,4 +1,5 @@
-"""Import files into the corpus, line by line: topics, passages and pools, judgments, runs, official scores.
+"""Import files into the corpus, line by line: topics, passages and pools, judgments, runs, responses,
+official scores.
 
 Each importer adds what is new, leaves what is the same, refuses what contradicts, and counts all three in a
 Tally. They are steps of one transaction, opened by `grades.importers.collection`.
@@ -8,6 +9,7 @@ from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgme
 from rubricweb.corpus.importers.official import import_official
 from rubricweb.corpus.importers.passages import PassageImporter
 from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_name
+from rubricweb.corpus.importers.responses import ResponseImporter
 from rubricweb.corpus.importers.runs import RunImporter
 from rubricweb.corpus.importers.tally import Counts, Tally
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -17,6 +19,7 @@ __all__ = [
     "FilePosition",
     "JudgmentImporter",
     "PassageImporter",
+    "ResponseImporter",
     "RunImporter",
     "SeveralJudgments",
     "Tally",

@@ -23,6 +23,8 @@ class PassageImporter:
     def __init__(self, collection: Collection, tally: Tally) -> None:
         self._collection, self._tally = collection, tally
         self._seen: set[int] = set()
+        self._end_of_pool: dict[int, int] = {}
+        """By topic: the position after the last one of its pool."""
 
     def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
         """Pool (doc id, text) for `topic`; return the passages' keys by doc id."""
@@ -39,7 +41,7 @@ class PassageImporter:
         counts.unchanged += len(set(keys.values()) - self._seen)
         self._seen.update(keys.values(), made.values())
         keys |= made
-        self._add_to_pool(topic, [keys[doc_id] for doc_id in texts])
+        self._add_to_pool(topic, [keys[doc_id] for doc_id in texts], new=set(made.values()))
         return keys
 
     def _known(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
@@ -53,15 +55,27 @@ class PassageImporter:
                 keys[doc_id] = pk
         return keys
 
-    def _add_to_pool(self, topic: Topic, passage_ids: list[int]) -> None:
-        pooled = set(topic.pool.values_list("passage_id", flat=True))
-        last = topic.pool.aggregate(last=Max("position"))["last"] if pooled else -1
+    def _add_to_pool(self, topic: Topic, passage_ids: list[int], *, new: set[int]) -> None:
+        """Add those that are not in the pool; `new` passages are in none."""
+        known = [pk for pk in passage_ids if pk not in new]
+        pooled: set[int] = set()
+        for start in range(0, len(known), LOOKED_UP):
+            some = topic.pool.filter(passage__in=known[start : start + LOOKED_UP])
+            pooled.update(some.values_list("passage_id", flat=True))
         missing = [pk for pk in passage_ids if pk not in pooled]
-        rows = [Pooled(topic=topic, passage_id=pk, position=last + 1 + n) for n, pk in enumerate(missing)]
+        place = self._next_position(topic)
+        rows = [Pooled(topic=topic, passage_id=pk, position=place + n) for n, pk in enumerate(missing)]
         Pooled.objects.bulk_create(rows)
+        self._end_of_pool[topic.pk] = place + len(rows)
         counts = self._tally.of("pooled")
         counts.new += len(rows)
         counts.unchanged += len(passage_ids) - len(rows)
+
+    def _next_position(self, topic: Topic) -> int:
+        if topic.pk not in self._end_of_pool:
+            last = topic.pool.aggregate(last=Max("position"))["last"]
+            self._end_of_pool[topic.pk] = 0 if last is None else last + 1
+        return self._end_of_pool[topic.pk]
 
 
 def _texts(passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, str]:

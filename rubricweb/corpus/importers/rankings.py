@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from grading import types
 from grading.formats.ids import is_one_word
@@ -41,9 +41,12 @@ def write_rankings(
             )
     Ranking.objects.bulk_create(fresh)
     counts.new += len(fresh)
-    if is_replacing and run.is_from_file:
-        gone, _ = run.rankings.exclude(topic__in=by_topic).delete()
-        counts.changed += gone
+
+
+def remove_other_rankings(run: Run, kept: Iterable[Topic], tally: Tally) -> None:
+    """Remove the run's rankings for all other topics: a run file is complete."""
+    gone, _ = run.rankings.exclude(topic__in=list(kept)).delete()
+    tally.of("rankings").changed += gone
 
 
 def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: FilePosition) -> Ranking:

@@ -10,7 +10,7 @@ from grading.errors import BadFormat
 from grading.formats.trec import read_run, trec_eval_order
 from grading.formats.workbench import GradedLine
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.rankings import write_rankings
+from rubricweb.corpus.importers.rankings import remove_other_rankings, write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -90,7 +90,7 @@ class RunImporter:
             at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], known
         )
         if known:
-            run = self._run_of_file(run_tag)
+            run = self.run_of_file(run_tag)
             self._write(run, known, at=at)
 
     def _say_unknown(self, at: FilePosition, unknown: list[str], known: list[types.Ranking]) -> None:
@@ -112,7 +112,7 @@ class RunImporter:
             self._tally.of("runs").unchanged += 1
         return run
 
-    def _run_of_file(self, run_tag: str) -> Run:
+    def run_of_file(self, run_tag: str) -> Run:
         """Return the run; a run file replaces rankings that passages brought earlier."""
         run = self._runs.get(run_tag)
         if run is None:
@@ -130,6 +130,8 @@ class RunImporter:
     def _write(self, run: Run, rankings: list[types.Ranking], *, at: FilePosition) -> None:
         by_topic = {self._topics.by_query_id[ranking.query_id]: ranking for ranking in rankings}
         write_rankings(run, by_topic, self._tally, at=at, is_replacing=self._is_replacing)
+        if self._is_replacing and run.is_from_file:
+            remove_other_rankings(run, by_topic, self._tally)
         self._compare_with_trec_eval(rankings)
 
     def _compare_with_trec_eval(self, rankings: list[types.Ranking]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import reset_queries, transaction
 
 from grading.formats.workbench import GradedLine, read_graded
+from grading.response_passages import PassagesOf
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -20,6 +21,7 @@ from rubricweb.corpus.importers import (
     FilePosition,
     JudgmentImporter,
     PassageImporter,
+    ResponseImporter,
     RunImporter,
     SeveralJudgments,
     Tally,
@@ -42,6 +44,7 @@ CORPUS = (
     "judgments",
     "runs",
     "rankings",
+    "responses",
     "official_scores",
 )
 BANKS = ("banks", "items", "revisions", "answer_keys")
@@ -51,7 +54,7 @@ DEFAULT_BANK = "main"
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
-    """What to import. `graded` and `banks` may be several files, `runs` is a folder."""
+    """What to import. `graded`, `banks` and `responses` may be several files, `runs` is a folder."""
 
     name: str = ""
     """The collection's name; empty keeps it, or takes the slug for a new collection."""
@@ -60,6 +63,10 @@ class ImportFiles:
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
+    responses: tuple[Path, ...] = ()
+    """Files, or folders of them."""
+    passages_of: PassagesOf = PassagesOf.SENTENCE
+    """What of a response becomes a passage."""
     qrels: Path | None = None
     official: Path | None = None
     official_measure: str = ""
@@ -138,6 +145,14 @@ class _Import:
         several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
         self.judgments = JudgmentImporter(self.topics, tally, several=several, is_replacing=files.replace)
         self.runs = RunImporter(collection, self.topics, tally, is_replacing=files.replace)
+        self.responses = ResponseImporter(
+            self.topics,
+            self.passages,
+            self.runs,
+            tally,
+            passages_of=files.passages_of,
+            is_replacing=files.replace,
+        )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
 
@@ -152,6 +167,8 @@ class _Import:
             self._read_graded(path)
         if files.runs:
             self.runs.read_folder(files.runs)
+        for path in files.responses:
+            self.responses.read(path)
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
@@ -159,7 +176,7 @@ class _Import:
             import_official(
                 self.collection, files.official, self.tally, is_replacing=files.replace, measure=measure
             )
-        for importer in (self.judgments, self.runs, self.banks, self.topics):
+        for importer in (self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
 
     def _read_graded(self, path: Path) -> None:

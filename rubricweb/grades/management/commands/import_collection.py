@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from grading.errors import BadFormat
+from grading.response_passages import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
@@ -25,6 +26,8 @@ FILES = {
 REPEATED_FILES = {
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--bank": "Workbench bank of questions or nuggets; repeatable",
+    "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
+    "repeatable",
 }
 
 
@@ -45,6 +48,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
         )
+        words = "what of a response becomes a passage to grade (%(default)s)"
+        parser.add_argument(
+            "--passages-of",
+            type=PassagesOf,
+            choices=list(PassagesOf),
+            default=PassagesOf.SENTENCE,
+            help=words,
+        )
         words = "which measure of --official, if that is a trec_eval summary (ndcg_cut_10, or map)"
         parser.add_argument("--official-measure", default="", metavar="M", help=words)
         words = "the first judgment that counts as relevant (a new collection: 1)"
@@ -63,6 +74,8 @@ class Command(BaseCommand):
             banks=tuple(options["bank"]),
             bank_name=options["bank_name"].strip(),
             runs=options["runs"],
+            responses=tuple(options["responses"]),
+            passages_of=options["passages_of"],
             qrels=options["qrels"],
             official=options["official"],
             official_measure=options["official_measure"],
@@ -81,7 +94,16 @@ class Command(BaseCommand):
 
 
 def _check(slug: str, files: ImportFiles) -> None:
-    if not any((files.queries, files.graded, files.banks, files.runs, files.qrels, files.official)):
+    given = (
+        files.queries,
+        files.graded,
+        files.banks,
+        files.runs,
+        files.responses,
+        files.qrels,
+        files.official,
+    )
+    if not any(given):
         is_known = Collection.objects.filter(slug=slug).exists()
         if not is_known or not (files.name or files.min_relevant is not None):
             raise CommandError(

@@ -1,0 +1,115 @@
+"""The passages of a generated response: what of it is graded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from grading.formats.ids import text_md5
+
+MAX_TOKENS = 400
+"""Longer texts are cut into several passages (RUBRIC, section 4.2)."""
+
+_SCRIPTS_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_SCRIPTS_WITHOUT_SPACES}]|[^\W{_SCRIPTS_WITHOUT_SPACES}]+|[^\w\s]")
+_HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
+
+
+class PassagesOf(StrEnum):
+    """What of a response becomes one passage."""
+
+    SENTENCE = "sentence"
+    PARAGRAPH = "paragraph"
+    RESPONSE = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePassage:
+    """A passage of a response, in the response's order."""
+
+    doc_id: str
+    """The md5 of its text, so that equal texts are one passage."""
+    text: str
+    first: int
+    """The first sentence that it has a part of, from 0."""
+    last: int
+    is_part: bool = False
+    """Whether it is one of several passages that a longer text was cut into."""
+
+
+def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list[ResponsePassage]:
+    """Return the passages of a response by the rule `passages_of`, without blank sentences.
+
+    A paragraph begins after a blank line and at a heading (`# …` or a line of `**…**`). Sentences are joined
+    by one blank. A passage of more than `MAX_TOKENS` tokens is cut between sentences into as many as it
+    takes, and a longer sentence into parts of about equal length.
+
+    >>> sentences = ["# Tides", "The moon pulls.\\n\\n", "The sun helps."]
+    >>> [passage.text for passage in response_passages(sentences, PassagesOf.PARAGRAPH)]
+    ['# Tides The moon pulls.', 'The sun helps.']
+    """
+    texts = {number: text for number, text in enumerate(sentences) if text.strip()}
+    passages = []
+    for group in _groups(texts, passages_of):
+        cut = list(_cut({number: texts[number].strip() for number in group}))
+        passages += [
+            ResponsePassage(text_md5(text), text, first, last, is_part=len(cut) > 1)
+            for text, first, last in cut
+        ]
+    return passages
+
+
+def count_tokens(text: str) -> int:
+    """Words and punctuation marks; in scripts that put no spaces between words, characters.
+
+    A model's own tokens are about 1.3 times as many in English.
+
+    >>> count_tokens("Don't panic: 42 towels."), count_tokens("潮汐 tides")
+    (8, 3)
+    """
+    return len(_TOKEN.findall(text))
+
+
+def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
+    """Numbers of the sentences that belong together."""
+    if passages_of is PassagesOf.SENTENCE:
+        return [[number] for number in texts]
+    groups: list[list[int]] = []
+    is_new = True
+    for number, text in texts.items():
+        begins = text[: len(text) - len(text.lstrip())]
+        is_new = is_new or "\n\n" in begins or bool(_HEADING.match(text.strip()))
+        if not groups or (is_new and passages_of is PassagesOf.PARAGRAPH):
+            groups.append([])
+        groups[-1].append(number)
+        is_new = "\n\n" in text[len(text.rstrip()) :]
+    return groups
+
+
+def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:
+    """Yield (text, first sentence, last sentence), each of at most MAX_TOKENS."""
+    kept: list[int] = []
+    size = 0
+    for number, text in group.items():
+        tokens = count_tokens(text)
+        if kept and size + tokens > MAX_TOKENS:
+            yield " ".join(group[one] for one in kept), kept[0], kept[-1]
+            kept, size = [], 0
+        if tokens > MAX_TOKENS:
+            yield from ((part, number, number) for part in _parts(text, tokens))
+        else:
+            kept.append(number)
+            size += tokens
+    if kept:
+        yield " ".join(group[one] for one in kept), kept[0], kept[-1]
+
+
+def _parts(text: str, tokens: int) -> Iterator[str]:
+    """Cut a text before tokens, so that only white space between its parts is lost."""
+    starts = [match.start() for match in _TOKEN.finditer(text)]
+    size = -(-tokens // -(-tokens // MAX_TOKENS))
+    places = [0, *starts[size::size], len(text)]
+    return (text[place:after].strip() for place, after in pairwise(places))

@@ -1,0 +1,207 @@
+"""Generated responses: each makes passages of its topic's pool, which its run ranks in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grading import types
+from grading.errors import BadFormat
+from grading.formats.responses import read_responses
+from grading.response_passages import MAX_TOKENS, PassagesOf, response_passages
+from rubricweb.corpus.convert import response_fields
+from rubricweb.corpus.importers.passages import PassageImporter
+from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_id
+from rubricweb.corpus.importers.rankings import write_rankings
+from rubricweb.corpus.importers.runs import TAG_LIMIT, RunImporter
+from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.models import Response, Run, Topic
+
+NAME_LIMIT = 100
+RESPONSE_SUFFIXES = frozenset({".jsonl", ".json", ".gz", ".txt", ""})
+READ_FIELDS = ("sentences", "references", "documents", "foreign", "passages_of")
+
+
+@dataclass(slots=True)
+class _ReadRun:
+    """What this import read of one run."""
+
+    row: Run
+    at: FilePosition
+    rankings: dict[Topic, types.Ranking] = field(default_factory=dict)
+    answered: dict[str, FilePosition] = field(default_factory=dict)
+    """By query id: where the response stands."""
+    stored: dict[int, Response] = field(default_factory=dict)
+    """By topic: responses of earlier imports."""
+
+
+class ResponseImporter:
+    """Imports files of responses one by one, and at the end the rankings that follow from them."""
+
+    def __init__(
+        self,
+        topics: TopicImporter,
+        passages: PassageImporter,
+        runs: RunImporter,
+        tally: Tally,
+        *,
+        passages_of: PassagesOf,
+        is_replacing: bool,
+    ) -> None:
+        self._topics, self._passages, self._runs, self._tally = topics, passages, runs, tally
+        self._passages_of, self._is_replacing = passages_of, is_replacing
+        self._read: dict[str, _ReadRun] = {}
+
+    def read(self, path: Path) -> None:
+        """Import a file, or all files of a folder and of the folders in it."""
+        paths, others = response_files(path)
+        for one in paths:
+            self._read_file(one)
+        if others:
+            names = some(other.name for other in others)
+            self._tally.note(f"left out files that do not end in .jsonl, .json, .gz or .txt: {names}")
+
+    def finish(self) -> None:
+        """Write the rankings."""
+        for run in self._read.values():
+            if run.rankings:
+                write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
+
+    def _read_file(self, path: Path) -> None:
+        unknown: list[tuple[str, FilePosition]] = []
+        known = cut = 0
+        for response in read_responses(path):
+            at = FilePosition(path, response.line or None)
+            topic = self._topic(response, at)
+            if topic is None:
+                unknown.append((response.query_id, at))
+                continue
+            known += 1
+            cut += self._add(response, topic, at)
+        if unknown and not known:
+            first, place = unknown[0]
+            raise place.error(
+                f"query {first} is unknown, as are all others of the file, expected the queries given"
+            )
+        if unknown:
+            self._tally.note(
+                f"{path.name}: left out {len(unknown)} responses to {len(dict(unknown))} topics "
+                "that the collection lacks"
+            )
+        if cut:
+            self._tally.note(
+                f"{path.name}: {cut} passages are parts of texts of more than {MAX_TOKENS} tokens"
+            )
+
+    def _topic(self, response: types.Response, at: FilePosition) -> Topic | None:
+        """The response's topic; without a file of queries, a new one is made."""
+        known = self._topics.by_query_id.get(response.query_id)
+        if known is not None or self._topics.is_closed:
+            return known
+        return self._topics.require(response.query_id, text=_query(response.foreign), at=at)
+
+    def _add(self, response: types.Response, topic: Topic, at: FilePosition) -> int:
+        """Store the response with its passages; return how many of them are parts of a longer text."""
+        run = self._run(response, at)
+        earlier = run.answered.setdefault(response.query_id, at)
+        if earlier is not at:
+            raise at.error(
+                f"run {response.run_tag} answers topic {response.query_id} here and in {earlier}, "
+                "expected one response a topic"
+            )
+        passages = response_passages([one.text for one in response.sentences], self._passages_of)
+        texts = {passage.doc_id: passage.text for passage in passages}
+        self._passages.pool(topic, texts.items(), at=at)
+        self._store(run, topic, response, at)
+        if texts:
+            scores = tuple(float(len(texts) - place) for place in range(len(texts)))
+            run.rankings[topic] = types.Ranking(response.run_tag, response.query_id, tuple(texts), scores)
+        else:
+            self._tally.note(f"{at}: the response has no text, so that the run has no passage for its topic")
+        return sum(passage.is_part for passage in passages)
+
+    def _run(self, response: types.Response, at: FilePosition) -> _ReadRun:
+        run = self._read.get(response.run_tag)
+        if run is None:
+            fitting_id(response.run_tag, what="the run id", at=at, limit=TAG_LIMIT)
+            row = self._runs.run_of_file(response.run_tag)
+            stored = {one.topic_id: one for one in row.responses.all()}
+            run = self._read[response.run_tag] = _ReadRun(row, at, stored=stored)
+        _describe(run.row, response, at)
+        return run
+
+    def _store(self, run: _ReadRun, topic: Topic, response: types.Response, at: FilePosition) -> None:
+        values = response_fields(response) | {"passages_of": self._passages_of.value}
+        row, counts = run.stored.get(topic.pk), self._tally.of("responses")
+        if row is None:
+            Response.objects.create(run=run.row, topic=topic, **values)
+            counts.new += 1
+        elif all(getattr(row, name) == values[name] for name in READ_FIELDS):
+            counts.unchanged += 1
+        elif self._is_replacing:
+            for name in READ_FIELDS:
+                setattr(row, name, values[name])
+            row.save(update_fields=READ_FIELDS)
+            counts.changed += 1
+        else:
+            differing = [name.replace("_", " ") for name in READ_FIELDS if getattr(row, name) != values[name]]
+            raise at.error(
+                f"run {response.run_tag} answers topic {response.query_id} otherwise than before "
+                f"({', '.join(differing)}), expected the same response (or --replace)"
+            )
+
+
+def response_files(path: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files of responses of a folder, up to two folders deep, and its other files; or the file.
+
+    Raises BadFormat for a folder without any.
+    """
+    if not path.is_dir():
+        return [path], []
+    listed = sorted(
+        found
+        for pattern in ("*", "*/*", "*/*/*")
+        for found in path.glob(pattern)
+        if found.is_file() and not any(part.startswith(".") for part in found.relative_to(path).parts)
+    )
+    paths = [found for found in listed if found.suffix in RESPONSE_SUFFIXES]
+    if not paths:
+        raise BadFormat(
+            "no file of responses in the folder, expected names that end in .jsonl, .json, .gz or .txt",
+            file=path.name,
+        )
+    return paths, [found for found in listed if found.suffix not in RESPONSE_SUFFIXES]
+
+
+def _describe(run: Run, response: types.Response, at: FilePosition) -> None:
+    """Fill in what the run does not say of itself yet; what an organizer wrote stays."""
+    stated = {"team": fitting(response.team, what="the team", at=at, limit=NAME_LIMIT)}
+    stated |= dict(_stated(response.foreign))
+    fitting(stated.get("task", ""), what="the task", at=at, limit=NAME_LIMIT)
+    changed = [name for name, value in stated.items() if value and not getattr(run, name)]
+    if changed:
+        for name in changed:
+            setattr(run, name, stated[name])
+        run.save(update_fields=changed)
+
+
+def _stated(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # Any: what JSON holds
+    """What the metadata of a response say of its run."""
+    metadata = foreign.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return
+    names = {"task": "task", "type": "type", "run_desc": "description", "description": "description"}
+    for theirs, ours in names.items():
+        value = metadata.get(theirs)
+        if isinstance(value, str) and (ours != "type" or value in Run.Type.values):
+            yield ours, value.strip()
+
+
+def _query(foreign: Mapping[str, Any]) -> str:  # Any: what JSON holds
+    """The words of the topic, where the response repeats them (RAG'24: topic; RAG'25: narrative)."""
+    metadata = foreign.get("metadata")
+    value = metadata.get("narrative") if isinstance(metadata, Mapping) else foreign.get("topic")
+    return value if isinstance(value, str) else ""
