@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.jsonl import records
 from grading.formats.reading import write_lines
@@ -153,3 +154,19 @@ def _item_json(item: BankItem, query_id: str) -> _ItemJson:
     else:
         raw.question_id, raw.question_text = item.item_id, item.text
     return raw
+
+
+def _is_bank(sample: Sample) -> bool:
+    return any("query_id" in one and isinstance(one.get("items"), list) for one in sample.objects[:1])
+
+
+WORKBENCH_BANK = Format(
+    "workbench-bank",
+    "Workbench bank",
+    Content.BANK,
+    _is_bank,
+    read_bank,
+    write_bank,
+    is_lossless=False,
+    source="EXAM++ (arXiv 2402.00309)",
+)

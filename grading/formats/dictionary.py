@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from grading.errors import BadFormat
-from grading.formats.reading import lines
+from grading.formats.reading import lines, refuse_escaped_nul
 
 MAX_DOCUMENT_BYTES = 16_000_000
 """After decompression: queries and leaderboards are read whole, also by the web process."""
@@ -54,6 +56,20 @@ class Document:
             ) from error
         return self.placed(document)
 
+    def value(self) -> object:
+        """The JSON value of the file. Raises `BadFormat` where there is none that a database can store."""
+        for number, text in self.lines:
+            try:
+                refuse_escaped_nul(text)
+            except BadFormat as error:
+                raise self.error(error.problem, number) from error
+        whole = "\n".join(text for _, text in self.lines)
+        try:
+            return msgspec.json.decode(whole)
+        except (msgspec.DecodeError, RecursionError) as error:
+            problem = f"malformed JSON ({error}), expected {self.shape}"
+            raise self.error(problem, _line_of_error(whole)) from error
+
     def placed(self, pairs: Sequence[tuple[str, object]]) -> list[tuple[str, object, int]]:
         """Each pair with the line on which its key stands; the n-th use of a key is on the n-th such line."""
         where: dict[str, list[int]] = {}
@@ -96,3 +112,14 @@ def _keys(text: str) -> Iterator[str]:
             yield json.loads(match[1])
         except ValueError:
             continue
+
+
+def _line_of_error(text: str) -> int:
+    """The line where JSON goes wrong; 1 where only msgspec refuses it."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except (RecursionError, ValueError):
+        return 1
+    return 1

@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 
 from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample
 from grading.formats.graded_entries import direct_grade, direct_key, entry_key, item_grades
 from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
 from grading.formats.graded_records import GradedLine, GradedPassage, ImportedGrade, Judgment, PooledRank
+from grading.formats.graded_writing import write_graded
 from grading.formats.jsonl import records
 from grading.formats.numbers import real, whole
 
@@ -95,3 +97,22 @@ def identifier(value: Identifier, what: str) -> str:
     if not text or text.isspace():
         raise BadFormat(f"{what} is empty, expected an id")
     return text
+
+
+def _is_graded(sample: Sample) -> bool:
+    match sample.documents:
+        case [[str() | int(), [*passages], *_], *_]:
+            return all(isinstance(one, dict) and "paragraph_id" in one for one in passages[:1])
+    return False
+
+
+WORKBENCH_GRADED = Format(
+    "workbench-graded",
+    "Workbench graded file",
+    Content.GRADED,
+    _is_graded,
+    read_graded,
+    write_graded,
+    is_lossless=False,
+    source="RUBRIC, 3.5 (arXiv 2404.04044)",
+)

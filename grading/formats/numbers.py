@@ -43,6 +43,24 @@ def real(value: Number, *, what: str) -> float:
     return number
 
 
+def is_whole(text: str) -> bool:
+    """Whether a column of a file is a whole number.
+
+    >>> is_whole("-3"), is_whole("3.0"), is_whole("Q0")
+    (True, False, False)
+    """
+    return _WHOLE.fullmatch(text.strip()) is not None
+
+
+def is_real(text: str) -> bool:
+    """Whether a column of a file is a finite number.
+
+    >>> is_real("3.5e-2"), is_real("nan")
+    (True, False)
+    """
+    return _REAL.fullmatch(text.strip()) is not None
+
+
 def _as_whole(value: Number | bool | None) -> int | None:
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value.strip()) else None

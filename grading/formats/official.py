@@ -13,6 +13,7 @@ from typing import Literal, cast
 import msgspec
 
 from grading.errors import BadFormat, UnknownMeasure
+from grading.formats.base import Content, Format, Sample
 from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.numbers import real
 from grading.formats.reading import write_lines
@@ -193,3 +194,57 @@ def _number(document: Document, value: object, *, what: str, line: int) -> float
         return real(value, what=what)
     except BadFormat as error:
         raise document.error(error.problem, line) from error
+
+
+def _is_json_board(sample: Sample) -> bool:
+    if not sample.is_one_object or not sample.objects[0]:
+        return False
+    board = sample.objects[0]
+    if isinstance(rows := board.get("rows"), list):
+        return all(isinstance(row, dict) and "run_tag" in row for row in rows[:1])
+    inner = next(iter(board.values())) if board.keys() & {"ranks", "scores"} and len(board) == 1 else board
+    values = inner.values() if isinstance(inner, dict) else [inner]
+    return all(isinstance(value, int | float) for value in values)
+
+
+def _is_tsv_board(sample: Sample) -> bool:
+    header = next((cells for cells in sample.cells() if not cells[0].startswith("#")), [""])
+    return not sample.is_json and header[0].strip() == "run_tag"
+
+
+def _is_trec_eval(sample: Sample) -> bool:
+    return not sample.is_json and any(len(words) == 3 and words[1] == "all" for words in sample.words())
+
+
+FORMATS = (
+    Format(
+        "official-json",
+        "Leaderboard as JSON: ranks, scores, or a board of ours",
+        Content.LEADERBOARD,
+        _is_json_board,
+        lambda path: [read_official(path)],
+        lambda path, boards: write_official(path, *boards),
+        is_lossless=False,
+        source="RUBRIC Workbench",
+    ),
+    Format(
+        "official-tsv",
+        "Leaderboard as TSV: run_tag and rank or score",
+        Content.LEADERBOARD,
+        _is_tsv_board,
+        lambda path: [read_official(path)],
+        None,
+        is_lossless=False,
+        source="RubricWeb",
+    ),
+    Format(
+        "trec_eval-summary",
+        "Summaries of trec_eval",
+        Content.LEADERBOARD,
+        _is_trec_eval,
+        lambda path: [read_official(path)],
+        None,
+        is_lossless=False,
+        source="trec_eval",
+    ),
+)

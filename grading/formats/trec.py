@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import is_one_word
-from grading.formats.numbers import real, whole
+from grading.formats.numbers import is_real, is_whole, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, lines, write_lines
 from grading.types import Qrel, Ranking
 
@@ -157,3 +158,37 @@ def _column(text: str) -> str:
             f"the id {text!r} is empty or holds white space or control characters, expected one word"
         )
     return text
+
+
+def _is_run(sample: Sample) -> bool:
+    first = sample.words()[0]
+    return not sample.is_json and len(first) == 6 and is_whole(first[3]) and is_real(first[4])
+
+
+def _is_qrels(sample: Sample) -> bool:
+    first = sample.words()[0]
+    return not sample.is_json and len(first) == 4 and first[1] in ("0", "Q0") and is_whole(first[3])
+
+
+FORMATS = (
+    Format(
+        "trec-run",
+        "TREC run",
+        Content.RUN,
+        _is_run,
+        read_run,
+        write_run,
+        is_lossless=True,
+        source="trec_eval",
+    ),
+    Format(
+        "trec-qrels",
+        "TREC qrels",
+        Content.QRELS,
+        _is_qrels,
+        read_qrels,
+        write_qrels,
+        is_lossless=True,
+        source="trec_eval",
+    ),
+)

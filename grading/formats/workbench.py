@@ -15,7 +15,6 @@ from grading.formats.graded_records import (
 from grading.formats.graded_writing import write_graded
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.formats.official import OfficialBoard, read_official, write_official
-from grading.formats.queries import read_queries, write_queries
 
 __all__ = [
     "DEFAULT_PROMPT_CLASS",
@@ -34,10 +33,8 @@ __all__ = [
     "read_bank",
     "read_graded",
     "read_official",
-    "read_queries",
     "text_md5",
     "write_bank",
     "write_graded",
     "write_official",
-    "write_queries",
 ]

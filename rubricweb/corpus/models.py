@@ -120,6 +120,19 @@ class Topic(models.Model):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="topics")
     query_id = models.CharField(max_length=200)
     text = models.TextField(blank=True)
+    """The query, or the title where a track has one."""
+    description = models.TextField(blank=True, default="")
+    narrative = models.TextField(blank=True, default="")
+    """What a relevant passage says; the problem statement of AutoJudge."""
+    background = models.TextField(blank=True, default="")
+    """Who asks, and what for."""
+    limit_words = models.PositiveIntegerField(null=True, blank=True)
+    """The longest response; `limit_characters` in characters."""
+    limit_characters = models.PositiveIntegerField(null=True, blank=True)
+    attributes = models.JSONField(default=dict, blank=True)
+    """Categories and scores of the topic by their names."""
+    foreign = models.JSONField(null=True, blank=True)
+    """The topic's JSON object as its file has it; None for topics of TSV."""
     position = models.PositiveIntegerField()
 
     objects = TopicQuerySet.as_manager()
@@ -132,6 +145,11 @@ class Topic(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id}: {self.text}" if self.text else self.query_id
+
+    @property
+    def has_details(self) -> bool:
+        """Whether the track says more of the topic than its query."""
+        return bool(self.description or self.narrative or self.background or self.attributes)
 
 
 class Subtopic(models.Model):

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from grading.formats.workbench import read_queries
+from grading.formats.topic_dialects import TopicEntry
+from grading.formats.topics import read_topics
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 ID_LIMIT = 200
 BATCH = 500
+DETAILS = (
+    "description",
+    "narrative",
+    "background",
+    "limit_words",
+    "limit_characters",
+    "attributes",
+    "foreign",
+)
+"""Fields of a topic beside its text, which `TopicEntry` has under the same names."""
+_EMPTY: tuple[object, ...] = ("", None, {})
+_NONE: Mapping[str, object] = {}
 
 
 def natural_key(query_id: str) -> list[str | int]:
@@ -25,7 +39,7 @@ def natural_key(query_id: str) -> list[str | int]:
 
 
 class TopicImporter:
-    """The collection's topics by query id. After a queries file no other file may add topics."""
+    """The collection's topics by query id. After a file of topics no other file may add any."""
 
     def __init__(self, collection: Collection, tally: Tally) -> None:
         self._collection, self._tally = collection, tally
@@ -40,35 +54,34 @@ class TopicImporter:
         for topic_id, _ in self._subtopics:
             self._next_subtopic[topic_id] = self._next_subtopic.get(topic_id, 0) + 1
         self._reworded: dict[str, list[str]] = {}
-        self._queries_file = ""
+        self._topics_file = ""
 
-    def read_queries(self, path: Path, *, is_replacing: bool) -> None:
+    def read_topics(self, path: Path, *, is_replacing: bool) -> None:
         """Create the topics of the file, and allow no others."""
-        for query_id, text in read_queries(path).items():
-            topic = self.by_query_id.get(query_id)
+        for entry in read_topics(path):
+            at = FilePosition(path, entry.line)
+            topic = self.by_query_id.get(entry.query_id)
+            details = {name: value for name in DETAILS if (value := getattr(entry, name)) not in _EMPTY}
             if topic is None:
-                self._make(query_id, text, at=FilePosition(path))
-            elif topic.text and topic.text != text and not is_replacing:
-                problem = (
-                    f"query {query_id} is {text!r} here and {topic.text!r} in the collection, "
-                    "expected one text a query id (or --replace)"
-                )
-                raise FilePosition(path).with_key(query_id).error(problem)
-            else:
-                self._see(topic, text)
-        self._queries_file = path.name
+                self._make(entry.query_id, entry.title, at=at, details=details)
+                continue
+            if not is_replacing:
+                _refuse_other_text(topic, entry, at)
+                _refuse_other_details(topic, details, at)
+            self._see(topic, entry.title, details)
+        self._topics_file = path.name
 
     @property
     def is_closed(self) -> bool:
-        return bool(self._queries_file)
+        return bool(self._topics_file)
 
     def require(self, query_id: str, *, text: str = "", at: FilePosition) -> Topic:
-        """Return the topic, creating it; refuse to if a queries file was read."""
+        """Return the topic, creating it; refuse to if a file of topics was read."""
         topic = self.by_query_id.get(query_id)
         if topic is None:
-            if self._queries_file:
+            if self._topics_file:
                 raise at.error(
-                    f"query {query_id} is unknown, expected one of the queries of {self._queries_file}"
+                    f"query {query_id} is unknown, expected one of the queries of {self._topics_file}"
                 )
             return self._make(query_id, text, at=at)
         if text and topic.text and text.strip() != topic.text:
@@ -114,22 +127,44 @@ class TopicImporter:
             words = some(dict.fromkeys(query_ids))
             self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
 
-    def _make(self, query_id: str, text: str, *, at: FilePosition) -> Topic:
+    def _make(
+        self, query_id: str, text: str, *, at: FilePosition, details: Mapping[str, object] = _NONE
+    ) -> Topic:
         fitting_id(query_id, what="the query id", at=at, limit=ID_LIMIT)
         position = self._next_position
-        topic: Topic = self._collection.topics.create(query_id=query_id, text=text.strip(), position=position)
+        fields = {"query_id": query_id, "text": text.strip(), "position": position, **details}
+        topic: Topic = self._collection.topics.create(**fields)
         self._next_position += 1
         self.by_query_id[query_id] = topic
         self._seen.add(topic.pk)
         self._tally.of("topics").new += 1
         return topic
 
-    def _see(self, topic: Topic, text: str) -> None:
-        text, counts = text.strip(), self._tally.of("topics")
-        if topic.text != text:
-            topic.text = text
-            topic.save(update_fields=["text"])
+    def _see(self, topic: Topic, text: str, details: Mapping[str, object] = _NONE) -> None:
+        fields, counts = {"text": text.strip(), **details}, self._tally.of("topics")
+        changed = [name for name, value in fields.items() if getattr(topic, name) != value]
+        for name in changed:
+            setattr(topic, name, fields[name])
+        if changed:
+            topic.save(update_fields=changed)
             counts.changed += topic.pk not in self._seen
         elif topic.pk not in self._seen:
             counts.unchanged += 1
         self._seen.add(topic.pk)
+
+
+def _refuse_other_text(topic: Topic, entry: TopicEntry, at: FilePosition) -> None:
+    if topic.text and topic.text != entry.title:
+        raise at.error(
+            f"query {topic.query_id} is {entry.title!r} here and {topic.text!r} in the collection, "
+            "expected one text a query id (or --replace)"
+        )
+
+
+def _refuse_other_details(topic: Topic, details: Mapping[str, object], at: FilePosition) -> None:
+    for name, value in details.items():
+        before = getattr(topic, name)
+        if before not in _EMPTY and before != value:
+            words = name.replace("_", " ") if name != "foreign" else "set of fields"
+            problem = f"query {topic.query_id} has another {words} here than in the collection"
+            raise at.error(f"{problem}, expected the same (or --replace)")

@@ -59,6 +59,7 @@ class ImportFiles:
     name: str = ""
     """The collection's name; empty keeps it, or takes the slug for a new collection."""
     queries: Path | None = None
+    """Topics in any of the formats."""
     graded: tuple[Path, ...] = ()
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
@@ -159,7 +160,7 @@ class _Import:
     def run(self) -> None:
         files = self.files
         if files.queries:
-            self.topics.read_queries(files.queries, is_replacing=files.replace)
+            self.topics.read_topics(files.queries, is_replacing=files.replace)
         for path in files.banks:
             self.banks.read_bank(path, bank_name=files.bank_name)
         verify_again(self.banks.keyed)

@@ -1,4 +1,4 @@
-"""Banks, queries and official leaderboards."""
+"""Banks and official leaderboards."""
 
 from pathlib import Path
 
@@ -12,23 +12,20 @@ from grading.formats.workbench import (
     md5_of_id,
     read_bank,
     read_official,
-    read_queries,
     text_md5,
     write_bank,
     write_official,
-    write_queries,
 )
 from grading.types import ItemKind
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
-QUERIES = {"t1": "how do bees make honey", "t2": "why do leaves change colour"}
 
 
 def test_question_bank():
     first, second = read_bank(FORMATS / "questions.jsonl.gz")
     assert (first.query_id, first.query_text, first.test_collection, first.line) == (
         "t1",
-        QUERIES["t1"],
+        "how do bees make honey",
         "demo",
         1,
     )
@@ -69,14 +66,6 @@ def test_written_banks_read_back_and_write_the_same_bytes(name, tmp_path):
     write_bank(tmp_path / f"second-{name}", again)
     assert again == bank
     assert (tmp_path / f"first-{name}").read_bytes() == (tmp_path / f"second-{name}").read_bytes()
-
-
-@pytest.mark.parametrize("name", ["queries.json", "queries.tsv"])
-def test_queries_round_trip(name, tmp_path):
-    queries = read_queries(FORMATS / name)
-    write_queries(tmp_path / name, queries)
-    assert queries == QUERIES
-    assert (tmp_path / name).read_bytes() == (FORMATS / name).read_bytes()
 
 
 @pytest.mark.parametrize(

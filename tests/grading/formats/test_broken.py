@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
+from grading.formats.topics import read_topics
 from grading.formats.trec import read_qrels, read_run, write_qrels, write_run
-from grading.formats.workbench import read_bank, read_graded, read_official, read_queries
+from grading.formats.workbench import read_bank, read_graded, read_official
 from grading.types import Qrel, Ranking
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
@@ -126,22 +127,22 @@ QREL, RUN = "t1 0 d1 1", "t1 Q0 d1 1 9.5 bm25"
         (read_run, f"{RUN}\nt1 Q0 d2 2 nan bm25\n", 2, 'score is "nan", expected a finite number'),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5 ql\n", 2, "run tag ql after bm25, expected one run tag"),
         (read_run, f"{RUN}\n{RUN}\n", 2, "d1 is ranked twice for t1, expected each passage once"),
-        (read_queries, "t1\tone\nt1\ttwo\n", 2, "query t1 occurs twice"),
-        (read_queries, "t1\tone\nt2 two\n", 2, "1 columns between tabs, expected one JSON dictionary"),
-        (read_queries, "t1\t0\td1\t1\n", 1, "4 columns between tabs"),
-        (read_queries, "t1 0 d1 1\n", 1, "1 columns between tabs"),
-        (read_queries, "t1\tone\n\nt2\t \n", 3, "an empty text"),
-        (read_queries, "t1\tone\n\ttwo\n", 2, "an empty query id"),
-        (read_queries, '{"t1": "one",\n "t2": "two",\n "t1": "three"}', 3, "query t1 occurs twice"),
-        (read_queries, '{"t1": "one",\n "t2": 2}', 2, "text of query t2 is not a string"),
-        (read_queries, '{"t1": "one"\n "t2": "two"}', 2, "malformed JSON"),
+        (read_topics, "t1\tone\nt1\ttwo\n", 2, "query t1 occurs twice"),
+        (read_topics, "t1\tone\nt2 two\n", 2, "1 columns between tabs, expected one JSON dictionary"),
+        (read_topics, "t1\t0\td1\t1\n", 1, "4 columns between tabs"),
+        (read_topics, "t1 0 d1 1\n", 1, "1 columns between tabs"),
+        (read_topics, "t1\tone\n\nt2\t \n", 3, "an empty text"),
+        (read_topics, "t1\tone\n\ttwo\n", 2, "an empty query id"),
+        (read_topics, '{"t1": "one",\n "t2": "two",\n "t1": "three"}', 3, "query t1 occurs twice"),
+        (read_topics, '{"t1": "one",\n "t2": 2}', 2, "text of query t2 is not a string"),
+        (read_topics, '{"t1": "one"\n "t2": "two"}', 2, "malformed JSON"),
         (read_official, '{"a": 1,\n "b": "first"}', 2, 'rank of run b is "first", expected a finite'),
         (read_official, '{"a": 1,\n "b": true}', 2, "rank of run b is not a number"),
         (read_official, '{"a": 1,\n "b": 0}', 2, "rank of run b is 0, expected 1 or more"),
         (read_official, '{"scores": {"a": 0.5,\n "a": 0.4}}', 2, "run a occurs twice"),
-        (read_queries, '{"t1": "one",\n "t2": "a \\u0000"}', 2, "a NUL character, expected text"),
-        (read_queries, '{"t1": "one",\n "t2": "a \\ud800"}', 2, "half a surrogate pair, expected whole"),
-        (read_queries, "t1\tone\nt2\ta \0\n", 2, "a NUL character, expected text"),
+        (read_topics, '{"t1": "one",\n "t2": "a \\u0000"}', 2, "a NUL character, expected text"),
+        (read_topics, '{"t1": "one",\n "t2": "a \\ud800"}', 2, "half a surrogate pair, expected whole"),
+        (read_topics, "t1\tone\nt2\ta \0\n", 2, "a NUL character, expected text"),
         (read_official, "{}", 1, "no runs, expected"),
         (read_official, '{"ranks": [1, 2]}', 1, "ranks is a list, expected"),
         (read_official, '{"scores": [[]]}', 1, "scores is a list, expected"),

@@ -9,8 +9,9 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats import dictionary, reading, trec
 from grading.formats.reading import lines, write_lines
+from grading.formats.topics import read_topics
 from grading.formats.trec import read_run
-from grading.formats.workbench import read_official, read_queries
+from grading.formats.workbench import read_official
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"
 
@@ -93,7 +94,7 @@ def test_a_file_is_as_long_as_its_limit_after_decompression(tmp_path):
     assert caught.value.line == 4
 
 
-@pytest.mark.parametrize("read", [read_queries, read_official, lambda path: list(read_run(path))])
+@pytest.mark.parametrize("read", [read_topics, read_official, lambda path: list(read_run(path))])
 @pytest.mark.parametrize("row", [b"\n", b"x"])
 def test_a_small_gzip_of_a_huge_text_is_refused_before_it_is_held(tmp_path, monkeypatch, read, row):
     monkeypatch.setattr(dictionary, "MAX_DOCUMENT_BYTES", 20_000)

@@ -18,7 +18,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
 
 FILES = {
-    "--queries": "JSON dictionary of query id and text, or TSV",
+    "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
+    "RAG'25 or BioGen",
     "--qrels": "human judgments as TREC qrels",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
     "a board that was exported as TSV or JSON, or summaries of trec_eval",

@@ -1,0 +1,64 @@
+"""All file formats. To add one, write its reader and writer with a `Format`, and a line in FORMATS.
+
+Imports, pages and docs/formats.md read what is said here. A file of the format in fixtures/formats is its
+test: it is recognised, read, written and read again, and after random changes refused with file and line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grading.errors import BadFormat
+from grading.formats import base, graded, official, topics, trec
+from grading.formats.bank import WORKBENCH_BANK
+from grading.formats.base import Content, Format
+
+FORMATS: tuple[Format, ...] = (
+    *topics.FORMATS,
+    graded.WORKBENCH_GRADED,
+    WORKBENCH_BANK,
+    *trec.FORMATS,
+    *official.FORMATS,
+)
+"""In the order of docs/formats.md."""
+
+
+def find(name: str) -> Format:
+    """Return the format of that name. Raises `BadFormat`, which lists the known ones."""
+    for one in FORMATS:
+        if one.name == name:
+            return one
+    raise BadFormat(f"no format {name!r}, expected {', '.join(one.name for one in FORMATS)}")
+
+
+def of_content(*contents: Content) -> tuple[Format, ...]:
+    """Return the formats of these contents; all without an argument."""
+    return tuple(one for one in FORMATS if not contents or one.content in contents)
+
+
+def candidates(path: Path, *contents: Content) -> list[Format]:
+    """Return the formats that the file may have. Raises `BadFormat` for a file that is no text."""
+    return base.candidates(path, of_content(*contents))
+
+
+def recognise(path: Path, *contents: Content) -> Format:
+    """Return the file's format, which its first lines tell.
+
+    Raises `BadFormat` where no format fits, with what could be read, or with what the file is instead of
+    `contents`; and where several fit, with their names.
+    """
+    if contents and not candidates(path, *contents) and (others := candidates(path)):
+        labels = " or ".join(one.label for one in others)
+        problem = f"the content is {labels}, expected {' or '.join(contents)}"
+        raise BadFormat(problem, file=path.name, line=1)
+    return base.recognise_among(path, of_content(*contents))
+
+
+def table() -> list[str]:
+    """Return the table of docs/formats.md as lines of Markdown."""
+    head = ("format", "name", "content", "read", "write", "lossless", "source")
+    rows = [head, ("---",) * len(head)]
+    for one in FORMATS:
+        marks = ("yes", "yes" if one.write else "no", "yes" if one.is_lossless else "no")
+        rows.append((one.label, f"`{one.name}`", one.content.value, *marks, one.source))
+    return [f"| {' | '.join(row)} |" for row in rows]

@@ -1,0 +1,214 @@
+"""Topics: TSV, the Workbench's dictionary, and the JSON of AutoJudge, RAGTIME, RAG'25 and BioGen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample, sample_of
+from grading.formats.dictionary import Document, read_document
+from grading.formats.jsonl import decode
+from grading.formats.reading import write_lines
+from grading.formats.topic_dialects import DIALECTS, Dialect, TopicEntry, dialect_of, entry_of, object_of
+
+_SHAPE = (
+    'one JSON dictionary {"query id": "query text"}, lines of query id<TAB>query text, '
+    "or JSON objects with request_id, topic_id or id, and a title"
+)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_Rows = list[TopicEntry]
+
+
+def read_topics(path: Path) -> list[TopicEntry]:
+    """Read the topics in the file's order; the format is known by the content.
+
+    Raises `BadFormat` for an id that occurs twice, an empty id or text, lines of TSV that are not two
+    columns, and JSON fields of another type than the format's.
+    """
+    sample = sample_of(path, (text for _, text in read_document(path, shape=_SHAPE).lines))
+    for one in FORMATS:
+        if one.recognises(sample):
+            return list(one.read(path))
+    is_json = sample.lines[0].lstrip().startswith(("{", "["))
+    if not is_json or not _topic_objects(sample) or "title" not in _topic_objects(sample)[0]:
+        return _read_dictionary(path) if is_json else _read_tsv(path)
+    keys = ", ".join(_topic_objects(sample)[0])
+    raise BadFormat(f"a topic with {keys}; expected {_SHAPE}", file=path.name, line=1)
+
+
+def write_topics(path: Path, topics: Iterable[TopicEntry], dialect: str) -> None:
+    """Write topics as the format of that name.
+
+    A topic starts from what its file said where that was of the same format. Raises `BadFormat` for an id or
+    text that the format cannot hold.
+    """
+    write = next(one.write for one in FORMATS if one.name == dialect)
+    if write is not None:
+        write(path, list(topics))
+
+
+def format_name_of(topic: TopicEntry) -> str:
+    """The format that the topic came in; TSV where only its id and text are known."""
+    dialect = dialect_of(topic.foreign or {})
+    return dialect.name if dialect else TOPICS_TSV
+
+
+def _read_dialect(path: Path, *, dialect: Dialect) -> _Rows:
+    document = read_document(path, shape=_SHAPE)
+    rows = []
+    for line, raw in _objects(document, dialect):
+        try:
+            rows.append(entry_of(raw, dialect, line))
+        except BadFormat as error:
+            raise document.error(error.problem, line) from error
+    return _once(document, rows)
+
+
+def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, object) of JSON lines, or of one document that has a list of objects."""
+    number, first = next((number, text) for number, text in document.lines if text.strip())
+    listed = _list_in(_value(first)) if number == len(document.lines) else None
+    if listed is None and _value(first) is not None:
+        for number, text in document.lines:
+            try:
+                yield number, decode(text, _OBJECT, shape=_SHAPE)
+            except BadFormat as error:
+                raise document.error(error.problem, number) from error
+        return
+    listed = _list_in(document.value()) or []
+    if not all(isinstance(one, dict) for one in listed):
+        raise document.error(f"a list with an element that is no object, expected {_SHAPE}", number)
+    id_key = dialect.keys["query_id"]
+    for _, raw, line in document.placed([(id_key, one) for one in listed]):
+        yield line, cast("dict[str, Any]", raw)
+
+
+def _value(text: str) -> object:
+    """The JSON value of a line, or None where it has none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _list_in(value: object) -> list[object] | None:
+    """The topics of `[{...}, ...]` or `{"topics": [{...}, ...]}`."""
+    inner = value.get("topics") if isinstance(value, dict) else value
+    return inner if isinstance(inner, list) else None
+
+
+def _topic_objects(sample: Sample) -> list[dict[str, Any]]:
+    """The first topics of a file of JSON, as far as they are objects."""
+    listed = _list_in(sample.documents[0]) if len(sample.documents) == 1 else None
+    return [one for one in (listed or sample.documents) if isinstance(one, dict)]
+
+
+def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: Dialect) -> None:
+    write_lines(path, (msgspec.json.encode(object_of(topic, dialect)) for topic in topics))
+
+
+def _read_dictionary(path: Path) -> _Rows:
+    document = read_document(path, shape=_SHAPE)
+    rows = []
+    for query_id, text, line in document.pairs():
+        if not isinstance(text, str):
+            raise document.error(f"the text of query {query_id} is not a string, expected {_SHAPE}", line)
+        rows.append(TopicEntry(query_id.strip(), text.strip(), line=line))
+    return _once(document, rows)
+
+
+def _write_dictionary(path: Path, topics: Iterable[TopicEntry]) -> None:
+    queries = {topic.query_id: topic.title for topic in topics}
+    write_lines(path, msgspec.json.format(msgspec.json.encode(queries), indent=1).splitlines())
+
+
+def _read_tsv(path: Path) -> _Rows:
+    document = read_document(path, shape=_SHAPE)
+    rows = []
+    for line, columns in document.columns():
+        if len(columns) != 2:
+            raise document.error(f"{len(columns)} columns between tabs, expected {_SHAPE}", line)
+        rows.append(TopicEntry(columns[0].strip(), columns[1].strip(), line=line))
+    return _once(document, rows)
+
+
+def _write_tsv(path: Path, topics: Iterable[TopicEntry]) -> None:
+    topics = list(topics)
+    for topic in topics:
+        if any(mark in topic.query_id + topic.title for mark in "\t\r\n"):
+            problem = f"query {topic.query_id} holds a tab or a line break, expected one line of TSV"
+            raise BadFormat(problem, file=path.name)
+    write_lines(path, (f"{topic.query_id}\t{topic.title}".encode() for topic in topics))
+
+
+def _once(document: Document, rows: _Rows) -> _Rows:
+    """The rows, each with an id of its own and a text. Raises `BadFormat`."""
+    seen: set[str] = set()
+    for row in rows:
+        if row.query_id in seen:
+            problem = f"query {row.query_id} occurs twice, expected each query id once"
+            raise document.error(problem, row.line)
+        if not row.query_id or not row.title:
+            missing = "text" if row.query_id else "query id"
+            raise document.error(f"an empty {missing}, expected {_SHAPE}", row.line)
+        seen.add(row.query_id)
+    if not rows:
+        raise document.error(f"no topics, expected {_SHAPE}", document.lines[-1][0])
+    return rows
+
+
+def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
+    return lambda sample: any(dialect_of(one) is dialect for one in _topic_objects(sample)[:1])
+
+
+def _is_dictionary(sample: Sample) -> bool:
+    if not sample.is_one_object or dialect_of(sample.objects[0]):
+        return False
+    return bool(sample.objects[0]) and all(isinstance(text, str) for text in sample.objects[0].values())
+
+
+def _is_tsv(sample: Sample) -> bool:
+    return not sample.is_json and len(sample.cells()[0]) == 2 and sample.cells()[0][0] != "run_tag"
+
+
+TOPICS_TSV = "topics-tsv"
+FORMATS = (
+    *(
+        Format(
+            dialect.name,
+            dialect.label,
+            Content.TOPICS,
+            _recognises(dialect),
+            partial(_read_dialect, dialect=dialect),
+            partial(_write_dialect, dialect=dialect),
+            is_lossless=True,
+            source=dialect.source,
+        )
+        for dialect in DIALECTS
+    ),
+    Format(
+        "workbench-queries",
+        "Workbench queries",
+        Content.TOPICS,
+        _is_dictionary,
+        _read_dictionary,
+        _write_dictionary,
+        is_lossless=True,
+        source="RUBRIC Workbench",
+    ),
+    Format(
+        TOPICS_TSV,
+        "Topics as TSV",
+        Content.TOPICS,
+        _is_tsv,
+        _read_tsv,
+        _write_tsv,
+        is_lossless=True,
+        source="TREC RAG 2024 and 2026",
+    ),
+)
