@@ -157,7 +157,7 @@ def _item_json(item: BankItem, query_id: str) -> _ItemJson:
 
 
 def _is_bank(sample: Sample) -> bool:
-    return any("query_id" in one and isinstance(one.get("items"), list) for one in sample.objects[:1])
+    return "query_id" in sample.first_object and isinstance(sample.first_object.get("items"), list)
 
 
 WORKBENCH_BANK = Format(

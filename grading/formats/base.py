@@ -51,8 +51,14 @@ class Sample:
     @property
     def objects(self) -> tuple[dict[str, Any], ...]:
         """The JSON objects; empty where any of the values is something else."""
-        found = tuple(document for document in self.documents if isinstance(document, dict))
-        return found if len(found) == len(self.documents) else ()
+        objects = tuple(document for document in self.documents if isinstance(document, dict))
+        return objects if len(objects) == len(self.documents) else ()
+
+    @property
+    def first_object(self) -> dict[str, Any]:
+        """The first JSON value; empty where it is no object."""
+        first = self.documents[0] if self.documents else None
+        return first if isinstance(first, dict) else {}
 
     @property
     def is_json(self) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats import base, graded, official, topics, trec
+from grading.formats import base, graded, official, passages, topics, trec
 from grading.formats.bank import WORKBENCH_BANK
 from grading.formats.base import Content, Format
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
+    *passages.FORMATS,
     graded.WORKBENCH_GRADED,
     WORKBENCH_BANK,
     *trec.FORMATS,

@@ -1,0 +1,270 @@
+"""Passages: JSON lines, TSV, and the requests that castorini's rerankers take, with candidates of a query."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample, recognise_among
+from grading.formats.jsonl import decode
+from grading.formats.numbers import real
+from grading.formats.reading import lines, write_lines
+
+ID_KEYS = ("id", "docid", "doc_id")
+TEXT_KEYS = ("text", "segment", "contents", "body")
+"""Names of the text: ours and AutoJudge's, of MS MARCO segments, Anserini, and MS MARCO documents."""
+_DETAILS = ("title", "url", "headings")
+_PASSAGE = "{id, docid or doc_id, text, segment, contents or body, title?, url?, headings?}"
+_REQUEST = '{"query": {"qid", "text"}, "candidates": [{"docid", "score", "doc": {"segment" or "contents"}}]}'
+_TSV = "lines of passage id<TAB>text"
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_Json = Mapping[str, Any]
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageEntry:
+    """A passage as a file has it; one of a request also has its query, and its place among the candidates."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    headings: str = ""
+    query_id: str | None = None
+    query_text: str = ""
+    rank: int | None = None
+    """From 1, in the order of the request."""
+    score: float | None = None
+    foreign: Mapping[str, object] | None = None
+    """The JSON object exactly as read; None for TSV and for candidates without one."""
+    line: int = field(default=0, compare=False)
+
+
+def read_passages(path: Path) -> Iterator[PassageEntry]:
+    """Yield the passages of a file in any of the formats, a line at a time.
+
+    Raises `BadFormat` for a line without an id or text, fields of another type, and a query without an id.
+    """
+    yield from recognise_among(path, FORMATS).read(path)
+
+
+def _read_jsonl(path: Path) -> Iterator[PassageEntry]:
+    for line, raw in _objects(path, _PASSAGE):
+        yield _placed(path, line, _of_object, raw, line)
+
+
+def _read_requests(path: Path) -> Iterator[PassageEntry]:
+    for line, raw in _objects(path, _REQUEST):
+        yield from _placed(path, line, _candidates, raw, line)
+
+
+def _read_tsv(path: Path) -> Iterator[PassageEntry]:
+    for line, text in lines(path):
+        columns = text.split("\t")
+        if len(columns) != 2 or not all(column.strip() for column in columns):
+            problem = f"{len(columns)} columns between tabs, expected {_TSV}"
+            raise BadFormat(problem, file=path.name, line=line)
+        yield PassageEntry(columns[0].strip(), columns[1], line=line)
+
+
+def _objects(path: Path, shape: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in lines(path):
+        yield line, _placed(path, line, lambda text: decode(text, _OBJECT, shape=shape), text)
+
+
+def _placed(path: Path, line: int, parse: Callable[..., Parsed], *values: object) -> Parsed:
+    try:
+        return parse(*values)
+    except BadFormat as error:
+        raise BadFormat(error.problem, file=path.name, line=line) from error
+
+
+def _of_object(raw: _Json, line: int) -> PassageEntry:
+    return PassageEntry(_id(raw), _text(raw), **_details(raw), foreign=raw, line=line)
+
+
+def _candidates(raw: _Json, line: int) -> list[PassageEntry]:
+    """The candidates of one request, each with its query. Raises `BadFormat` without a place."""
+    query_id, query_text = _query(raw)
+    listed = raw.get("candidates")
+    if not isinstance(listed, list):
+        raise BadFormat(f"candidates is missing or no list, expected {_REQUEST}")
+    entries = []
+    for rank, candidate in enumerate(listed, start=1):
+        try:
+            entries.append(_candidate(candidate, (query_id, query_text, rank), line))
+        except BadFormat as error:
+            raise BadFormat(f"candidate {rank} of query {query_id}: {error.problem}") from error
+    return entries
+
+
+def _candidate(raw: object, asked: tuple[str, str, int], line: int) -> PassageEntry:
+    """A candidate: an object, or a text, which is known by its md5."""
+    query_id, query_text, rank = asked
+    place: dict[str, Any] = {"query_id": query_id, "query_text": query_text, "rank": rank, "line": line}
+    if isinstance(raw, str):
+        md5 = hashlib.md5(raw.encode(), usedforsecurity=False).hexdigest()
+        return PassageEntry(md5, _text({"text": raw}), **place)
+    if not isinstance(raw, dict):
+        raise BadFormat(f"{type(raw).__name__}, expected an object or a text")
+    doc = raw.get("doc", raw)
+    doc = {"text": doc} if isinstance(doc, str) else doc
+    if not isinstance(doc, dict):
+        raise BadFormat(f"doc is {type(doc).__name__}, expected an object or a text")
+    return PassageEntry(_id(raw), _text(doc), **_details(doc), score=_score(raw), foreign=raw, **place)
+
+
+def _score(raw: _Json) -> float | None:
+    stated = raw.get("score")
+    if isinstance(stated, bool) or not isinstance(stated, int | float | str | None):
+        raise BadFormat(f"score is {type(stated).__name__}, expected a number")
+    return None if stated is None else real(stated, what="score")
+
+
+def _query(raw: _Json) -> tuple[str, str]:
+    """(id, text) of a request's query, whose id is `qid` or `id`."""
+    query = raw.get("query")
+    stated: object = raw.get("qid")
+    text: object = query
+    if isinstance(query, dict):
+        stated, text = query.get("qid", query.get("id", stated)), query.get("text", "")
+    if isinstance(stated, bool) or not isinstance(stated, str | int) or not str(stated).strip():
+        raise BadFormat(f"the query has no qid, expected {_REQUEST}")
+    if not isinstance(text, str):
+        raise BadFormat(f"the text of query {stated} is no text, expected {_REQUEST}")
+    return str(stated).strip(), text.strip()
+
+
+def _id(raw: _Json) -> str:
+    key = next((key for key in ID_KEYS if key in raw), "")
+    value = raw.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise BadFormat(f"{key or ' or '.join(ID_KEYS)} is missing or no id, expected {_PASSAGE}")
+    return str(value).strip()
+
+
+def _text(raw: _Json) -> str:
+    key = next((key for key in TEXT_KEYS if key in raw), "")
+    value = raw.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise BadFormat(f"{key or ' or '.join(TEXT_KEYS)} is missing or empty, expected {_PASSAGE}")
+    return value
+
+
+def _details(raw: _Json) -> dict[str, Any]:
+    """Title, address and headings; headings may be a list."""
+    details: dict[str, str] = {}
+    for key in _DETAILS:
+        value = raw.get(key)
+        if key == "headings" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+            value = "\n".join(value)
+        if value is not None and not isinstance(value, str):
+            raise BadFormat(f"{key} is {type(value).__name__}, expected text")
+        details[key] = value or ""
+    return details
+
+
+def _write_jsonl(path: Path, passages: Iterable[PassageEntry]) -> None:
+    write_lines(path, (msgspec.json.encode(_object(entry)) for entry in passages))
+
+
+def _object(entry: PassageEntry) -> dict[str, object]:
+    """The object of a passage: as it was read, with what has changed since."""
+    raw: dict[str, Any] = dict(entry.foreign or {})
+    if entry.foreign is None or entry.query_id is not None:
+        raw = {"id": entry.doc_id, "text": entry.text}
+    now = dict(zip(_DETAILS, (entry.title, entry.url, entry.headings), strict=True))
+    before = _details(raw)
+    return raw | {key: value for key, value in now.items() if value != before[key]}
+
+
+def _write_requests(path: Path, passages: Iterable[PassageEntry]) -> None:
+    by_query = groupby(passages, key=lambda entry: (entry.query_id, entry.query_text))
+    write_lines(
+        path,
+        (
+            msgspec.json.encode(
+                {
+                    "query": {"qid": query_id, "text": query_text},
+                    "candidates": [_candidate_object(entry) for entry in entries],
+                }
+            )
+            for (query_id, query_text), entries in by_query
+        ),
+    )
+
+
+def _candidate_object(entry: PassageEntry) -> Mapping[str, object]:
+    if entry.foreign is not None and entry.query_id is not None:
+        return entry.foreign
+    details = {key: value for key in _DETAILS if (value := getattr(entry, key))}
+    return {"docid": entry.doc_id, "score": entry.score, "doc": {"contents": entry.text, **details}}
+
+
+def _write_tsv(path: Path, passages: Iterable[PassageEntry]) -> None:
+    write_lines(path, (_tsv_line(entry, path).encode() for entry in passages))
+
+
+def _tsv_line(entry: PassageEntry, path: Path) -> str:
+    if any(mark in entry.doc_id + entry.text for mark in "\t\r\n"):
+        problem = f"passage {entry.doc_id} holds a tab or a line break, expected one line of TSV"
+        raise BadFormat(problem, file=path.name)
+    return f"{entry.doc_id}\t{entry.text}"
+
+
+def _has(raw: _Json, keys: tuple[str, ...]) -> bool:
+    return any(key in raw for key in keys)
+
+
+def _is_jsonl(sample: Sample) -> bool:
+    return _has(sample.first_object, ID_KEYS) and _has(sample.first_object, TEXT_KEYS)
+
+
+def _is_requests(sample: Sample) -> bool:
+    return "query" in sample.first_object and isinstance(sample.first_object.get("candidates"), list)
+
+
+def _is_tsv(sample: Sample) -> bool:
+    return not sample.is_json and len(sample.cells()[0]) == 2 and sample.cells()[0][0] != "run_tag"
+
+
+FORMATS = (
+    Format(
+        "passages-jsonl",
+        "Passages as JSON lines",
+        Content.PASSAGES,
+        _is_jsonl,
+        _read_jsonl,
+        _write_jsonl,
+        is_lossless=True,
+        source="MS MARCO v2.1, Anserini, AutoJudge",
+    ),
+    Format(
+        "reranker-requests",
+        "Reranker requests",
+        Content.PASSAGES,
+        _is_requests,
+        _read_requests,
+        _write_requests,
+        is_lossless=False,
+        source="castorini: RankLLM, ragnarok, nuggetizer, umbrela",
+    ),
+    Format(
+        "passages-tsv",
+        "Passages as TSV",
+        Content.PASSAGES,
+        _is_tsv,
+        _read_tsv,
+        _write_tsv,
+        is_lossless=True,
+        source="MS MARCO",
+    ),
+)
