@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.json_values import json_object
+from grading.formats.json_values import JsonDict, json_object
 from grading.formats.reading import lines
 from grading.formats.responses.biogen import inspect_document
+from grading.formats.responses.dialects import Dialect, dialect_of
 from grading.formats.responses.inspection import SHAPE, InspectedLine, Problem, inspect
 from grading.types import Response
 
@@ -44,8 +46,16 @@ def inspect_responses(path: Path) -> Iterator[InspectedLine]:
 
 def _is_document(path: Path) -> bool:
     """Whether the file is one JSON document: its first line is BioGen's whole, or the beginning of one."""
-    first = next((text for _, text in lines(path) if text.strip()), "")
+    first, *others = islice((text for _, text in lines(path) if text.strip()), 2)
+    content = _object_of(first)
+    if content is not None:
+        return dialect_of(content) is Dialect.BIOGEN24
+    is_beginning = first.lstrip().startswith("{") and first.rstrip().endswith(("{", "[", ",", ":"))
+    return is_beginning and not any(dialect_of(_object_of(text) or {}) for text in others)
+
+
+def _object_of(text: str) -> JsonDict | None:
     try:
-        return isinstance(json_object(first, shape=SHAPE).get("results"), list)
+        return json_object(text, shape=SHAPE)
     except BadFormat:
-        return first.lstrip().startswith("{") and first.rstrip().endswith(("{", "[", ",", ":"))
+        return None

@@ -1,0 +1,7 @@
+"""What a track takes: rules as data, and the check of submitted files by them."""
+
+from grading.submissions.check import check, check_file
+from grading.submissions.findings import Finding, Severity
+from grading.submissions.rules import Rules, read_rules, rules_of, tracks
+
+__all__ = ["Finding", "Rules", "Severity", "check", "check_file", "read_rules", "rules_of", "tracks"]

@@ -1,0 +1,93 @@
+"""What lines of a submission say together: one run, the track's topics, each of them once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from typing import Protocol
+
+from grading.submissions.findings import Findings
+from grading.submissions.rules import Rules
+
+
+class TrackTopic(Protocol):
+    """What the checks read of a topic; `TopicEntry` of the topics' files has it."""
+
+    @property
+    def query_id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def narrative(self) -> str: ...
+    @property
+    def limit_words(self) -> int | None: ...
+    @property
+    def limit_characters(self) -> int | None: ...
+
+
+class Coverage:
+    """The run ids and topics of one file; `topics` by their ids, empty where they are not known."""
+
+    def __init__(self, rules: Rules, topics: Mapping[str, TrackTopic], findings: Findings) -> None:
+        self._rules, self._topics, self._findings = rules, topics, findings
+        self._first_run: tuple[str, int] | None = None
+        self._run_tags: set[str] = set()
+        self._first_line: dict[str, int] = {}
+
+    def run_id(self, run_tag: str, line: int) -> None:
+        """Check the run id of a line, each run id once."""
+        if run_tag in self._run_tags:
+            return
+        self._run_tags.add(run_tag)
+        limit = self._rules.run_id.max_characters
+        if limit is not None and len(run_tag) > limit:
+            problem = f"the run id {run_tag!r} has {len(run_tag)} characters, expected at most {limit}"
+            self._findings.add("run_id_length", problem, line=line)
+        if not re.fullmatch(self._rules.run_id.pattern, run_tag):
+            problem = f"the run id is {run_tag!r}, expected {self._rules.run_id.pattern}"
+            self._findings.add("run_id_characters", problem, line=line)
+        first, first_line = self._first_run = self._first_run or (run_tag, line)
+        if run_tag != first:
+            problem = f"the run id is {run_tag!r}, expected {first!r} as on line {first_line}"
+            self._findings.add("metadata", problem, line=line)
+
+    def topic(self, query_id: str, line: int) -> int | None:
+        """Return the line on which the topic came first, None where this is it; then it must be known."""
+        first = self._first_line.setdefault(query_id, line)
+        if first != line:
+            return first
+        if self._topics and query_id not in self._topics:
+            problem = f"no such topic, expected one of the track's {len(self._topics)}"
+            self._findings.add("new_topics", problem, line=line, query_id=query_id)
+        return None
+
+    def finish(self) -> None:
+        """Add the topics that no line has."""
+        for query_id in self._topics:
+            if query_id not in self._first_line:
+                self._findings.add("missing_topics", "no line, expected one of this topic", query_id=query_id)
+
+
+class DocumentIds:
+    """The form of document ids, and whether the collection has them; each id is checked once."""
+
+    def __init__(self, pattern: str, corpus: Container[str] | None) -> None:
+        """`pattern` is of the whole id, empty where any will do; `corpus` is None where it is not known."""
+        self._pattern = re.compile(pattern) if pattern else None
+        self._corpus = corpus
+        self._checked: dict[str, tuple[str, str] | None] = {}
+
+    def problem(self, doc_id: str) -> tuple[str, str] | None:
+        """Return the category of what is wrong with the id, and the text of it; None where nothing is."""
+        if doc_id not in self._checked:
+            self._checked[doc_id] = self._problem(doc_id)
+        return self._checked[doc_id]
+
+    def _problem(self, doc_id: str) -> tuple[str, str] | None:
+        if self._pattern and not self._pattern.fullmatch(doc_id):
+            return "docid_pattern", f"the document id {doc_id!r}, expected {self._pattern.pattern}"
+        if self._corpus is not None and doc_id not in self._corpus:
+            return "docid_unknown", f"the document id {doc_id!r}, expected one of the collection"
+        return None

@@ -1,0 +1,156 @@
+"""The rules of tracks, as tables that an organizer edits: tracks/*.toml and files of the same form."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from grading.errors import BadFormat
+from grading.formats.reading import lines
+from grading.formats.responses import Dialect, Shape
+from grading.submissions.findings import CATEGORIES, Severity
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+MAX_RULES_BYTES = 100_000
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of the file; keys that it does not have are refused."""
+
+
+class RunIdRules(_Table, frozen=True):
+    """What a run may be called."""
+
+    max_characters: Count | None = None
+    pattern: str = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+    """Of the whole run id."""
+
+
+class MetadataRules(_Table, frozen=True):
+    """The fields of `metadata`, or of the line where the dialect has no `metadata`."""
+
+    required: tuple[str, ...] = ()
+    recommended: tuple[str, ...] = ()
+    allows_others: bool = True
+    same_on_all_lines: tuple[str, ...] = ("run_id",)
+    topic_text: str = ""
+    """The field that must copy the topic's text; empty where none does."""
+
+
+class CitationRules(_Table, frozen=True):
+    """What sentences may cite, and how."""
+
+    shapes: tuple[Shape, ...]
+    max_per_sentence: Count | None = None
+    doc_id: str = ""
+    """A pattern of the whole document id; empty where any will do."""
+
+
+class ReferenceRules(_Table, frozen=True):
+    """What the list `references` must hold."""
+
+    kind: Literal["retrieved", "cited", "none", "ignored"] = "ignored"
+    """`retrieved`: at least what is cited; `cited`: exactly what is cited."""
+    max_count: Count | None = None
+
+
+class LengthRules(_Table, frozen=True):
+    """The limit of an answer, of its sentences joined by blanks."""
+
+    unit: Literal["words", "characters"] = "words"
+    """Words between white space, or characters after NFKC."""
+    max_count: Count | None = None
+    from_topic: bool = False
+    """Whether the topic states the limit."""
+
+
+class ResponseRules(_Table, frozen=True):
+    """What the track takes as generated answers."""
+
+    dialects: tuple[Dialect, ...]
+    citations: CitationRules
+    metadata: MetadataRules = MetadataRules()
+    references: ReferenceRules = ReferenceRules()
+    length: LengthRules = LengthRules()
+
+
+class RetrievalRules(_Table, frozen=True):
+    """What the track takes as TREC runs of six columns."""
+
+    doc_id: str = ""
+    """A pattern of the whole document id; empty where any will do."""
+    max_ranks: Count | None = None
+
+
+class Rules(_Table, frozen=True):
+    """The rules of one track."""
+
+    name: str
+    label: str
+    source: str = ""
+    warnings: frozenset[str] = frozenset()
+    """Categories of findings for which the track refuses nothing."""
+    run_id: RunIdRules = RunIdRules()
+    responses: ResponseRules | None = None
+    retrieval: RetrievalRules | None = None
+
+    def severity(self, category: str) -> Severity:
+        return Severity.WARNING if category in self.warnings else Severity.ERROR
+
+    def strict(self) -> Rules:
+        """The same rules with every warning an error."""
+        return msgspec.structs.replace(self, warnings=frozenset())
+
+
+def tracks() -> tuple[str, ...]:
+    """The tracks whose rules come with the package."""
+    files = resources.files(__package__).joinpath("tracks").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def rules_of(track: str) -> Rules:
+    """Return the rules of one of `tracks()`. Raises `BadFormat` for another name, which lists them."""
+    if track not in tracks():
+        raise BadFormat(f"no rules for {track!r}, expected one of {', '.join(tracks())}")
+    text = resources.files(__package__).joinpath("tracks", f"{track}.toml").read_text(encoding="utf-8")
+    return _rules(text, file=f"{track}.toml")
+
+
+def read_rules(path: Path) -> Rules:
+    """Read rules from a file. Raises `BadFormat` for bad TOML, unknown keys and categories, and patterns that
+    are no regular expressions.
+    """
+    text = "\n".join(line for _, line in lines(path, max_bytes=MAX_RULES_BYTES))
+    return _rules(text, file=path.name)
+
+
+def _rules(text: str, *, file: str) -> Rules:
+    try:
+        rules = msgspec.convert(tomllib.loads(text), Rules)
+    except tomllib.TOMLDecodeError as error:
+        raise BadFormat(f"malformed TOML ({error}), expected the rules of a track", file=file) from error
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise BadFormat(f"{error}, expected the rules of a track", file=file) from error
+    unknown = sorted(rules.warnings - set(CATEGORIES))
+    if unknown:
+        raise BadFormat(f"no category {unknown[0]!r}, expected one of {', '.join(CATEGORIES)}", file=file)
+    for pattern in _patterns(rules):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BadFormat(
+                f"the pattern {pattern!r} ({error}), expected a regular expression", file=file
+            ) from error
+    return rules
+
+
+def _patterns(rules: Rules) -> list[str]:
+    responses = [rules.responses.citations.doc_id] if rules.responses else []
+    retrieval = [rules.retrieval.doc_id] if rules.retrieval else []
+    return [rules.run_id.pattern, *responses, *retrieval]
