@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.what_if import BoardInputs, RunMove, board_inputs, rescored, run_moves
+from rubricweb.editor.what_if import BoardInputs, RunChanges, board_inputs
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, Uids, passage_labels
@@ -34,13 +33,7 @@ class BoardDiff:
     config: GraderConfig
     measure: MeasureSpec
     labels: tuple[LabelCount, ...]
-    runs: tuple[RunMove, ...]
-    swapped_pairs: int
-    rescored: int
-
-    @property
-    def n_beyond(self) -> int:
-        return sum(move.is_beyond for move in self.runs)
+    runs: RunChanges
 
     @property
     def changed(self) -> int:
@@ -66,9 +59,7 @@ def board_diff(
         config=config,
         measure=measure,
         labels=_label_counts(bank, now, old, new),
-        runs=run_moves(before, after),
-        swapped_pairs=len(influence.swapped_pairs(before.means(), after.means())),
-        rescored=rescored(before.means(), after.means()),
+        runs=RunChanges.between(before, after),
     )
 
 

@@ -50,20 +50,32 @@ class RunMove:
 
 
 @dataclass(frozen=True, slots=True)
+class RunChanges:
+    """How the runs stand on one board and on another of the same grader and measure."""
+
+    moves: tuple[RunMove, ...]
+    swapped_pairs: int
+    rescored: int
+    """Runs whose score changes, whether or not they move."""
+
+    @classmethod
+    def between(cls, before: ScoreTable, after: ScoreTable) -> RunChanges:
+        old, new = before.means(), after.means()
+        return cls(run_moves(before, after), len(influence.swapped_pairs(old, new)), _rescored(old, new))
+
+    @property
+    def n_beyond(self) -> int:
+        return sum(move.is_beyond for move in self.moves)
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIf:
     """The board before and after."""
 
     config: GraderConfig
     measure: MeasureSpec
     labels: tuple[LabelChange, ...]
-    runs: tuple[RunMove, ...]
-    swapped_pairs: int
-    rescored: int
-    """Runs whose score changes, whether or not they move."""
-
-    @property
-    def n_beyond(self) -> int:
-        return sum(move.is_beyond for move in self.runs)
+    runs: RunChanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +152,11 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
         config=now.config,
         measure=now.measure,
         labels=label_changes(doc_ids, old, new, now.measure.min_grade),
-        runs=run_moves(before, after),
-        swapped_pairs=len(influence.swapped_pairs(before.means(), after.means())),
-        rescored=rescored(before.means(), after.means()),
+        runs=RunChanges.between(before, after),
     )
 
 
-def rescored(before: Scores, after: Scores) -> int:
+def _rescored(before: Scores, after: Scores) -> int:
     """Count the runs whose scores differ."""
     return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
 

@@ -177,8 +177,8 @@ def test_retiring_by_hand(items):
     # The highest ratings are 5 4 1 3; without the first question they are 1 4 0 3.
     changes = [(change.doc_id, change.before, change.after, change.crosses) for change in effect.labels]
     assert changes == [("d0", 5, 1, True), ("d2", 1, 0, False)]
-    assert effect.runs == ()
-    assert effect.rescored == 0
+    assert effect.runs.moves == ()
+    assert effect.runs.rescored == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -192,11 +192,11 @@ def test_retiring_and_restoring_against_boards_computed_anew(collection, bank, i
     means = [(rest + covers(pool, topic, uids, None)) / 2 for uids in (inside, outside)]
     expected = influence.moves(*means, pool.run_tags)
     retiring = what_if.what_if(item, lexical_config(), MEASURE)
-    assert [(run.run_tag, run.before, run.after) for run in retiring.runs] == [
+    assert [(run.run_tag, run.before, run.after) for run in retiring.runs.moves] == [
         (move.run_tag, move.before, move.after) for move in expected
     ]
     place = pool.run_tags.index
-    for run in retiring.runs:
+    for run in retiring.runs.moves:
         assert run.score_before == pytest.approx(means[0][place(run.run_tag)])
         assert run.score_after == pytest.approx(means[1][place(run.run_tag)])
     ratings = topic_grades(lexical_config(), pool, topic.pk).matrix
@@ -207,9 +207,9 @@ def test_retiring_and_restoring_against_boards_computed_anew(collection, bank, i
 
     actions.retire_item(item, seen=1, by=None)
     done = what_if.what_changed(item, lexical_config(), MEASURE)
-    assert (done.labels, done.runs) == (retiring.labels, retiring.runs)
+    assert (done.labels, done.runs.moves) == (retiring.labels, retiring.runs.moves)
     restoring = what_if.what_if(item, lexical_config(), MEASURE)
-    assert [(r.run_tag, r.before, r.after) for r in restoring.runs] == [
+    assert [(r.run_tag, r.before, r.after) for r in restoring.runs.moves] == [
         (move.run_tag, move.before, move.after) for move in influence.moves(means[1], means[0], pool.run_tags)
     ]
 
@@ -222,7 +222,7 @@ def test_retiring_the_only_item_takes_the_topic_out_of_the_mean(collection, bank
     grade(lexical_config(), item, passages[0], 5)
     effect = what_if.what_if(item, lexical_config(), MEASURE)
     # ahead 1/2, apart 0, behind 1/2 before; 1, 0, 0 after. The label vanishes, it does not become 0.
-    assert [(run.run_tag, run.before, run.after) for run in effect.runs] == [
+    assert [(run.run_tag, run.before, run.after) for run in effect.runs.moves] == [
         ("apart", 3, 2),
         ("behind", 1, 2),
     ]
@@ -232,4 +232,4 @@ def test_retiring_the_only_item_takes_the_topic_out_of_the_mean(collection, bank
 def test_a_question_whose_words_are_a_nugget_too_changes_nothing_when_it_goes(bank, topic, items):
     ItemFactory(bank=bank, topic=topic, kind="nugget", revision=items[0].revision)
     effect = what_if.what_if(items[0], lexical_config(), MEASURE)
-    assert (effect.labels, effect.runs) == ((), ())
+    assert (effect.labels, effect.runs.moves) == ((), ())

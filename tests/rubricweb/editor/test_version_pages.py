@@ -38,12 +38,12 @@ def test_labels_and_ranks_that_differ(bank, version, developer):
     assert [
         (count.topic.query_id, count.passages, count.changed, count.crossing) for count in diff.labels
     ] == [("q1", 2, 1, 1)]
-    assert [(m.run_tag, m.before, m.after, m.score_before, m.score_after) for m in diff.runs] == [
+    assert [(m.run_tag, m.before, m.after, m.score_before, m.score_after) for m in diff.runs.moves] == [
         ("behind", 2, 1, 0.5, 1.0)
     ]
-    assert (diff.swapped_pairs, diff.rescored) == (0, 1)
+    assert (diff.runs.swapped_pairs, diff.runs.rescored) == (0, 1)
     same = board_diff(bank, (version, version), lexical_config(), MeasureSpec())
-    assert (same.labels, same.runs, same.rescored) == ((), (), 0)
+    assert (same.labels, same.runs.moves, same.runs.rescored) == ((), (), 0)
 
 
 def test_a_topic_that_only_one_side_asks(bank, version, developer):
@@ -51,7 +51,7 @@ def test_a_topic_that_only_one_side_asks(bank, version, developer):
         actions.retire_item(item, seen=1, by=developer)
     diff = board_diff(bank, (version, None), lexical_config(), MeasureSpec())
     assert [(count.changed, count.crossing) for count in diff.labels] == [(2, 2)]
-    assert diff.rescored == 2
+    assert diff.runs.rescored == 2
 
 
 def url(bank, *more: object) -> str:
