@@ -72,7 +72,7 @@ def test_every_prompt_of_every_backend_exists() -> None:
 
 
 def test_refuses_an_unknown_backend() -> None:
-    with pytest.raises(UnknownGrader, match=r"no grader 'oracle'; known are lexical, hf_seq2seq, hf_causal"):
+    with pytest.raises(UnknownGrader, match=r"no grader 'oracle'; known are lexical, "):
         build(replace(SPEC, backend="oracle"))
 
 
