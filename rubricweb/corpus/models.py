@@ -174,6 +174,10 @@ class Passage(models.Model):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="passages")
     doc_id = models.CharField(max_length=300)
     text = models.TextField()
+    title = models.TextField(blank=True, default="")
+    url = models.TextField(blank=True, default="")
+    headings = models.TextField(blank=True, default="")
+    """One a line, from the document's to the passage's own."""
 
     class Meta:
         constraints = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
+from pathlib import Path
 
 from django.db.models import Max
 
 from grading.errors import BadFormat
+from grading.formats.passages import PassageEntry
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
@@ -15,16 +17,61 @@ from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 ID_LIMIT = 300
 LOOKED_UP = 500
 """Ids per query: SQLite takes at most a thousand parameters."""
+DETAILS = ("title", "url", "headings")
 
 
 class PassageImporter:
     """Adds passages line by line; texts are compared in the database, not held in memory."""
 
-    def __init__(self, collection: Collection, tally: Tally) -> None:
-        self._collection, self._tally = collection, tally
+    def __init__(self, collection: Collection, tally: Tally, *, is_replacing: bool = False) -> None:
+        self._collection, self._tally, self._is_replacing = collection, tally, is_replacing
+        self.reworded: set[int] = set()
+        """Keys of the passages whose text `store` has replaced."""
         self._seen: set[int] = set()
         self._end_of_pool: dict[int, int] = {}
         """By topic: the position after the last one of its pool."""
+
+    def store(self, entries: Iterable[PassageEntry], *, path: Path) -> None:
+        """Add passages with their titles, in no pool. Raises BadFormat for another text of a known passage,
+        unless the files replace.
+        """
+        remaining = iter(entries)
+        while some := list(islice(remaining, LOOKED_UP)):
+            self._store(_one_text_each(some, path), path)
+
+    def _store(self, entries: Mapping[str, PassageEntry], path: Path) -> None:
+        known = {row.doc_id: row for row in self._collection.passages.filter(doc_id__in=entries)}
+        fresh = [
+            Passage(collection=self._collection, doc_id=doc_id, text=entry.text, **_details(entry))
+            for doc_id, entry in entries.items()
+            if doc_id not in known
+        ]
+        changed = [row for doc_id, row in known.items() if self._change(row, entries[doc_id], path)]
+        made = Passage.objects.bulk_create(fresh)
+        Passage.objects.bulk_update(changed, ["text", *DETAILS], batch_size=100)
+        counts, keys = self._tally.of("passages"), {row.pk for row in known.values()}
+        counts.new += len(made)
+        counts.changed += len(changed)
+        counts.unchanged += len(keys - self._seen - {row.pk for row in changed})
+        self._seen.update(keys, (row.pk for row in made))
+
+    def _change(self, row: Passage, entry: PassageEntry, path: Path) -> bool:
+        """Give the row what the entry says besides; return whether that is anything new."""
+        before = {name: getattr(row, name) for name in ("text", *DETAILS)}
+        after = (
+            before | {"text": entry.text} | {name: value for name, value in _details(entry).items() if value}
+        )
+        contradicted = [name for name, value in before.items() if value and after[name] != value]
+        if contradicted and not self._is_replacing:
+            problem = f"passage {entry.doc_id} has another {contradicted[0]} than in the collection"
+            raise FilePosition(path, entry.line).error(
+                f"{problem}, expected one {contradicted[0]} a passage id (or --replace)"
+            )
+        if "text" in contradicted:
+            self.reworded.add(row.pk)
+        for name, value in after.items():
+            setattr(row, name, value)
+        return after != before
 
     def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
         """Pool (doc id, text) for `topic`; return the passages' keys by doc id."""
@@ -76,6 +123,20 @@ class PassageImporter:
             last = topic.pool.aggregate(last=Max("position"))["last"]
             self._end_of_pool[topic.pk] = 0 if last is None else last + 1
         return self._end_of_pool[topic.pk]
+
+
+def _one_text_each(entries: Iterable[PassageEntry], path: Path) -> dict[str, PassageEntry]:
+    by_id: dict[str, PassageEntry] = {}
+    for entry in entries:
+        at = FilePosition(path, entry.line)
+        fitting_id(entry.doc_id, what="the passage id", at=at, limit=ID_LIMIT)
+        if by_id.setdefault(entry.doc_id, entry).text != entry.text:
+            raise _two_texts(entry.doc_id, at)
+    return by_id
+
+
+def _details(entry: PassageEntry) -> dict[str, str]:
+    return {name: getattr(entry, name) for name in DETAILS}
 
 
 def _texts(passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, str]:

@@ -39,17 +39,22 @@ class RunImporter:
         """Gather the ranks of the line's passages, one rank per run."""
         for passage in line.passages:
             for ranked in passage.rankings:
-                if ranked.run_tag not in self._gathered:
-                    fitting_id(ranked.run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
-                ranks = self._gathered.setdefault(ranked.run_tag, {}).setdefault(topic.pk, {})
-                placed = ranked.rank, ranked.score
-                if ranks.setdefault(passage.doc_id, placed) != placed:
-                    raise at.error(
-                        f"passage {passage.doc_id} has rank {placed[0]} (score {placed[1]:g}) and rank "
-                        "{} (score {:g})".format(*ranks[passage.doc_id])
-                        + f" in run {ranked.run_tag}, expected one rank"
-                    )
-                self._line_of[ranked.run_tag] = at
+                self.rank(ranked.run_tag, topic, passage.doc_id, (ranked.rank, ranked.score), at=at)
+
+    def rank(
+        self, run_tag: str, topic: Topic, doc_id: str, placed: tuple[int, float], *, at: FilePosition
+    ) -> None:
+        """Gather one rank with its score; `finish` writes the ranking."""
+        if run_tag not in self._gathered:
+            fitting_id(run_tag, what="a ranking's method", at=at, limit=TAG_LIMIT)
+        ranks = self._gathered.setdefault(run_tag, {}).setdefault(topic.pk, {})
+        if ranks.setdefault(doc_id, placed) != placed:
+            raise at.error(
+                f"passage {doc_id} has rank {placed[0]} (score {placed[1]:g}) and rank "
+                "{} (score {:g})".format(*ranks[doc_id])
+                + f" in run {run_tag}, expected one rank"
+            )
+        self._line_of[run_tag] = at
 
     def read_folder(self, folder: Path) -> None:
         """Import every run file of the folder."""

@@ -20,6 +20,7 @@ from rubricweb.corpus.importers import (
     Counts,
     FilePosition,
     JudgmentImporter,
+    PassageFileImporter,
     PassageImporter,
     ResponseImporter,
     RunImporter,
@@ -31,6 +32,7 @@ from rubricweb.corpus.importers import (
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.importers.reworded import remove_grades_of
 from rubricweb.grades.verification import verify_again
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,12 @@ class ImportFiles:
     """The collection's name; empty keeps it, or takes the slug for a new collection."""
     queries: Path | None = None
     """Topics in any of the formats."""
+    passages: tuple[Path, ...] = ()
+    """Passages without grades, and reranker requests."""
+    is_segmenting: bool = False
+    """Cut the documents of `passages` into windows of sentences."""
+    candidates_run: str = ""
+    """The run that the order of candidates in reranker requests makes; empty for none."""
     graded: tuple[Path, ...] = ()
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
@@ -142,10 +150,17 @@ class _Import:
     def __init__(self, collection: Collection, files: ImportFiles, tally: Tally, *, by: User | None) -> None:
         self.collection, self.files, self.tally = collection, files, tally
         self.topics = TopicImporter(collection, tally)
-        self.passages = PassageImporter(collection, tally)
+        self.passages = PassageImporter(collection, tally, is_replacing=files.replace)
         several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
         self.judgments = JudgmentImporter(self.topics, tally, several=several, is_replacing=files.replace)
         self.runs = RunImporter(collection, self.topics, tally, is_replacing=files.replace)
+        self.passage_files = PassageFileImporter(
+            self.topics,
+            self.passages,
+            self.runs,
+            is_segmenting=files.is_segmenting,
+            run_tag=files.candidates_run,
+        )
         self.responses = ResponseImporter(
             self.topics,
             self.passages,
@@ -161,6 +176,9 @@ class _Import:
         files = self.files
         if files.queries:
             self.topics.read_topics(files.queries, is_replacing=files.replace)
+        for path in files.passages:
+            self.passage_files.read(path)
+        remove_grades_of(self.passages.reworded, self.tally)
         for path in files.banks:
             self.banks.read_bank(path, bank_name=files.bank_name)
         verify_again(self.banks.keyed)

@@ -25,10 +25,17 @@ FILES = {
     "a board that was exported as TSV or JSON, or summaries of trec_eval",
 }
 REPEATED_FILES = {
+    "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
+    "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--bank": "Workbench bank of questions or nuggets; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
+}
+FLAGS = {
+    "--segment": "cut the documents of --passages into windows of ten sentences, five apart",
+    "--replace": "take what contradicts an earlier import in place of the old",
+    "--json": "print the summary as one JSON document",
 }
 
 
@@ -45,6 +52,8 @@ class Command(BaseCommand):
             parser.add_argument(option, type=Path, metavar="FILE", help=words)
         for option, words in REPEATED_FILES.items():
             parser.add_argument(option, type=Path, metavar="FILE", action="append", default=[], help=words)
+        words = "the run that the order of the candidates in reranker requests makes (default: none)"
+        parser.add_argument("--candidates-run", default="", metavar="TAG", help=words)
         parser.add_argument("--runs", type=Path, metavar="DIR", help="folder of run files (.run, .txt, .gz)")
         parser.add_argument(
             "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
@@ -63,14 +72,16 @@ class Command(BaseCommand):
         parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
         words = "which of several judgments of a passage counts (default: highest; with --replace: last)"
         parser.add_argument("--judgments", type=SeveralJudgments, choices=list(SeveralJudgments), help=words)
-        words = "take what contradicts an earlier import in place of the old"
-        parser.add_argument("--replace", action="store_true", help=words)
-        parser.add_argument("--json", action="store_true", help="print the summary as one JSON document")
+        for option, words in FLAGS.items():
+            parser.add_argument(option, action="store_true", help=words)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         files = ImportFiles(
             name=options["name"].strip(),
             queries=options["queries"],
+            passages=tuple(options["passages"]),
+            is_segmenting=options["segment"],
+            candidates_run=options["candidates_run"],
             graded=tuple(options["graded"]),
             banks=tuple(options["bank"]),
             bank_name=options["bank_name"].strip(),
@@ -97,6 +108,7 @@ class Command(BaseCommand):
 def _check(slug: str, files: ImportFiles) -> None:
     given = (
         files.queries,
+        files.passages,
         files.graded,
         files.banks,
         files.runs,
