@@ -8,13 +8,14 @@ import factory
 
 from grading.formats.ids import item_id
 from grading.prompts import from_template
+from grading.response_passages import PassagesOf, response_passages
 from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.campaigns.queue.leases import HELD, top_up
 from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Response, Run, Topic
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
@@ -203,6 +204,19 @@ def ranked(topic: Topic, tops: Mapping[str, Sequence[str]]) -> list[Run]:
         ).run
         for tag, doc_ids in tops.items()
     ]
+
+
+def responded(topic: Topic, run_tag: str, *sentences: str, passages_of: str = "sentence") -> Response:
+    """A new run's response that cites d1 in each sentence; its passages are pooled and ranked."""
+    passages = [
+        PassageFactory(collection=topic.collection, doc_id=one.doc_id, text=one.text)
+        for one in response_passages(sentences, PassagesOf(passages_of))
+    ]
+    for passage in passages:
+        PooledFactory(topic=topic, passage=passage)
+    (run,) = ranked(topic, {run_tag: [passage.doc_id for passage in passages]})
+    told = [{"text": text, "citations": [["d1", None]]} for text in sentences]
+    return Response.objects.create(run=run, topic=topic, sentences=told, passages_of=passages_of)
 
 
 def graded(

@@ -4,6 +4,7 @@ from rubricweb.review import saved_views, views
 from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
+from rubricweb.review.responses.urls import urlpatterns as responses
 from rubricweb.review.spurious.urls import urlpatterns as spurious
 from rubricweb.review.uncovered.urls import urlpatterns as uncovered
 from rubricweb.review.verify.urls import urlpatterns as verify
@@ -17,6 +18,7 @@ urlpatterns = [
     path("review/<slug:slug>/views/<int:view_id>/drop/", saved_views.view_drop, name="view-drop"),
     *verify,
     *flags,
+    *responses,
     *spurious,
     *uncovered,
     path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.models import Collection, Ranking, Response, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,8 @@ class RunRow:
     run: Run
     topics: int
     """Topics that the run has a ranking for."""
+    responses: int
+    """Topics that it generated an answer to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class RunList:
 
 def run_list(collection: Collection) -> RunList:
     """All runs, whatever their state, by team and tag."""
-    runs = collection.runs.select_related("submitted_by").annotate(n_topics=Count("rankings"))
-    rows = (RunRow(run, run.n_topics) for run in runs.order_by("team", "run_tag"))
-    return RunList(tuple(rows), collection.topics.count())
+    rankings, responses = (
+        dict(rows.filter(run__collection=collection).values_list("run").annotate(Count("pk")))
+        for rows in (Ranking.objects.order_by(), Response.objects.order_by())
+    )
+    runs = collection.runs.select_related("submitted_by").order_by("team", "run_tag")
+    listed = (RunRow(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
+    return RunList(tuple(listed), collection.topics.count())

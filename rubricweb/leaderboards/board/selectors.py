@@ -75,6 +75,7 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
     scores = score_units(base, spec.measure).scores
     index = base.pool.run_pks.index(run.pk)
     texts = dict(spec.collection.topics.values_list("pk", "text"))
+    generated = set(run.responses.values_list("topic", flat=True))
     return [
         TopicRow(
             topic_id=topic.topic_id,
@@ -84,6 +85,7 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
             mean=float(np.nanmean(scores[:, column])),
             best=float(np.nanmax(scores[:, column])),
             is_answered=bool(topic.ranked[index]),
+            has_response=topic.topic_id in generated,
         )
         for column, (topic, _) in enumerate(base.units())
         if not np.isnan(scores[index, column])

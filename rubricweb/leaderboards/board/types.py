@@ -261,6 +261,8 @@ class TopicRow:
     mean: float
     best: float
     is_answered: bool
+    has_response: bool
+    """The run's generated answer is known."""
 
     @property
     def difference(self) -> float:

@@ -1,0 +1,175 @@
+"""A response as a grid: its passages in order, by the items of a bank (RAG'24, Table 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.urls import reverse
+
+from grading.response_passages import PassagesOf, ResponsePassage, response_passages
+from grading.types import FAILED, MISSING, Ratings, Sentence
+from rubricweb.banks.models import Bank
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Response, Run
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
+from rubricweb.review.selectors.grid import columns_of, graded_by_kind
+from rubricweb.review.selectors.grid_query import GridQuery
+from rubricweb.review.selectors.window import GridColumn
+
+
+@dataclass(frozen=True, slots=True)
+class RatedItem:
+    """An item that a passage covers."""
+
+    item: GridColumn
+    rating: int
+    href: str
+    """The cell's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One passage of the response."""
+
+    number: int
+    sentences: tuple[Sentence, ...]
+    """The text with what it cites; of a part of a long sentence, the part."""
+    covers: tuple[RatedItem, ...]
+    highest: int
+    """The highest rating, MISSING where no cell is graded."""
+    missing: int
+    """Cells without a grade, or with one that the reader must not see yet."""
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """An item of the bank, and the rows that cover it."""
+
+    item: GridColumn
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGrid:
+    rows: tuple[AnswerRow, ...]
+    items: tuple[AskedItem, ...]
+    hidden: int
+    """Cells of the response that the reader has to rate before they see grades."""
+
+    @property
+    def covered(self) -> int:
+        return sum(bool(asked.rows) for asked in self.items)
+
+    @property
+    def covering(self) -> int:
+        return sum(bool(row.covers) for row in self.rows)
+
+    @property
+    def missing(self) -> int:
+        return sum(row.missing for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRow:
+    """One topic that a run answers."""
+
+    topic_id: int
+    query_id: str
+    text: str
+    sentences: int
+    citing: int
+    """Sentences that cite something."""
+
+
+def response_rows(run: Run) -> list[ResponseRow]:
+    """The responses of the run in the order of the topics."""
+    rows = run.responses.select_related("topic").defer("documents", "foreign").order_by("topic__position")
+    return [
+        ResponseRow(
+            topic_id=row.topic_id,
+            query_id=row.topic.query_id,
+            text=row.topic.text,
+            sentences=len(row.sentences),
+            citing=sum(bool(sentence["citations"]) for sentence in row.sentences),
+        )
+        for row in rows
+    ]
+
+
+def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) -> AnswerGrid:
+    """The response by the grades of `rater` that the reader may see."""
+    pool = collection_pool(bank.collection).only(response.topic_id)
+    topic = pool.topics[0]
+    items = columns_of(bank, response.topic, GridQuery())
+    columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+    graded = graded_by_kind(pool, response.topic, rater)
+    sheet = _Sheet(
+        bank,
+        response,
+        items,
+        ratings_of(graded, columns, len(topic.doc_ids)),
+        topic.row_of,
+        topic.passage_pks,
+    )
+    least = rater.min_grades_of((item.kind for item in items), min_grade)
+    sentences = convert.sentences(response)
+    passages = response_passages([one.text for one in sentences], PassagesOf(response.passages_of))
+    rows = tuple(sheet.row(number, passage, sentences, least) for number, passage in enumerate(passages, 1))
+    asked = tuple(
+        AskedItem(item, tuple(row.number for row in rows if any(one.item is item for one in row.covers)))
+        for item in items
+    )
+    return AnswerGrid(rows, asked, sheet.hidden(passages))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """The ratings of a topic's pool, of which a response has some passages."""
+
+    bank: Bank
+    response: Response
+    items: list[GridColumn]
+    ratings: Ratings
+    row_of: dict[str, int]
+    passage_pks: tuple[int, ...]
+
+    def row(
+        self, number: int, passage: ResponsePassage, sentences: Sequence[Sentence], least: Ratings
+    ) -> AnswerRow:
+        at = self.row_of.get(passage.doc_id)
+        ratings = np.full(len(self.items), MISSING) if at is None else self.ratings[at]
+        covering = np.flatnonzero(ratings >= least)
+        return AnswerRow(
+            number=number,
+            sentences=_told(passage, sentences),
+            covers=tuple(self._rated(self.passage_pks[at or 0], int(n), int(ratings[n])) for n in covering),
+            highest=int(ratings.max(initial=MISSING)) if (ratings >= 0).any() else MISSING,
+            missing=int((ratings == MISSING).sum()),
+            failed=int((ratings == FAILED).sum()),
+        )
+
+    def _rated(self, passage_pk: int, number: int, rating: int) -> RatedItem:
+        item = self.items[number]
+        place = [self.bank.pk, self.response.topic_id, passage_pk, item.pk]
+        return RatedItem(item, rating, reverse("review:cell", args=place))
+
+    def hidden(self, passages: Sequence[ResponsePassage]) -> int:
+        """How many cells of these passages the reader has to rate first."""
+        hidden = visibility.hidden_cells(self.bank.collection_id)[self.response.topic_id].graders
+        wordings = {item.revision_pk for item in self.items}
+        own = {self.passage_pks[self.row_of[one.doc_id]] for one in passages if one.doc_id in self.row_of}
+        return sum(revision in wordings and passage in own for revision, passage in hidden)
+
+
+def _told(passage: ResponsePassage, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """The sentences of a passage that have text; a part of one has the part's words."""
+    whole = sentences[passage.first : passage.last + 1]
+    if passage.is_part and passage.first == passage.last:
+        return (Sentence(passage.text, whole[0].citations),)
+    return tuple(one for one in whole if one.text.strip())

@@ -1,0 +1,41 @@
+"""A run's responses, and one of them with the items that it covers."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.grades import defaults
+from rubricweb.grades.forms import GraderForm, covered_from
+from rubricweb.grades.raters import raters
+from rubricweb.review.responses import access, selectors
+
+
+class AnswerForm(GraderForm):
+    """The grader, and from which grade on an item is covered."""
+
+    min_grade = covered_from()
+
+
+@require_safe
+def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """The topics that the run answers."""
+    shown = access.run_for(request.user, slug, run_id)
+    collection = shown.collection
+    context = {"collection": collection, "section": "review", "run": shown}
+    context |= {"rows": selectors.response_rows(shown), "bank": next(iter(defaults.banks(collection)), None)}
+    return page_or_part(request, "review/responses/run.html", context, part="topics")
+
+
+@require_safe
+def response(request: HtmxRequest, bank_id: int, topic_id: int, run_id: int) -> HttpResponse:
+    """The run's answer to a topic in order, with what each sentence cites and covers."""
+    bank, answer = access.response_for(request.user, bank_id, topic_id, run_id)
+    form = AnswerForm(request.GET)
+    rater = form.offer(raters(bank))
+    min_grade = form.value("min_grade", form.default_min_grade)
+    context = {"collection": bank.collection, "section": "review", "bank": bank, "topic": answer.topic}
+    context |= {"run": answer.run, "response": answer, "form": form, "rater": rater, "min_grade": min_grade}
+    context["grid"] = selectors.answer_grid(bank, answer, rater, min_grade)
+    return page_or_part(request, "review/responses/response.html", context, part="answer")
