@@ -1,20 +1,23 @@
 """An official leaderboard: ranks or scores of runs.
 
-Reads the Workbench's JSON of ranks, TSV, our own boards as JSON and TSV, and summaries of trec_eval.
+Reads the Workbench's JSON of ranks, TSV, our own boards as JSON and TSV, and every format of `leaderboards`,
+which also have the scores of each topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
 
 from grading.errors import BadFormat, UnknownMeasure
-from grading.formats.base import Content, Format, Sample
+from grading.formats import leaderboards
+from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
 from grading.formats.dictionary import Document, JsonObject, read_document
+from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.numbers import real
 from grading.formats.reading import write_lines
 from grading.measures import trec_eval
@@ -26,10 +29,10 @@ Rows = list[tuple[str, object, int]]
 _SHAPE = (
     '{"run tag": rank}, {"ranks": {"run tag": rank}}, {"scores": {"run tag": score}}, '
     "TSV with the header run_tag<TAB>rank or run_tag<TAB>score, a board as RubricWeb exports it (TSV, JSON), "
-    "or summaries of trec_eval"
+    "output of trec_eval, or a leaderboard in the formats of AutoJudge"
 )
 PREFERRED = ("ndcg_cut_10", "map")
-"""The measures of a trec_eval summary to use, in order, if none is named."""
+"""The measures to use, in order, if none is named and the file has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +42,23 @@ class OfficialBoard:
     kind: BoardKind
     values: dict[str, float]
     measure: str = ""
-    """The measure of trec_eval, if the file has several."""
+    """The measure of `values`, if the file may have several."""
+    by_topic: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Query id -> run tag -> score, if the file says."""
 
 
-def read_official(path: Path, *, measure: str = "") -> OfficialBoard:
-    """Read any of the formats; `measure` chooses one of a trec_eval summary.
+def read_official(path: Path, *, measure: str = "", format_name: str = "") -> OfficialBoard:
+    """Read any of the formats; `measure` chooses one where the file has several.
 
-    Runs of our own boards that have no score, since no topic counts, are left out. Raises `BadFormat` for a
-    run that occurs twice, a value that is not a finite number, a rank below 1, and a measure that is not
-    there.
+    Without rows of the topic `all` a run's score is the mean over its topics. Runs of our own boards that
+    have no score, since no topic counts, are left out. Raises `BadFormat` for a run that occurs twice, a
+    value that is not a finite number, a rank below 1, a measure that is not there, and content of which
+    `format_name` has to say what it is.
     """
     document = read_document(path, shape=_SHAPE)
-    named = ""
-    if document.is_json:
-        kind, rows = _from_json(document)
-    elif _is_summary(document):
-        kind, (named, rows) = "scores", _from_summary(document, measure)
-    else:
-        kind, rows = _from_tsv(document)
+    if one := _format_of_rows(path, document, format_name):
+        return _from_rows(document, list(one.read(path)), measure, one)
+    kind, rows = _from_json(document) if document.is_json else _from_tsv(document)
     values: dict[str, float] = {}
     for run_tag, value, line in rows:
         if run_tag in values:
@@ -68,7 +70,34 @@ def read_official(path: Path, *, measure: str = "") -> OfficialBoard:
             )
     if not values:
         raise document.error(f"no runs, expected {_SHAPE}", document.lines[-1][0])
-    return OfficialBoard(kind, values, named)
+    return OfficialBoard(kind, values)
+
+
+def _format_of_rows(path: Path, document: Document, format_name: str) -> Format | None:
+    """The format of a file with a row a value; None for boards with a row a run."""
+    if format_name:
+        return next((one for one in leaderboards.FORMATS if one.name == format_name), None)
+    sample = sample_of(path, (text for _, text in document.lines))
+    fitting = [one for one in leaderboards.FORMATS if one.recognises(sample)]
+    return recognise_among(path, fitting) if fitting else None
+
+
+def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, one: Format) -> OfficialBoard:
+    chosen = _measure_of(document, rows, measure, is_trec_eval=one.name == leaderboards.TREC_EVAL)
+    of_measure = [row for row in rows if row.measure == chosen]
+    if not any(row.query_id == ALL for row in of_measure):
+        of_measure = leaderboards.with_means(of_measure)
+    values: dict[str, float] = {}
+    by_topic: dict[str, dict[str, float]] = {}
+    for row in of_measure:
+        what = f"the score of run {row.run_tag}" + (f" for {row.query_id}" if row.query_id != ALL else "")
+        number = _number(document, row.value, what=what, line=row.line)
+        scores = values if row.query_id == ALL else by_topic.setdefault(row.query_id, {})
+        scores[row.run_tag] = number
+    for row in rows:
+        if row.run_tag not in values:
+            raise document.error(f"run {row.run_tag} has no {chosen}, expected it of every run", row.line)
+    return OfficialBoard("scores", values, chosen, by_topic)
 
 
 def write_official(path: Path, board: OfficialBoard) -> None:
@@ -133,39 +162,16 @@ def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
             yield line, columns
 
 
-def _is_summary(document: Document) -> bool:
-    return any(columns[1:2] == ["all"] and len(columns) == 3 for _, columns in _words(document))
+def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *, is_trec_eval: bool) -> str:
+    """Return the named measure, else the only one, else the first of PREFERRED in the file.
 
-
-def _from_summary(document: Document, measure: str) -> tuple[str, Rows]:
-    """trec_eval's output: lines `measure all value`; a line `runid all TAG` begins a run."""
-    by_run: dict[str, tuple[int, dict[str, tuple[str, int]]]] = {}
-    values: dict[str, tuple[str, int]] | None = None
-    for line, columns in _words(document):
-        if len(columns) != 3:
-            raise document.error(f"{len(columns)} columns, expected 3: measure, all, value", line)
-        name, topic, value = columns
-        if topic != "all":
-            continue  # a line of one topic (trec_eval -q)
-        if name == "runid":
-            if value in by_run:
-                raise document.error(f"run {value} occurs twice, expected each run once", line)
-            _, values = by_run[value] = line, {}
-        elif values is None:
-            raise document.error("no runid above, expected the line runid<TAB>all<TAB>run tag", line)
-        else:
-            values[name] = value, line
-    chosen = _measure_of(document, [names for _, names in by_run.values()], measure)
-    for run_tag, (line, names) in by_run.items():
-        if chosen not in names:
-            raise document.error(f"run {run_tag} has no {chosen}, expected it of every run", line)
-    return chosen, [(run_tag, *names[chosen]) for run_tag, (_, names) in by_run.items()]
-
-
-def _measure_of(document: Document, runs: list[dict[str, tuple[str, int]]], measure: str) -> str:
-    """Return the named measure, else the only one, else the first of PREFERRED in the file."""
-    known = [name for name in dict.fromkeys(name for names in runs for name in names) if _is_measure(name)]
-    chosen = measure.strip().replace(".", "_")
+    Of trec_eval's output only its measures count, where it has any: not `num_q` or `runid`.
+    """
+    names = list(dict.fromkeys(row.measure for row in rows if row.measure != leaderboards.RUNID))
+    known = ([name for name in names if _is_measure(name)] if is_trec_eval else []) or names
+    chosen = measure.strip()
+    if chosen not in known:
+        chosen = chosen.replace(".", "_")
     if not chosen:
         chosen = known[0] if len(known) == 1 else next((name for name in PREFERRED if name in known), "")
     if chosen not in known:
@@ -181,10 +187,6 @@ def _is_measure(name: str) -> bool:
     except UnknownMeasure:
         return False
     return True
-
-
-def _words(document: Document) -> Iterator[tuple[int, list[str]]]:
-    return ((line, text.split()) for line, text in document.lines if text.strip())
 
 
 def _number(document: Document, value: object, *, what: str, line: int) -> float:
@@ -212,10 +214,6 @@ def _is_tsv_board(sample: Sample) -> bool:
     return not sample.is_json and header[0].strip() == "run_tag"
 
 
-def _is_trec_eval(sample: Sample) -> bool:
-    return not sample.is_json and any(len(words) == 3 and words[1] == "all" for words in sample.words())
-
-
 FORMATS = (
     Format(
         "official-json",
@@ -236,15 +234,5 @@ FORMATS = (
         None,
         is_lossless=False,
         source="RubricWeb",
-    ),
-    Format(
-        "trec_eval-summary",
-        "Summaries of trec_eval",
-        Content.LEADERBOARD,
-        _is_trec_eval,
-        lambda path: [read_official(path)],
-        None,
-        is_lossless=False,
-        source="trec_eval",
     ),
 )

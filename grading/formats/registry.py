@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats import base, graded, official, passages, topics, trec
+from grading.formats import base, graded, leaderboards, official, passages, topics, trec
 from grading.formats.bank import WORKBENCH_BANK
 from grading.formats.base import Content, Format
 
@@ -20,6 +20,7 @@ FORMATS: tuple[Format, ...] = (
     WORKBENCH_BANK,
     *trec.FORMATS,
     *official.FORMATS,
+    *leaderboards.FORMATS,
 )
 """In the order of docs/formats.md."""
 

@@ -162,7 +162,9 @@ def _column(text: str) -> str:
 
 def _is_run(sample: Sample) -> bool:
     first = sample.words()[0]
-    return not sample.is_json and len(first) == 6 and is_whole(first[3]) and is_real(first[4])
+    if sample.is_json or len(first) != 6 or not is_whole(first[3]) or not is_real(first[4]):
+        return False
+    return all(words[0] != "all" for words in sample.all_words())  # a leaderboard of the format "ranking"
 
 
 def _is_qrels(sample: Sample) -> bool:

@@ -103,7 +103,8 @@ P_10                  \tall\t0.6
 def test_summaries_of_trec_eval(tmp_path):
     path = tmp_path / "summary.txt"
     path.write_text(SUMMARY)
-    assert read_official(path) == OfficialBoard("scores", {"bm25": 0.1234, "ql": 0.05}, "map")
+    by_topic = {"q1": {"bm25": 0.9}}
+    assert read_official(path) == OfficialBoard("scores", {"bm25": 0.1234, "ql": 0.05}, "map", by_topic)
     assert read_official(path, measure="P.10") == OfficialBoard("scores", {"bm25": 0.5, "ql": 0.6}, "P_10")
     with pytest.raises(BadFormat, match="no measure ndcg; there are map, P_10"):
         read_official(path, measure="ndcg")
