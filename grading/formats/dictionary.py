@@ -54,6 +54,8 @@ class Document:
             raise self.error(
                 f"JSON nested too deeply or with a number too long, expected {self.shape}", 1
             ) from error
+        if not isinstance(document, JsonObject):
+            raise self.error(f"JSON that is no dictionary, expected {self.shape}", 1)
         return self.placed(document)
 
     def value(self) -> object:
