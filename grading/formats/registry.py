@@ -12,6 +12,7 @@ from grading.errors import BadFormat
 from grading.formats import base, graded, leaderboards, official, passages, topics, trec
 from grading.formats.bank import WORKBENCH_BANK
 from grading.formats.base import Content, Format
+from grading.formats.responses.formats import FORMATS as RESPONSES
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -19,6 +20,7 @@ FORMATS: tuple[Format, ...] = (
     graded.WORKBENCH_GRADED,
     WORKBENCH_BANK,
     *trec.FORMATS,
+    *RESPONSES,
     *official.FORMATS,
     *leaderboards.FORMATS,
 )

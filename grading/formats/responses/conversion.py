@@ -64,7 +64,10 @@ class _Conversion:
 
     @property
     def stays(self) -> bool:
-        """Whether the response was read from a file of this dialect."""
+        """Whether the response may be from a file of this dialect: RAGTIME's may cite nothing, too."""
+        if self.dialect is Dialect.RAGTIME and self.source in (Dialect.AUTOJUDGE, Dialect.DRAGUN):
+            entries = self.response.foreign[sentences_key(self.response.foreign)]
+            return isinstance(entries, list) and not any(map(_cites, entries))
         return self.source is self.dialect
 
     def line(self, layout: Layout) -> JsonDict:
@@ -219,6 +222,10 @@ class _Conversion:
         if len(again) != len(self.response.sentences):
             count = len(self.response.sentences)
             self.notes.append(f"{count} sentences are read as {len(again)}")
+
+
+def _cites(entry: Mapping[str, object]) -> bool:
+    return bool(entry.get("citations"))
 
 
 def _set_id(ids: JsonDict, key: str, value: str) -> None:

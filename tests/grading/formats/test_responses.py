@@ -3,13 +3,17 @@
 import dataclasses
 import gzip
 import json
+import random
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, dialect_of, inspect_responses, read_responses, write_responses
+from grading.formats.responses.formats import dialect_of_lines
 from grading.types import Citation, Sentence
+from tests.grading.formats.mutations import damaged
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 DIALECTS = {
@@ -66,7 +70,7 @@ def test_no_citations_differ_from_citations_that_are_not_known():
 
 
 def test_scores_are_read_in_the_file_s_order():
-    first, _ = read("ragtime.jsonl")
+    first, *_ = read("ragtime.jsonl")
     assert [citation.score for citation in first.sentences[0].citations] == [0.5, 90.0]
     assert first.sentences[1] == Sentence("No source says so.", ())
     assert first.references is None
@@ -155,3 +159,29 @@ def test_a_run_id_with_white_space_is_not_written(tmp_path):
     (response,) = read("dragun.jsonl")
     with pytest.raises(BadFormat, match="the run tag 'a b' is empty or holds white space, expected one word"):
         write_responses(tmp_path / "run", [dataclasses.replace(response, run_tag="a b")], Dialect.DRAGUN)
+
+
+@pytest.mark.parametrize(("name", "dialect"), DIALECTS.items())
+def test_whatever_is_read_is_written_as_it_was(name, dialect, tmp_path):
+    """Random changes that leave the file readable are kept, too."""
+    damaged_file, written, count = tmp_path / "damaged", tmp_path / "written", 0
+    for content in islice(damaged(FORMATS / name, random.Random(name)), 400):
+        damaged_file.write_bytes(content)
+        try:
+            responses = list(read_responses(damaged_file))
+        except BadFormat:
+            continue
+        if dialect_of_lines(response.foreign for response in responses) is dialect:
+            write_responses(written, responses, dialect)
+            assert values(written) == values(damaged_file)
+            count += 1
+    assert count > 10
+
+
+def values(path):
+    """The JSON of a file, one document or one a line."""
+    text = path.read_bytes().decode("utf-8-sig")
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.split("\n") if line.strip()]

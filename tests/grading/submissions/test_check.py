@@ -1,7 +1,9 @@
 """Generated answers by the rules of tracks: a clean file has no findings, each defect has its category."""
 
 import json
+import random
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats.responses import read_responses
 from grading.submissions import Severity, check, check_file, rules_of, tracks
+from grading.submissions.findings import CATEGORIES
+from tests.grading.formats.mutations import damaged
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 SHARD, OTHER = "shard_00001_1", "shard_00001_2"
@@ -295,3 +299,24 @@ def test_strict_rules_have_no_warnings(track, tmp_path):
     assert rules.name == track
     assert rules.warnings
     assert rules.strict().severity(next(iter(rules.warnings))) is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("name", "track"),
+    [
+        ("rag25.jsonl", "rag26"),
+        ("rag24.jsonl", "rag24"),
+        ("ragtime.jsonl", "ragtime25"),
+        ("biogen24.json", "biogen24"),
+    ],
+)
+def test_damaged_files_have_findings_with_their_place(name, track, tmp_path):
+    path, count = tmp_path / "damaged", 0
+    for content in islice(damaged(FORMATS / name, random.Random(name)), 200):
+        path.write_bytes(content)
+        for one in check_file(path, rules_of(track), [Topic("7"), Topic("116")]):
+            assert one.file == "damaged"
+            assert one.line or one.category == "missing_topics"
+            assert one.category in CATEGORIES
+            count += 1
+    assert count
