@@ -49,12 +49,6 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) 
     return RankIntervals(order, used, topics)
 
 
-def possible_texts(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> list[str]:
-    """By run: its rank interval as people read it; a dash without a test."""
-    intervals = rank_intervals(scores, test)
-    return [span(*intervals.possible(run)) if intervals else "\N{EN DASH}" for run in range(len(scores))]
-
-
 def span(first: int, last: int) -> str:
     """Ranks from the first to the last, as people read them.
 

@@ -108,10 +108,6 @@ class RunEstimate:
     low: float
     high: float
 
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
 
 @dataclass(frozen=True, slots=True)
 class EstimateSample:
