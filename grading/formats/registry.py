@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats import base, graded, leaderboards, official, passages, topics, trec
-from grading.formats.bank import WORKBENCH_BANK
+from grading.formats.banks.workbench import WORKBENCH_BANK
 from grading.formats.base import Content, Format
 from grading.formats.responses.formats import FORMATS as RESPONSES
 

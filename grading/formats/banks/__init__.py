@@ -1,0 +1,1 @@
+"""Banks of questions and nuggets: a reader and a writer for each dialect."""
