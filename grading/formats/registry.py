@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats import base, graded, leaderboards, official, passages, topics, trec
-from grading.formats.banks.workbench import WORKBENCH_BANK
+from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.responses.formats import FORMATS as RESPONSES
 
@@ -18,7 +18,7 @@ FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
     *passages.FORMATS,
     graded.WORKBENCH_GRADED,
-    WORKBENCH_BANK,
+    *banks.FORMATS,
     *trec.FORMATS,
     *RESPONSES,
     *official.FORMATS,

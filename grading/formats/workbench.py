@@ -1,6 +1,7 @@
 """The files of the published RUBRIC Workbench (Dietz 2024), readers and writers in one place."""
 
-from grading.formats.banks.workbench import BankItem, BankLine, read_bank, write_bank
+from grading.formats.banks.types import BankItem, BankLine
+from grading.formats.banks.workbench import read_bank, write_bank
 from grading.formats.graded import read_graded
 from grading.formats.graded_records import (
     DEFAULT_PROMPT_CLASS,

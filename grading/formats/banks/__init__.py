@@ -1,1 +1,30 @@
-"""Banks of questions and nuggets: a reader and a writer for each dialect."""
+"""Banks of questions and nuggets: a reader and a writer for each dialect, known by a file's content."""
+
+from grading.formats.banks.dialects import (
+    BY_NAME,
+    DIALECTS,
+    bank_files,
+    documents,
+    read_bank,
+    recognise_bank,
+    write_bank,
+)
+from grading.formats.banks.losses import Loss, losses, refusals, warnings
+from grading.formats.banks.types import BankItem, BankLine, Dialect
+
+__all__ = [
+    "BY_NAME",
+    "DIALECTS",
+    "BankItem",
+    "BankLine",
+    "Dialect",
+    "Loss",
+    "bank_files",
+    "documents",
+    "losses",
+    "read_bank",
+    "recognise_bank",
+    "refusals",
+    "warnings",
+    "write_bank",
+]

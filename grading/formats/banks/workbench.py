@@ -1,14 +1,17 @@
-"""Workbench question and nugget banks: one topic, or one subtopic of a topic, a line."""
+"""Banks of the RUBRIC Workbench: the questions or nuggets of a topic, or of one of its subtopics, a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats.banks.fields import kept_answers, ours
+from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.jsonl import records
 from grading.formats.reading import write_lines
@@ -18,30 +21,6 @@ _SHAPE = "{query_id, query_text, items: [{question_id, question_text} or {nugget
 _SUBTOPIC_MARK = " / "
 
 _Identifier = str | int
-
-
-class BankItem(msgspec.Struct, frozen=True):
-    """`gold_answers` is empty where the bank has no answer key."""
-
-    item_id: str
-    kind: ItemKind
-    text: str
-    facet_id: str = ""
-    gold_answers: tuple[str, ...] = ()
-
-
-class BankLine(msgspec.Struct, frozen=True):
-    """One line of a bank. `facet_id` and `facet_text` are empty for a whole topic; a topic may take several
-    lines.
-    """
-
-    query_id: str
-    query_text: str
-    facet_id: str
-    facet_text: str
-    test_collection: str
-    line: int
-    items: list[BankItem]
 
 
 class _ItemJson(msgspec.Struct, omit_defaults=True):
@@ -63,7 +42,8 @@ class _LineJson(msgspec.Struct, omit_defaults=True):
     test_collection: str | None = None
 
 
-_DECODER = msgspec.json.Decoder(_LineJson)
+_DECODER = msgspec.json.Decoder()
+_ITEM_KEYS, _LINE_KEYS = (kind.__struct_fields__ for kind in (_ItemJson, _LineJson))
 
 
 def read_bank(path: Path) -> Iterator[BankLine]:
@@ -73,31 +53,55 @@ def read_bank(path: Path) -> Iterator[BankLine]:
     of its stripped text, and an id with two texts. CAR banks write a subtopic as `query_text` "Title /
     Subtopic" and have no `facet_text`: it is split there.
     """
-    return records(path, _DECODER, _line, shape=_SHAPE)
+    return records(path, _DECODER, lambda raw, number: read(raw, Source(number, path.name)), shape=_SHAPE)
 
 
 def write_bank(path: Path, bank: Iterable[BankLine]) -> None:
     """Write what `read_bank` reads; reading a written file and writing it again gives the same bytes."""
-    write_lines(path, (msgspec.json.encode(_line_json(line)) for line in bank))
+    write_lines(path, (msgspec.json.encode(write(line)) for line in bank))
 
 
-def _line(raw: _LineJson, number: int) -> BankLine:
-    query_id, query_text = str(raw.query_id), raw.query_text
-    facet_id, facet_text = _optional(raw.facet_id), raw.facet_text or ""
+def recognises(records: Sequence[Json]) -> bool:
+    return "items" in records[0]
+
+
+def read(raw: Json, source: Source) -> BankLine:
+    try:
+        typed = msgspec.convert(raw, _LineJson)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at ")
+        raise BadFormat(f"{problem} at {path.strip('`') or '$'}; a line is {_SHAPE}") from error
+    return _line(raw, typed, source.line)
+
+
+def _line(raw: Json, typed: _LineJson, number: int) -> BankLine:
+    query_id, query_text = str(typed.query_id), typed.query_text
+    facet_id, facet_text = _optional(typed.facet_id), typed.facet_text or ""
     if not query_id.strip():
         raise BadFormat("query_id is empty, expected an id")
     if facet_id and not facet_text and _SUBTOPIC_MARK in query_text:
         query_text, _, facet_text = query_text.rpartition(_SUBTOPIC_MARK)
     items: dict[str, BankItem] = {}
-    for position, raw_item in enumerate(raw.items):
-        item = _item(raw_item, query_id=query_id, facet_id=facet_id, position=position)
+    for position, typed_item in enumerate(typed.items):
+        foreign = raw["items"][position]
+        item = _item(typed_item, foreign, (query_id, facet_id), position)
         if items.setdefault(item.item_id, item).text.strip() != item.text.strip():
             raise BadFormat(f"item {item.item_id} has two texts, expected one text an id")
-    test_collection = raw.test_collection or ""
-    return BankLine(query_id, query_text, facet_id, facet_text, test_collection, number, list(items.values()))
+    return BankLine(
+        query_id,
+        query_text,
+        facet_id,
+        facet_text,
+        typed.test_collection or "",
+        number,
+        list(items.values()),
+        parts=head_parts(raw),
+        foreign=raw | {"items": []},
+    )
 
 
-def _item(raw: _ItemJson, *, query_id: str, facet_id: str, position: int) -> BankItem:
+def _item(raw: _ItemJson, foreign: Json, place: tuple[str, str], position: int) -> BankItem:
+    query_id, facet_id = place
     kind, item_id, text = _wording(raw, position)
     own_query, own_facet = _optional(raw.query_id) or query_id, _optional(raw.facet_id) or facet_id
     if own_query != query_id:
@@ -108,7 +112,8 @@ def _item(raw: _ItemJson, *, query_id: str, facet_id: str, position: int) -> Ban
     if stated not in (None, own):
         raise BadFormat(f"item {item_id} does not carry the md5 of its text, expected it to end with {own}")
     gold_answers = tuple(_gold(answer) for answer in raw.gold_answers or [])
-    return BankItem(item_id, kind, text, own_facet, gold_answers)
+    item = BankItem(item_id, kind, text, own_facet, gold_answers, parts=parts(foreign))
+    return item if _new_item(item, query_id) == foreign else replace(item, foreign=foreign)
 
 
 def _wording(raw: _ItemJson, position: int) -> tuple[ItemKind, str, str]:
@@ -134,39 +139,57 @@ def _optional(value: _Identifier | None) -> str:
     return "" if value is None else str(value)
 
 
-def _line_json(line: BankLine) -> _LineJson:
-    return _LineJson(
-        query_id=line.query_id,
-        query_text=line.query_text,
-        items=[_item_json(item, line.query_id) for item in line.items],
-        facet_id=line.facet_id or None,
-        facet_text=line.facet_text or None,
-        test_collection=line.test_collection,
-    )
+def parts(raw: Json) -> Parts:
+    return ours("workbench", raw, without=_ITEM_KEYS)
 
 
-def _item_json(item: BankItem, query_id: str) -> _ItemJson:
-    raw = _ItemJson(
-        query_id=query_id, facet_id=item.facet_id or None, gold_answers=list(item.gold_answers) or None
-    )
-    if item.kind is ItemKind.NUGGET:
-        raw.nugget_id, raw.nugget_text = item.item_id, item.text
-    else:
-        raw.question_id, raw.question_text = item.item_id, item.text
+def head_parts(raw: Json) -> Parts:
+    return ours("workbench", raw, without=_LINE_KEYS)
+
+
+def write(line: BankLine) -> Json:
+    head = _new_head(line) if line.foreign is None else line.foreign
+    return head | {"items": [_written(item, line.query_id) for item in line.items]}
+
+
+def _new_head(line: BankLine) -> Json:
+    optional = {
+        "facet_id": line.facet_id,
+        "facet_text": line.facet_text,
+        "test_collection": line.test_collection,
+    }
+    stated = {key: value for key, value in optional.items() if value}
+    return {"query_id": line.query_id, "query_text": line.query_text, "items": [], **stated}
+
+
+def _new_item(item: BankItem, query_id: str) -> Json:
+    raw: Json = {"query_id": query_id} | ({"facet_id": item.facet_id} if item.facet_id else {})
+    raw |= {f"{item.kind}_id": item.item_id, f"{item.kind}_text": item.text}
+    return raw | ({"gold_answers": list(item.gold_answers)} if item.gold_answers else {})
+
+
+def _written(item: BankItem, query_id: str) -> Json:
+    """What the file had, with the words and accepted answers that the item has now."""
+    if item.foreign is None:
+        return _new_item(item, query_id)
+    raw, kind = dict(item.foreign), item.kind
+    if raw[f"{kind}_text"].strip() != item.text.strip():
+        raw |= {f"{kind}_id": item.item_id, f"{kind}_text": item.text}
+    before: list[Any] = raw.get("gold_answers") or []
+    answers = kept_answers(before, item.gold_answers, text=_gold, made=str)
+    if answers != before and kind is ItemKind.QUESTION:
+        raw["gold_answers"] = answers
     return raw
 
 
-def _is_bank(sample: Sample) -> bool:
-    return "query_id" in sample.first_object and isinstance(sample.first_object.get("items"), list)
-
-
-WORKBENCH_BANK = Format(
-    "workbench-bank",
-    "Workbench bank",
-    Content.BANK,
-    _is_bank,
-    read_bank,
-    write_bank,
-    is_lossless=False,
-    source="EXAM++ (arXiv 2402.00309)",
+DIALECT = Dialect(
+    "workbench",
+    "RUBRIC Workbench",
+    recognises,
+    read,
+    write,
+    "EXAM++ (arXiv 2402.00309)",
+    parts,
+    head_parts,
+    repeats_topics=True,
 )

@@ -8,7 +8,9 @@ FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 
 
 def sample_files() -> list[Path]:
-    return sorted(path for path in FOLDER.iterdir() if path.is_file())
+    return sorted(
+        path for folder in (FOLDER, FOLDER / "banks") for path in folder.iterdir() if path.is_file()
+    )
 
 
 SAMPLES = [(path, one.name) for path in sample_files() for one in registry.candidates(path)]

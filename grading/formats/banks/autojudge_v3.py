@@ -1,0 +1,268 @@
+"""The nugget bank v3 of AutoJudge, Auto-ARGUE and RAGTIME 2025: questions with answers and references,
+claims, sub-nuggets; one bank a topic. Equal texts, which AutoJudge's reader merges in silence, are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grading.errors import BadFormat
+from grading.formats.banks import importance
+from grading.formats.banks.fields import (
+    OURS,
+    emptied,
+    identifier,
+    in_container,
+    is_md5_of,
+    kept_answers,
+    keyed,
+    md5_as_is,
+    objects,
+    optional_text,
+    refuse_twins,
+    shown,
+    text_of,
+    words_of,
+)
+from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
+from grading.formats.ids import item_id
+from grading.types import ItemKind
+
+AGGREGATORS = ("AND", "OR", "NOT", "SUM", "Default")
+TEXT_KEY = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "claim"}
+BANK_KEY = {ItemKind.QUESTION: "nugget_bank", ItemKind.NUGGET: "claim_bank"}
+_SHAPE = "{query_id, nugget_bank: questions, claim_bank: claims}"
+_HEAD = {"query_id", "title_query", "test_collection", "format_version", *BANK_KEY.values()}
+
+
+def recognises(records: Sequence[Json]) -> bool:
+    return any(key in records[0] for key in BANK_KEY.values())
+
+
+def read(raw: Json, source: Source) -> BankLine:
+    if not recognises([raw]):
+        raise BadFormat(f"neither nugget_bank nor claim_bank, expected {_SHAPE}")
+    query_id = query_id_of(raw)
+    items = [item for kind in TEXT_KEY for item in _items(raw, kind, query_id)]
+    return BankLine(
+        query_id,
+        optional_text(raw, "title_query"),
+        "",
+        "",
+        optional_text(raw, "test_collection"),
+        source.line,
+        items,
+        parts=head_parts(raw),
+        foreign=emptied(raw, *BANK_KEY.values()),
+    )
+
+
+def query_id_of(raw: Json) -> str:
+    """As AutoJudge finds it: query_id, the md5 of title_query, metadata.topic_id or metadata.query_id."""
+    if query_id := identifier(raw, "query_id"):
+        return query_id
+    if title := optional_text(raw, "title_query"):
+        return md5_as_is(title)
+    metadata = raw.get("metadata")
+    query_id = identifier(metadata, "topic_id", "query_id") if isinstance(metadata, dict) else ""
+    if not query_id:
+        raise BadFormat("no query_id, title_query, metadata.topic_id or metadata.query_id, expected one")
+    return query_id
+
+
+def _items(raw: Json, kind: ItemKind, query_id: str) -> list[BankItem]:
+    bank, key = BANK_KEY[kind], TEXT_KEY[kind]
+    entries = keyed(raw.get(bank), key, bank)
+    items = [_item(entry, kind, query_id, f"{bank}[{place}]") for place, entry in enumerate(entries)]
+    refuse_twins(items, bank)
+    return items
+
+
+def _item(raw: Json, kind: ItemKind, query_id: str, place: str) -> BankItem:
+    text = text_of(raw, TEXT_KEY[kind], place)
+    checked(raw, place)
+    facet_id, facet_text, weight = (_ours(raw).get(key) for key in ("facet_id", "facet_text", "weight"))
+    facet_id = facet_id if isinstance(facet_id, str) else ""
+    return BankItem(
+        item_id(query_id, text, facet_id),
+        kind,
+        text,
+        facet_id,
+        tuple(dict.fromkeys(_accepted(raw))),
+        importance.of_token(raw.get("importance")),
+        float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None,
+        facet_text if isinstance(facet_text, str) else "",
+        parts(raw),
+        raw,
+    )
+
+
+def _ours(raw: Json) -> Json:
+    metadata = raw.get("metadata")
+    held = metadata.get(OURS) if isinstance(metadata, dict) else None
+    return held if isinstance(held, dict) else {}
+
+
+def checked(raw: Json, place: str) -> None:
+    """Raise `BadFormat` for an aggregator, answer, reference or sub-nugget of another shape."""
+    if raw.get("aggregator_type") not in (None, *AGGREGATORS):
+        raise BadFormat(
+            f"{place}.aggregator_type is {shown(raw['aggregator_type'])}, expected {', '.join(AGGREGATORS)}"
+        )
+    if not isinstance(raw.get("metadata"), dict | None):
+        raise BadFormat(f"{place}.metadata is {shown(raw['metadata'])}, expected an object")
+    _check_references(raw, place)
+    for number, answer in enumerate(keyed(raw.get("answers"), "answer", f"{place}.answers")):
+        if not isinstance(answer.get("answer"), str):
+            raise BadFormat(
+                f"{place}.answers[{number}].answer is {shown(answer.get('answer'))}, expected text"
+            )
+        _check_references(answer, f"{place}.answers[{number}]")
+    for number, nugget in enumerate(objects(raw.get("sub_nuggets"), f"{place}.sub_nuggets")):
+        inner = f"{place}.sub_nuggets[{number}]"
+        text_of(nugget, "claim" if "claim" in nugget else "question", inner)
+        checked(nugget, inner)
+
+
+def _check_references(raw: Json, place: str) -> None:
+    references = raw.get("references")
+    if references is not None and not isinstance(references, list):
+        raise BadFormat(f"{place}.references is {shown(references)}, expected a list")
+    for number, reference in enumerate(references or []):
+        where = f"{place}.references[{number}]"
+        if isinstance(reference, dict):
+            text_of(reference, "doc_id", where)
+        elif not isinstance(reference, str):
+            raise BadFormat(f"{where} is {shown(reference)}, expected a document id or {{doc_id, ...}}")
+
+
+def _answers(raw: Json) -> list[Json]:
+    return keyed(raw.get("answers"), "answer", "answers")
+
+
+def _accepted(raw: Json) -> list[str]:
+    return [answer["answer"] for answer in _answers(raw) if words_of(answer["answer"])]
+
+
+def parts(raw: Json) -> Parts:
+    """All but text and importance; an id that is the md5 of the text says nothing of its own."""
+    key = "question" if isinstance(raw.get("question"), str) else "claim"
+    rest = {name: value for name, value in raw.items() if name not in {key, "importance", "query_id"}}
+    if is_md5_of(rest.get(f"{key}_id"), raw[key]):
+        del rest[f"{key}_id"]
+    if "answers" in rest:
+        rest["answers"] = _answers(raw)
+    if not importance.is_known(raw.get("importance")):
+        rest["importance"] = raw["importance"]
+    return rest
+
+
+def head_parts(raw: Json) -> Parts:
+    return {key: value for key, value in raw.items() if key not in _HEAD}
+
+
+def write(line: BankLine) -> Json:
+    head = line.foreign or _new_head(line)
+    for kind, bank in BANK_KEY.items():
+        entries = [write_item(item) for item in line.items if item.kind is kind]
+        written = in_container(head.get(bank), entries, TEXT_KEY[kind])
+        if bank in head or written is not None:
+            head = head | {bank: written}
+    return head
+
+
+def _new_head(line: BankLine) -> Json:
+    known = {
+        "query_id": line.query_id,
+        "title_query": line.query_text,
+        "test_collection": line.test_collection,
+    }
+    return {"format_version": "v3", **{k: v for k, v in known.items() if v}, **line.parts, "nugget_bank": []}
+
+
+def write_item(item: BankItem) -> Json:
+    """What the file had, with the words, importance and accepted answers that the item has now."""
+    raw = dict(_new_item(item) if item.foreign is None else item.foreign)
+    key = TEXT_KEY[item.kind]
+    if raw[key].strip() != item.text.strip():
+        if is_md5_of(raw.get(f"{key}_id"), raw[key]):
+            raw[f"{key}_id"] = md5_as_is(item.text)
+        raw.pop(f"{key}_markup", None)
+        raw[key] = item.text
+    _weigh(raw, item)
+    if item.kind is ItemKind.QUESTION:
+        _answer(raw, item)
+    return raw
+
+
+def _weigh(raw: Json, item: BankItem) -> None:
+    """Keep the file's word for the importance unless it has become another."""
+    now = importance.weighed(item.importance, item.weight)
+    if importance.weighed(importance.of_token(raw.get("importance"))).importance is not now.importance:
+        raw["importance"] = str(now.importance)
+    stated = _ours(raw).get("weight")
+    if (now.importance.weight if stated is None else stated) != now.weight:
+        _state(raw, "weight", None if now.weight == now.importance.weight else now.weight)
+
+
+def _new_item(item: BankItem) -> Json:
+    key = TEXT_KEY[item.kind]
+    raw: dict[str, Any] = {key: item.text, f"{key}_id": md5_as_is(item.text)}
+    raw["importance"] = str(importance.weighed(item.importance).importance)
+    raw |= item.parts
+    _state(raw, "facet_id", item.facet_id or None)
+    _state(raw, "facet_text", item.facet_text or None)
+    return raw
+
+
+def _state(raw: Json, key: str, value: object) -> None:
+    """Set or remove what only we say of an item."""
+    metadata, held = dict(raw.get("metadata") or {}), dict(_ours(raw))
+    if value is None and key not in held:
+        return
+    held.pop(key, None)
+    held |= {} if value is None else {key: value}
+    metadata.pop(OURS, None)
+    metadata |= {OURS: held} if held else {}
+    raw["metadata"] = metadata
+
+
+def _answer(raw: Json, item: BankItem) -> None:
+    before = raw.get("answers")
+    written = kept_answers(
+        _answers(raw),
+        item.gold_answers,
+        text=lambda entry: entry["answer"],
+        made=lambda text: {"answer": text},
+    )
+    answers = in_container(before, written, "answer")
+    if "answers" in raw or answers is not None:
+        raw["answers"] = answers
+
+
+def warns(item: BankItem) -> str:
+    """Auto-ARGUE drops questions without answers, and answers without documents."""
+    if item.kind is not ItemKind.QUESTION:
+        return ""
+    answers = _answers({"answers": item.parts.get("answers")})
+    cited = {words_of(answer["answer"]) for answer in answers if answer.get("references")}
+    bare = [answer for answer in item.gold_answers if words_of(answer) not in cited]
+    if not item.gold_answers:
+        return "has no answers: Auto-ARGUE drops the question"
+    if bare:
+        return f"Auto-ARGUE drops answers without documents: {'; '.join(map(shown, bare))}"
+    return ""
+
+
+DIALECT = Dialect(
+    "v3",
+    "Nugget bank v3",
+    recognises,
+    read,
+    write,
+    "TREC AutoJudge, autojudge-base 1.0.0; Auto-ARGUE (arXiv 2509.26184)",
+    parts,
+    head_parts,
+    warns=warns,
+)

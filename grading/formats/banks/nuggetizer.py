@@ -1,0 +1,204 @@
+"""Nuggets of nuggetizer: what it creates (AutoJudge's bank v4), and what it assigns to answers.
+
+`assignment: failed`, which nuggetizer writes where no reply could be read, stays what it is: neither support
+nor its absence. AutoJudge refuses the word, so the dialect v4 leaves the key out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grading.errors import BadFormat
+from grading.formats.banks import importance
+from grading.formats.banks.fields import (
+    emptied,
+    identifier,
+    objects,
+    optional_text,
+    ours,
+    refuse_twins,
+    shown,
+    text_of,
+)
+from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
+from grading.formats.ids import item_id
+from grading.types import Importance, ItemKind
+
+ASSIGNMENTS = ("support", "partial_support", "not_support", "failed")
+ANSWER_KEYS = ("answer_text", "candidate_text")
+"""What assignments have and created nuggets do not: the answer, or the passage, that they are about."""
+_SHAPE = "{query, qid, nuggets: [{text, importance, ...}, ...]}"
+
+
+def recognises(records: Sequence[Json]) -> bool:
+    return "nuggets" in records[0]
+
+
+def recognises_assignments(records: Sequence[Json]) -> bool:
+    return recognises(records) and any(key in records[0] for key in ANSWER_KEYS)
+
+
+def read(raw: Json, source: Source) -> BankLine:
+    items = _items(raw)
+    return _line(raw, source, items, emptied(raw, "nuggets"))
+
+
+def read_assignments(raw: Json, source: Source) -> BankLine:
+    """One line an answer. Assignments are of answers, so the line keeps its nuggets and the items have no
+    foreign part.
+    """
+    items = [
+        BankItem(
+            item.item_id,
+            item.kind,
+            item.text,
+            importance=item.importance,
+            parts=unknown_importance(item.foreign),
+        )
+        for item in _items(raw)
+    ]
+    return _line(raw, source, items, raw)
+
+
+def query_id_of(raw: Json) -> str:
+    query = raw.get("query")
+    query_id = identifier(raw, "qid", "query_id") or identifier(
+        query if isinstance(query, dict) else {}, "qid"
+    )
+    if not query_id:
+        raise BadFormat(f"no qid, expected {_SHAPE}")
+    return query_id
+
+
+def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> BankLine:
+    query = raw.get("query")
+    text = query.get("text") if isinstance(query, dict) else query or optional_text(raw, "text")
+    if text is not None and not isinstance(text, str):
+        raise BadFormat(f"query is {shown(query)}, expected text")
+    return BankLine(
+        query_id_of(raw), text or "", "", "", "", source.line, items, parts=head_parts(raw), foreign=foreign
+    )
+
+
+def _items(raw: Json) -> list[BankItem]:
+    if raw.get("nuggets") is None:
+        raise BadFormat(f"no nuggets, expected {_SHAPE}")
+    query_id = query_id_of(raw)
+    entries = objects(raw["nuggets"], "nuggets")
+    items = [_item(entry, query_id, f"nuggets[{place}]") for place, entry in enumerate(entries)]
+    refuse_twins(items, "nuggets")
+    return items
+
+
+def _item(raw: Json, query_id: str, place: str) -> BankItem:
+    text = text_of(raw, "text", place)
+    if raw.get("assignment") not in (None, *ASSIGNMENTS):
+        expected = ", ".join(ASSIGNMENTS)
+        raise BadFormat(f"{place}.assignment is {shown(raw['assignment'])}, expected {expected}")
+    return BankItem(
+        item_id(query_id, text),
+        ItemKind.NUGGET,
+        text,
+        importance=importance.of_token(raw.get("importance")),
+        parts=parts(raw),
+        foreign=raw,
+    )
+
+
+def parts(raw: Json) -> Parts:
+    return ours("nuggetizer", raw, without=("text", "importance")) | unknown_importance(raw)
+
+
+def unknown_importance(raw: Json | None) -> Json:
+    token = (raw or {}).get("importance")
+    return {} if importance.is_known(token) else {"importance": token}
+
+
+def head_parts(raw: Json) -> Parts:
+    return ours("nuggetizer", raw, without=("qid", "query", "nuggets"))
+
+
+def write(line: BankLine) -> Json:
+    head = line.foreign or {"query": line.query_text, "qid": line.query_id}
+    return head | {"nuggets": [_written(item) for item in line.items if is_sayable(item)]}
+
+
+def is_sayable(item: BankItem) -> bool:
+    """Whether it is a nugget, and not one to avoid, for which these files have no word."""
+    now = importance.weighed(item.importance, item.weight).importance
+    before = importance.of_token((item.foreign or {}).get("importance"))
+    return item.kind is ItemKind.NUGGET and (now is not Importance.AVOID or before is now)
+
+
+def write_v4(line: BankLine) -> Json:
+    written = write(line)
+    nuggets = [
+        {key: value for key, value in nugget.items() if (key, value) != ("assignment", "failed")}
+        for nugget in written["nuggets"]
+    ]
+    return written | {"nuggets": nuggets}
+
+
+def write_assignments(line: BankLine) -> Json:
+    """The nuggets that were assigned to this answer, less those that are retired or have other words now."""
+    if line.foreign is None:
+        raise BadFormat(f"topic {line.query_id} has no assigned answers, expected some from an import")
+    texts = {item.text.strip(): item for item in line.items if item.kind is ItemKind.NUGGET}
+    kept = [nugget for nugget in line.foreign["nuggets"] if nugget["text"].strip() in texts]
+    return line.foreign | {"nuggets": [weighed(nugget, texts[nugget["text"].strip()]) for nugget in kept]}
+
+
+def _written(item: BankItem) -> Json:
+    raw: dict[str, Any] = dict(item.foreign if item.foreign is not None else _new_item(item))
+    if raw["text"].strip() != item.text.strip():
+        raw["text"] = item.text
+        raw.pop("assignment", None)  # it was of the old words
+    return weighed(raw, item)
+
+
+def _new_item(item: BankItem) -> Json:
+    token = item.parts.get("importance")
+    return {"text": item.text, "importance": token or str(importance.weighed(item.importance).importance)}
+
+
+def weighed(raw: Json, item: BankItem) -> Json:
+    """Keep the file's word for the importance unless it has become another."""
+    now = importance.weighed(item.importance, item.weight).importance
+    before = importance.weighed(importance.of_token(raw.get("importance"))).importance
+    return raw if before is now else raw | {"importance": str(now)}
+
+
+DIALECT = Dialect(
+    "nuggetizer",
+    "nuggetizer create",
+    recognises,
+    read,
+    write,
+    "AutoNuggetizer (arXiv 2411.09607)",
+    parts,
+    head_parts,
+)
+V4 = Dialect(
+    "v4",
+    "Nugget bank v4 (nuggetizer, for AutoJudge)",
+    recognises,
+    read,
+    write_v4,
+    "TREC AutoJudge, autojudge-base 1.0.0",
+    parts,
+    head_parts,
+    is_read=False,
+    shares="nuggetizer",
+)
+ASSIGNMENTS_DIALECT = Dialect(
+    "assign",
+    "nuggetizer assign",
+    recognises_assignments,
+    read_assignments,
+    write_assignments,
+    "AutoNuggetizer (arXiv 2411.09607)",
+    lambda raw: {},
+    head_parts,
+    repeats_topics=True,
+)
