@@ -6,12 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from grading.formats.workbench import BankLine, md5_of_id, read_bank
-from grading.types import ItemKind
+from grading.formats.banks import BankItem, BankLine, Dialect, bank_files, read_bank
+from grading.formats.banks.importance import Weighed, weighed
+from grading.formats.ids import md5_of_id
+from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
-from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, Item, ItemChange, ItemRevision
+from rubricweb.banks.foreign import ForeignParts
+from rubricweb.banks.models import (
+    DIRECT_UID,
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    AnswerKey,
+    Bank,
+    Item,
+    ItemChange,
+    ItemRevision,
+)
 from rubricweb.corpus.importers import FilePosition, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
@@ -33,6 +46,10 @@ class ImportedItem:
     at: FilePosition
     answers: tuple[str, ...] = ()
     """Accepted answers, if the file has an answer key."""
+    weight: Weighed | None = None
+    """None if the file does not say."""
+    foreign: dict[str, Any] | None = None
+    """As the file has it, if it says more than is modelled."""
 
 
 class BankImporter:
@@ -51,29 +68,41 @@ class BankImporter:
         self._seen: set[int] = set()
         self.keyed: set[int] = set()
         """Wordings whose answer key this import changed."""
-        for item in Item.objects.filter(bank__collection=collection):
+        for item in Item.objects.filter(bank__collection=collection).select_related("revision"):
             self._hold(item)
         changes = ItemChange.objects.filter(item__bank__collection=collection)
         for revision_id, item_id in changes.values_list("revision_id", "item_id"):
             self._by_wording[revision_id].add(item_id)
 
     def read_bank(self, path: Path, *, bank_name: str) -> None:
-        """Add the file's items to the bank of that name, except those that it has or ever had."""
-        items = [item for line in read_bank(path) for item in self._asked_of(line, path)]
+        """Add the items of a file of any dialect, or of a folder of files, to the bank of that name.
+
+        Those that it has or ever had stay as they are.
+        """
+        for file in bank_files(path):
+            dialect, lines = read_bank(file)
+            self._add(file, dialect, lines, self._bank(bank_name))
+
+    def _add(self, path: Path, dialect: Dialect, lines: list[BankLine], bank: Bank) -> None:
+        foreign = ForeignParts(path, dialect, self._tally)
+        items = [item for line in lines for item in self._asked_of(line, path)]
         revisions = self._wordings(items)
         self._add_keys(items, revisions)
-        bank = self._bank(bank_name)
         fresh: dict[tuple[int, ItemKind], Item] = {}
         for item, revision in zip(items, revisions, strict=True):
             if (revision.pk, item.kind) in fresh:
                 continue
-            if self._is_in(bank, revision, item.kind):
+            if present := self._in_bank(bank, revision, item.kind):
+                foreign.add_to(present, item.foreign, item.weight)
                 self._count_unchanged(revision)
             elif moving := self._named_elsewhere(bank, revision):
+                foreign.set_on(moving, item.foreign)
                 self._move(moving, bank, item)
             else:
                 fresh[revision.pk, item.kind] = self._new_item(bank, revision, item)
+                foreign.set_on(fresh[revision.pk, item.kind], item.foreign)
         self._make(fresh.values())
+        foreign.save(bank, lines, self._topics.by_query_id)
 
     def graded_wordings(
         self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition
@@ -110,9 +139,21 @@ class BankImporter:
             self._topics.require_subtopic(topic, line.facet_id, text=line.facet_text, at=at)
         for item in line.items:
             if item.facet_id and item.facet_id != line.facet_id:
-                self._topics.require_subtopic(topic, item.facet_id, at=at)
-            answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
-            yield ImportedItem(topic, item.item_id, item.kind, item.facet_id, item.text.strip(), at, answers)
+                self._topics.require_subtopic(topic, item.facet_id, text=item.facet_text, at=at)
+            yield self._asked(topic, item, at)
+
+    def _asked(self, topic: Topic, item: BankItem, at: FilePosition) -> ImportedItem:
+        answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
+        weight = weighed(item.importance, item.weight) if item.importance or item.weight is not None else None
+        if weight and not LEAST_WEIGHT <= weight.weight <= MOST_WEIGHT:
+            raise at.error(
+                f"the weight of item {item.item_id} is {weight.weight:g}, "
+                f"expected {LEAST_WEIGHT} to {MOST_WEIGHT}"
+            )
+        text = item.text.strip()
+        return ImportedItem(
+            topic, item.item_id, item.kind, item.facet_id, text, at, answers, weight, item.foreign
+        )
 
     def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: FilePosition) -> ImportedItem:
         facet_id = facet_of(topic.query_id, uid)
@@ -168,9 +209,11 @@ class BankImporter:
             revision.save(update_fields=["text"])
             self._tally.of("revisions").changed += 1
 
-    def _is_in(self, bank: Bank, revision: ItemRevision, kind: ItemKind) -> bool:
+    def _in_bank(self, bank: Bank, revision: ItemRevision, kind: ItemKind) -> Item | None:
+        """Return the bank's item that has or had this wording; an active one, if there are several."""
         items = (self._items[pk] for pk in self._by_wording.get(revision.pk, ()))
-        return any(item.bank_id == bank.pk and item.kind == kind for item in items)
+        held = [item for item in items if item.bank_id == bank.pk and item.kind == kind]
+        return min(held, key=lambda item: (item.is_retired, item.pk), default=None)
 
     def _named_elsewhere(self, bank: Bank, revision: ItemRevision) -> Item | None:
         """Return the item of `imported` that waits for this text."""
@@ -184,13 +227,16 @@ class BankImporter:
         """Move the item to the file's bank, with the kind and subtopic that the graded file did not have."""
         item.bank, item.kind, item.facet_id = bank, imported.kind.value, imported.facet_id
         item.position, item.version = self._next_position(bank, imported.topic), item.version + 1
-        item.save(update_fields=["bank", "kind", "facet_id", "position", "version"])
+        item.importance, item.weight = imported.weight or weighed(None)
+        fields = ["bank", "kind", "facet_id", "position", "version", "importance", "weight", "foreign"]
+        item.save(update_fields=fields)
         self._remember([item])
         self._seen.add(item.revision_id)
         self._tally.of("items").changed += 1
 
     def _new_item(self, bank: Bank, revision: ItemRevision, imported: ImportedItem) -> Item:
         self._seen.add(revision.pk)
+        importance, weight = imported.weight or weighed(None)
         return Item(
             bank=bank,
             topic=imported.topic,
@@ -198,6 +244,8 @@ class BankImporter:
             facet_id=imported.facet_id,
             revision=revision,
             position=self._next_position(bank, imported.topic),
+            importance=importance.value,
+            weight=weight,
         )
 
     def _make(self, fresh: Iterable[Item]) -> None:
@@ -210,7 +258,14 @@ class BankImporter:
     def _remember(self, items: Iterable[Item]) -> None:
         verb = ItemChange.Verb.IMPORTED
         ItemChange.objects.bulk_create(
-            ItemChange(item=item, number=item.version, verb=verb, revision_id=item.revision_id, by=self._by)
+            ItemChange(
+                item=item,
+                number=item.version,
+                verb=verb,
+                revision_id=item.revision_id,
+                detail=_weight_words(item),
+                by=self._by,
+            )
             for item in items
         )
 
@@ -234,6 +289,12 @@ class BankImporter:
     def _count_unchanged(self, revision: ItemRevision) -> None:
         self._tally.of("items").unchanged += revision.pk not in self._seen
         self._seen.add(revision.pk)
+
+
+def _weight_words(item: Item) -> str:
+    """What the history says of an importance that came with the item; empty for that of most items."""
+    is_plain = (item.importance, item.weight) == weighed(None)
+    return "" if is_plain else f"{Importance(item.importance)}, weight {item.weight:g}"
 
 
 def facet_of(query_id: str, uid: str) -> str:

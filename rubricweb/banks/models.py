@@ -97,6 +97,8 @@ class Item(models.Model):
     weight = models.FloatField(default=Importance.VITAL.weight)
     """What covering the item adds in weighted measures; by default that of its importance."""
     retired_at = models.DateTimeField(null=True, blank=True)
+    foreign = models.JSONField(null=True, blank=True)
+    """By dialect: the item as a bank file had it, for what is not modelled (`grading.formats.banks`)."""
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
     )
@@ -126,6 +128,21 @@ class Item(models.Model):
     @property
     def is_retired(self) -> bool:
         return self.retired_at is not None
+
+
+class BankTopic(models.Model):
+    """What bank files say of a topic as a whole, and we do not model."""
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="bank_topics")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="bank_topics")
+    foreign = models.JSONField(default=dict)
+    """By dialect: the lines that the file had for the topic, without their items."""
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("bank", "topic"), name="topic_once_a_bank"),)
+
+    def __str__(self) -> str:
+        return f"{self.topic} in {self.bank}"
 
 
 class ItemChange(models.Model):
