@@ -18,12 +18,12 @@ def qrels_name(spec: BoardSpec) -> str:
     source = "" if spec.source is Source.GRADER else str(spec.source)
     units = "subtopics" if spec.by_subtopic else ""
     definition = str(measure.definition) if measure.is_workbench else ""
-    return _joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
+    return joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
     measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
-    return _joined(*_whose(spec), _version(spec), spec.topic, spec.facet, measure) + f".{form}"
+    return joined(*_whose(spec), _version(spec), spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:
@@ -42,5 +42,5 @@ def _version(spec: BoardSpec) -> str:
     return f"version{spec.version.number}" if spec.version else ""
 
 
-def _joined(*parts: str) -> str:
+def joined(*parts: str) -> str:
     return "_".join(UNSAFE.sub("-", part).strip("-.") for part in parts if part)

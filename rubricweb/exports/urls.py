@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import humans, views
+from rubricweb.exports import banks, humans, views
 
 app_name = "exports"
 urlpatterns = [
@@ -9,5 +9,8 @@ urlpatterns = [
     path("<slug:slug>/flags/", views.flags, name="flags"),
     path("<slug:slug>/human-grades/", humans.human_grades, name="human-grades"),
     path("<slug:slug>/random-cells/", humans.random_cells, name="random-cells"),
+    path("<slug:slug>/banks/<int:bank_id>/", banks.bank_page, name="bank"),
+    path("<slug:slug>/banks/<int:bank_id>/file/", banks.bank_file, name="bank-file"),
+    path("<slug:slug>/banks/<int:bank_id>/losses/", banks.bank_losses, name="bank-losses"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

@@ -1,0 +1,82 @@
+"""Write a bank in any dialect."""
+
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.formats.banks import BY_NAME, write_bank
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.exports.banks import BankExport, bank_export
+
+FAILING = 20
+"""How many reasons a refusal quotes."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the bank BANK of the collection SLUG in a dialect. What the dialect cannot say is listed on "
+        "standard error, item by item."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("bank", metavar="BANK")
+        words = "default: %(default)s, AutoJudge's"
+        parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=words)
+        words = "default: standard output; .gz compresses; a folder for dialects with a file a topic"
+        parser.add_argument("--out", type=Path, metavar="F", help=words)
+        words = "only list what the file would lack"
+        parser.add_argument("--dry-run", action="store_true", help=words)
+
+    def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
+        export = bank_export(_bank(slug, bank), BY_NAME[options["dialect"]])
+        if export.refusals:
+            raise CommandError(_refused(export))
+        for sentence in export.report():
+            self.stderr.write(sentence)
+        if options["dry_run"]:
+            return
+        if options["out"]:
+            _write(options["out"], export)
+        elif export.dialect.file_name:
+            raise CommandError(f"{export.dialect.label} has a file a topic: name a folder with --out")
+        else:
+            self.stdout.write(export.content().decode(), ending="")
+        count = sum(len(line.items) for line in export.lines)
+        self.stderr.write(f"{count:,} items in {len(export.lines):,} lines, {len(export.losses):,} losses")
+
+
+def _bank(slug: str, name: str) -> Bank:
+    collection = Collection.objects.filter(slug=slug).first()
+    if collection is None:
+        raise CommandError(f"no collection {slug}")
+    bank: Bank | None = collection.banks.filter(name=name).first()
+    if bank is None:
+        known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{slug} has no bank {name}; its banks are {known}")
+    return bank
+
+
+def _refused(export: BankExport) -> str:
+    shown = [str(loss) for loss in export.refusals[:FAILING]]
+    rest = len(export.refusals) - len(shown)
+    more = [f"and {rest:,} more"] if rest else []
+    return "\n".join([f"{export.dialect.label} cannot say this bank:", *shown, *more])
+
+
+def _write(path: Path, export: BankExport) -> None:
+    """Write beside it and rename, so that nobody reads half of the file; folders get their files in place."""
+    try:
+        if export.dialect.file_name:
+            write_bank(path, export.lines, export.dialect)
+            return
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            written = Path(folder) / path.name
+            write_bank(written, export.lines, export.dialect)
+            written.replace(path)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error
