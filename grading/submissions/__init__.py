@@ -2,6 +2,16 @@
 
 from grading.submissions.check import check, check_file
 from grading.submissions.findings import Finding, Severity
-from grading.submissions.rules import Rules, read_rules, rules_of, tracks
+from grading.submissions.rules import Rules, parse_rules, read_rules, rules_of, tracks
 
-__all__ = ["Finding", "Rules", "Severity", "check", "check_file", "read_rules", "rules_of", "tracks"]
+__all__ = [
+    "Finding",
+    "Rules",
+    "Severity",
+    "check",
+    "check_file",
+    "parse_rules",
+    "read_rules",
+    "rules_of",
+    "tracks",
+]

@@ -119,7 +119,7 @@ def rules_of(track: str) -> Rules:
     if track not in tracks():
         raise BadFormat(f"no rules for {track!r}, expected one of {', '.join(tracks())}")
     text = resources.files(__package__).joinpath("tracks", f"{track}.toml").read_text(encoding="utf-8")
-    return _rules(text, file=f"{track}.toml")
+    return parse_rules(text, file=f"{track}.toml")
 
 
 def read_rules(path: Path) -> Rules:
@@ -127,10 +127,11 @@ def read_rules(path: Path) -> Rules:
     are no regular expressions.
     """
     text = "\n".join(line for _, line in lines(path, max_bytes=MAX_RULES_BYTES))
-    return _rules(text, file=path.name)
+    return parse_rules(text, file=path.name)
 
 
-def _rules(text: str, *, file: str) -> Rules:
+def parse_rules(text: str, *, file: str) -> Rules:
+    """Rules from their TOML. Raises `BadFormat` as `read_rules` does; `file` is what messages call it."""
     try:
         rules = msgspec.convert(tomllib.loads(text), Rules)
     except tomllib.TOMLDecodeError as error:

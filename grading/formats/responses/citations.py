@@ -78,12 +78,14 @@ class CitationReader:
         return tuple(Citation(self._references[position]) for position in known)
 
     def _score(self, doc_id: str, given: object, place: str, sentence: int) -> float | None:
+        if isinstance(given, float):
+            return given
         what = f"{place}.citations[{doc_id!r}] (sentence {sentence})"
-        if type(given) not in (int, float):
+        if not isinstance(given, int) or isinstance(given, bool):
             self._refuse("citation_score", f"{what} is {in_words(given)}, expected a number", sentence)
             return None
         try:
-            return real(given, what=what)  # type: ignore[arg-type]  # a number, as was checked
+            return real(given, what=what)
         except BadFormat as error:
             self._refuse("citation_score", error.problem, sentence)
             return None
