@@ -331,13 +331,20 @@ class OfficialScore(models.Model):
     board = models.CharField(max_length=80, default=OFFICIAL)
     """The name of the leaderboard; a track may have several, one a measure or year."""
     run_tag = models.CharField(max_length=200)
+    topic = models.ForeignKey(Topic, null=True, on_delete=models.CASCADE, related_name="official_scores")
+    """None for the run's place on the board; else its score on this topic."""
     value = models.FloatField()
     is_rank = models.BooleanField()
 
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("collection", "board", "run_tag"), name="one_score_per_official_board_and_run"
+                fields=("collection", "board", "run_tag"),
+                condition=models.Q(topic__isnull=True),
+                name="one_score_per_official_board_and_run",
+            ),
+            models.UniqueConstraint(
+                fields=("board", "run_tag", "topic"), name="one_score_per_official_board_run_and_topic"
             ),
         )
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from django.db import transaction
 
 from grading.errors import BadFormat
-from grading.formats.workbench import read_official
+from grading.formats.official import read_official
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.corpus.importers.official import official_rows
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore
@@ -28,7 +29,7 @@ class Official:
     is_rank: bool
     values: dict[str, float]
     measure: str = ""
-    """The measure taken from a trec_eval summary; known only while the file is read."""
+    """The measure taken from a file of several; known only while the file is read."""
 
     @property
     def kind(self) -> str:
@@ -46,7 +47,7 @@ def official_boards(collection: Collection) -> list[Official]:
     """
     boards: dict[str, Official] = {}
     away = collection.runs.not_accepted().values("run_tag")
-    rows = collection.official_scores.exclude(run_tag__in=away).order_by("board", "pk")
+    rows = collection.official_scores.filter(topic=None).exclude(run_tag__in=away).order_by("board", "pk")
     for name, run_tag, value, is_rank in rows.values_list("board", "run_tag", "value", "is_rank"):
         board = boards.setdefault(name, Official(name, is_rank, {}))
         if is_rank == board.is_rank:
@@ -64,7 +65,7 @@ def put_official_board(
 ) -> Official:
     """Store the board of a file under this name, replacing an earlier one. BadFormat names the line.
 
-    `measure` selects one of a trec_eval summary.
+    `measure` selects one where the file has several. Scores of the collection's topics are stored, too.
     """
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
@@ -73,14 +74,11 @@ def put_official_board(
     for run_tag in board.values:
         fitting_id(run_tag, what="the run tag", at=FilePosition(path), limit=TAG_LIMIT)
     collection.official_scores.filter(board=name).delete()
-    is_rank = board.kind == "ranks"
-    OfficialScore.objects.bulk_create(
-        OfficialScore(collection=collection, board=name, run_tag=run_tag, value=value, is_rank=is_rank)
-        for run_tag, value in board.values.items()
-    )
+    topics = {topic.query_id: topic for topic in collection.topics.all()}
+    OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name))
     audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
     events.publish_on_commit(collection.channel, "runs")
-    return Official(name, is_rank, dict(board.values), board.measure)
+    return Official(name, board.kind == "ranks", dict(board.values), board.measure)
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ Tally. They are steps of one transaction, opened by `grades.importers.collection
 """
 
 from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
-from rubricweb.corpus.importers.official import import_official
+from rubricweb.corpus.importers.official import OfficialFile, import_official
 from rubricweb.corpus.importers.passage_files import PassageFileImporter
 from rubricweb.corpus.importers.passages import PassageImporter
 from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_name
@@ -19,6 +19,7 @@ __all__ = [
     "Counts",
     "FilePosition",
     "JudgmentImporter",
+    "OfficialFile",
     "PassageFileImporter",
     "PassageImporter",
     "ResponseImporter",

@@ -20,6 +20,7 @@ from rubricweb.corpus.importers import (
     Counts,
     FilePosition,
     JudgmentImporter,
+    OfficialFile,
     PassageFileImporter,
     PassageImporter,
     ResponseImporter,
@@ -79,7 +80,9 @@ class ImportFiles:
     qrels: Path | None = None
     official: Path | None = None
     official_measure: str = ""
-    """Of a trec_eval summary; empty for the preferred one."""
+    """Of a leaderboard of several; empty for the preferred one."""
+    official_format: str = ""
+    """Its name in the registry of formats, where the content does not tell."""
     min_relevant: int | None = None
     """The lowest relevant judgment; None keeps it."""
     judgments: SeveralJudgments | None = None
@@ -191,10 +194,9 @@ class _Import:
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
-            measure = files.official_measure
-            import_official(
-                self.collection, files.official, self.tally, is_replacing=files.replace, measure=measure
-            )
+            file = OfficialFile(files.official, files.official_measure, files.official_format)
+            known = self.topics.by_query_id
+            import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
         for importer in (self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
 

@@ -75,3 +75,29 @@ def test_the_narrative_stands_on_the_topic_pages(folder, client, django_user_mod
         page = client.get(reverse(name, args=[bank.pk, topic.pk])).content.decode()
         assert "How is it made?" in page
         assert "at most 250 words" in page
+
+
+def test_an_official_leaderboard_with_its_topics(folder):
+    board = FORMATS / "board.ir_measures.txt"
+    options = ("--queries", FORMATS / "queries.tsv", "--official", board, "--official-measure", "COUNT")
+    document = folder.load(*options)
+    assert document["counts"]["official_scores"] == {"new": 6, "changed": 0, "unchanged": 0}
+    assert document["notes"] == ["board.ir_measures.txt: its COUNT is the official leaderboard"]
+    assert folder.load(*options)["counts"]["official_scores"] == {"new": 0, "changed": 0, "unchanged": 6}
+
+
+def test_scores_of_topics_that_the_collection_lacks_are_left_out(folder):
+    board = folder.write("board.txt", "a t1 M 1\na t9 M 0\na all M 0.5\n")
+    document = folder.load("--queries", folder.queries(), "--official", board)
+    assert document["counts"]["official_scores"]["new"] == 2
+    assert (
+        "board.txt: left out the official scores of 1 topics that the collection lacks" in document["notes"]
+    )
+
+
+def test_a_leaderboard_whose_columns_nothing_tells_apart_needs_its_format(folder):
+    board = folder.write("board.txt", "a t1 M 1\nb t1 M 0\n")
+    with pytest.raises(CommandError, match=r"^board.txt:1: the content may be Leaderboard of ir_measures"):
+        folder.load("--queries", folder.queries(), "--official", board)
+    chosen = ("--official-format", "leaderboard-ir_measures")
+    assert folder.load("--queries", folder.queries(), "--official", board, *chosen)["changed"]

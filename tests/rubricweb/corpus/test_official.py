@@ -5,7 +5,7 @@ import pytest
 from grading.errors import BadFormat
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.official import Official, official_boards, put_official_board, remove_official_board
-from tests.factories import CollectionFactory
+from tests.factories import CollectionFactory, TopicFactory
 
 
 @pytest.fixture
@@ -52,3 +52,13 @@ def test_removing_says_whether_there_was_one(put, collection, owner):
     put("run_tag\tscore\nbm25\t0.5\n")
     assert remove_official_board(collection, name="NDCG@10", by=owner)
     assert not remove_official_board(collection, name="NDCG@10", by=owner)
+
+
+def test_scores_of_topics_are_stored_beside_the_board(put, collection):
+    topic = TopicFactory(collection=collection, query_id="t1")
+    put("a t1 M 0.5\na t9 M 0.25\na all M 0.375\nb t1 M 1\nb all M 1\n")
+    assert official_boards(collection)[0].values == {"a": 0.375, "b": 1}
+    rows = collection.official_scores.exclude(topic=None).order_by("run_tag")
+    assert list(rows.values_list("run_tag", "topic", "value")) == [("a", topic.pk, 0.5), ("b", topic.pk, 1)]
+    assert remove_official_board(collection, name="NDCG@10", by=None)
+    assert not collection.official_scores.exists()

@@ -11,6 +11,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from grading.errors import BadFormat
+from grading.formats import registry
+from grading.formats.base import Content
 from grading.response_passages import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.importers import SeveralJudgments
@@ -22,7 +24,7 @@ FILES = {
     "RAG'25 or BioGen",
     "--qrels": "human judgments as TREC qrels",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
-    "a board that was exported as TSV or JSON, or summaries of trec_eval",
+    "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge",
 }
 REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
@@ -66,8 +68,7 @@ class Command(BaseCommand):
             default=PassagesOf.SENTENCE,
             help=words,
         )
-        words = "which measure of --official, if that is a trec_eval summary (ndcg_cut_10, or map)"
-        parser.add_argument("--official-measure", default="", metavar="M", help=words)
+        _add_official_arguments(parser)
         words = "the first judgment that counts as relevant (a new collection: 1)"
         parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
         words = "which of several judgments of a passage counts (default: highest; with --replace: last)"
@@ -91,6 +92,7 @@ class Command(BaseCommand):
             qrels=options["qrels"],
             official=options["official"],
             official_measure=options["official_measure"],
+            official_format=options["official_format"],
             min_relevant=options["min_relevant"],
             judgments=options["judgments"],
             replace=options["replace"],
@@ -103,6 +105,14 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
         if not summary.collection.memberships.exists():
             self.stderr.write(f"Nobody is a member yet: manage.py set_role {slug} USERNAME organizer")
+
+
+def _add_official_arguments(parser: CommandParser) -> None:
+    words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
+    parser.add_argument("--official-measure", default="", metavar="M", help=words)
+    words = "what --official is, where its content does not tell"
+    known = [one.name for one in registry.of_content(Content.LEADERBOARD)]
+    parser.add_argument("--official-format", default="", choices=known, help=words)
 
 
 def _check(slug: str, files: ImportFiles) -> None:
