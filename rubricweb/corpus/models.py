@@ -44,6 +44,8 @@ class Collection(models.Model):
     """The fingerprint of the grader that pages show by default; empty until grades are imported, a second
     grader starts, or an organizer chooses.
     """
+    pool_rule = models.JSONField(default=dict, blank=True)
+    """How deep runs are pooled, as `pooling.PoolRule` writes it; empty where files say what is pooled."""
     stamp = models.PositiveBigIntegerField(default=new_stamp)
     """Changed by every import of pools, runs or judgments; caches of those are keyed by it."""
     name_salt = models.CharField(max_length=40, default=new_salt, editable=False)

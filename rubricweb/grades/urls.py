@@ -3,11 +3,13 @@ from django.urls import path
 from rubricweb.grades.views import job, jobs
 from rubricweb.grades.views.answers import answers
 from rubricweb.grades.views.default_grader import default_grader
+from rubricweb.grades.views.pool import pool
 
 app_name = "grades"
 urlpatterns = [
     path("<slug:slug>/answers/", answers, name="answers"),
     path("<slug:slug>/default-grader/", default_grader, name="default-grader"),
+    path("<slug:slug>/pool/", pool, name="pool"),
     path("<slug:slug>/jobs/", jobs.jobs, name="jobs"),
     path("<slug:slug>/jobs/<int:job_id>/", job.job, name="job"),
     path("<slug:slug>/jobs/<int:job_id>/pause/", job.pause, name="pause"),

@@ -11,6 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.pooling import extend_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,10 @@ def _change_state(run: Run, state: Run.State, *, by: User | None) -> Run:
     changed = Run.objects.filter(pk=run.pk).exclude(state=state).update(state=state)
     run.state = state
     if changed:
-        Collection.objects.filter(pk=run.collection_id).update(stamp=new_stamp())
+        collection = Collection.objects.select_for_update(no_key=True).get(pk=run.collection_id)
+        collection.stamp = new_stamp()
+        collection.save(update_fields=["stamp"])
+        extend_pool(collection)
         audit.record(f"run {state.label}", run, by=by, detail=run.run_tag)
         events.publish_on_commit(run.collection.channel, "runs")
     return run

@@ -147,6 +147,14 @@ def asked_cells(
     return _sought(collection, configs, (topics, None), value=None)
 
 
+def missing_over(
+    collection: Collection, configs: Iterable[GraderConfig], pool: CollectionPool
+) -> list[Missing]:
+    """As `missing_cells`, over a pool that may be only supposed."""
+    items = Item.objects.filter(bank__collection=collection)
+    return [_missing(config, pool, _wanted(config, items, set(pool.by_topic)), MISSING) for config in configs]
+
+
 def _sought(
     collection: Collection,
     configs: Iterable[GraderConfig],

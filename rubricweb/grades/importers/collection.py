@@ -31,6 +31,7 @@ from rubricweb.corpus.importers import (
     import_official,
 )
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
 from rubricweb.grades.importers.reworded import remove_grades_of
@@ -114,6 +115,7 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     if is_corpus:
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])
+        _extend_pool(collection, tally)
     for has_changed, event in ((is_corpus, "runs"), (is_bank, "items"), (is_graded, "grades")):
         if has_changed:
             events.publish_on_commit(collection.channel, event)
@@ -122,6 +124,15 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
         audit.record("collection imported", collection, by=by, detail=_summary(tally))
         transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _summary(tally)))
     return ImportSummary(collection, tally.counts, tuple(tally.notes), tally.reordered, has_changed)
+
+
+def _extend_pool(collection: Collection, tally: Tally) -> None:
+    """Pool what the new runs contribute by the collection's rule."""
+    plan = extend_pool(collection)
+    if plan is not None and (plan.added or plan.textless):
+        tally.of("pooled").new += plan.added
+        lacking = f"; {plan.textless:,} more have no text yet" if plan.textless else ""
+        tally.note(f"the pool grew by {plan.added:,} passages ({plan.rule.words}){lacking}")
 
 
 def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None) -> Collection:

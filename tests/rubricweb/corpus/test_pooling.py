@@ -1,0 +1,129 @@
+"""Pools by depth: what a rule adds, what it leaves as holes, and that later runs extend it."""
+
+import pytest
+
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection, Pooled, Run
+from rubricweb.corpus.pooling import PoolRule, apply_pool, extend_pool, plan_pool, stored_rule
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.runs.actions import accept_run, withdraw_run
+from tests.factories import (
+    JudgmentFactory,
+    PassageFactory,
+    RankingFactory,
+    RunFactory,
+    TopicFactory,
+    pooled,
+    ranked,
+)
+from tests.rubricweb.import_files import Folder
+
+pytestmark = pytest.mark.django_db
+
+TOPS = {"alpha": ["a1", "both", "a3"], "beta": ["b1", "both", "b3"], "gamma": ["d0", "textless"]}
+
+
+@pytest.fixture
+def topic(collection):
+    """The pool holds d0; of what runs rank, all but `textless` have a text."""
+    topic = TopicFactory(collection=collection, query_id="t1")
+    pooled(topic, 1)
+    for doc_id in ("a1", "a3", "b1", "b3", "both", "judged"):
+        PassageFactory(collection=collection, doc_id=doc_id)
+    PassageFactory(collection=collection, doc_id="empty", text="")
+    ranked(topic, TOPS)
+    return topic
+
+
+def doc_ids(topic) -> tuple[str, ...]:
+    collection = Collection.objects.get(pk=topic.collection_id)
+    return collection_pool(collection).by_topic[topic.pk].doc_ids
+
+
+def added(topic, rule: PoolRule) -> list[str]:
+    return list(plan_pool(topic.collection, rule).topics[0].added)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (PoolRule(1), ["a1", "b1"]),
+        (PoolRule(2), ["a1", "b1", "both"]),
+        (PoolRule(9), ["a1", "b1", "both", "a3", "b3"]),
+        (PoolRule(2, runs=("beta",)), ["b1", "both"]),
+        (PoolRule(1, {"manual": 3}), ["a1", "b1", "both", "b3"]),
+        (PoolRule(0, {"manual": 1}), ["b1"]),
+        (PoolRule(3, {"manual": 0}), ["a1", "both", "a3"]),
+    ],
+)
+def test_the_first_ranks_of_runs_join(topic, rule, expected):
+    Run.objects.filter(run_tag="beta").update(type="manual")
+    assert added(topic, rule) == expected
+
+
+def test_judged_passages_join_first(topic):
+    for doc_id in ("judged", "d0", "unknown"):
+        JudgmentFactory(topic=topic, doc_id=doc_id)
+    plan = plan_pool(topic.collection, PoolRule(1)).topics[0]
+    assert (list(plan.added), plan.textless) == (["judged", "a1", "b1"], ("unknown",))
+
+
+def test_passages_without_text_are_told_and_not_pooled(topic):
+    ranked(topic, {"delta": ["empty"]})
+    plan = apply_pool(topic.collection, PoolRule(2), by=None)
+    assert set(plan.topics[0].textless) == {"textless", "empty"}
+    assert doc_ids(topic) == ("d0", "a1", "b1", "both")
+
+
+def test_holes_are_counted_before_and_after(topic):
+    runs = plan_pool(topic.collection, PoolRule(2, runs=("alpha", "gamma"))).runs
+    counted = {run.run_tag: (run.depth, run.ranked, run.before, run.after) for run in runs}
+    assert counted == {"alpha": (2, 2, 2, 0), "beta": (2, 2, 2, 1), "gamma": (2, 2, 1, 1)}
+
+
+def test_a_plan_changes_nothing(topic):
+    plan_pool(topic.collection, PoolRule(9))
+    assert (Pooled.objects.count(), stored_rule(Collection.objects.get())) == (1, None)
+
+
+def test_building_it_twice_adds_nothing_more(topic, owner):
+    rule = PoolRule(2, {"manual": 5}, ("alpha",))
+    assert apply_pool(topic.collection, rule, by=owner).added == 2
+    stamp = Collection.objects.get().stamp
+    assert apply_pool(topic.collection, rule, by=owner).added == 0
+    assert (Collection.objects.get().stamp, stored_rule(Collection.objects.get())) == (stamp, rule)
+    entry = AuditEntry.objects.filter(verb="pool built").earliest("pk")
+    assert (entry.by, entry.detail) == (owner, "top 2, manual runs 5, of 1 runs: 2 passages added")
+
+
+def test_without_a_rule_nothing_is_extended(topic):
+    assert extend_pool(topic.collection) is None
+
+
+def test_withdrawn_runs_contribute_nothing_until_they_are_back(topic):
+    alpha = Run.objects.get(run_tag="alpha")
+    withdraw_run(alpha, by=None)
+    apply_pool(topic.collection, PoolRule(1), by=None)
+    assert doc_ids(topic) == ("d0", "b1")
+    accept_run(alpha, by=None)
+    assert doc_ids(topic) == ("d0", "b1", "a1")
+
+
+def test_an_accepted_submission_extends_the_pool(topic):
+    apply_pool(topic.collection, PoolRule(1, runs=()), by=None)
+    late = RunFactory(collection=topic.collection, run_tag="late", state="submitted")
+    RankingFactory(run=late, topic=topic, doc_ids=["b3"])
+    assert "b3" not in doc_ids(topic)
+    accept_run(late, by=None)
+    assert doc_ids(topic)[-1] == "b3"
+
+
+def test_an_imported_run_extends_the_pool(topic, tmp_path):
+    apply_pool(topic.collection, PoolRule(1), by=None)
+    folder = Folder(tmp_path)
+    folder.write("runs/late.run", "t1 Q0 a3 1 9.0 late\nt1 Q0 b3 2 8.0 late\n")
+    done = folder.load("--runs", folder.path / "runs")
+    assert (done["counts"]["pooled"]["new"], doc_ids(topic)[-1]) == (1, "a3")
+    assert "the pool grew by 1 passages (top 1); 0 more" not in done["notes"]
+    assert "the pool grew by 1 passages (top 1)" in done["notes"]
+    assert folder.load("--runs", folder.path / "runs")["changed"] is False
