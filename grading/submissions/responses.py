@@ -25,15 +25,15 @@ class ResponseCheck:
     def __init__(
         self,
         rules: Rules,
-        taken: ResponseRules,
+        track: ResponseRules,
         topics: Mapping[str, TrackTopic],
         findings: Findings,
         *,
         corpus: Container[str] | None = None,
     ) -> None:
-        self._taken, self._topics, self._findings = taken, topics, findings
+        self._track, self._topics, self._findings = track, topics, findings
         self._coverage = Coverage(rules, topics, findings)
-        self._ids = DocumentIds(taken.citations.doc_id, corpus)
+        self._ids = DocumentIds(track.citations.doc_id, corpus)
         self._first: Response | None = None
 
     def file(self, path: Path) -> None:
@@ -69,16 +69,16 @@ class ResponseCheck:
             yield "duplicate_topics", f"the topic again, expected it once, as on line {first_line}", None
         self._first = self._first or response
         topic = self._topics.get(response.query_id)
-        yield from _layout(response, self._taken)
-        yield from _metadata(response, self._taken, self._first)
-        yield from _narrative(response, self._taken, topic)
+        yield from _layout(response, self._track)
+        yield from _metadata(response, self._track, self._first)
+        yield from _narrative(response, self._track, topic)
         if not any(sentence.text.strip() for sentence in response.sentences):
             yield "empty_answer", "no text, expected an answer", None
             return
-        yield from _sentences(response, self._taken)
-        yield from _references(response, self._taken)
+        yield from _sentences(response, self._track)
+        yield from _references(response, self._track)
         yield from self._document_ids(response)
-        yield from _length(response, self._taken, topic)
+        yield from _length(response, self._track, topic)
 
     def _document_ids(self, response: Response) -> Iterator[_Issue]:
         seen: set[str] = set()
@@ -88,20 +88,20 @@ class ResponseCheck:
                 if problem and citation.doc_id not in seen:
                     yield *problem, number
                 seen.add(citation.doc_id)
-        if self._taken.references.kind in ("retrieved", "cited"):
+        if self._track.references.kind in ("retrieved", "cited"):
             for doc_id in dict.fromkeys(response.references or ()):
                 if doc_id not in seen and (problem := self._ids.problem(doc_id)):
                     yield *problem, None
 
 
-def _layout(response: Response, taken: ResponseRules) -> Iterator[_Issue]:
+def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
     dialect = dialect_of(response.foreign)
-    if dialect and dialect not in taken.dialects:
-        expected = " or ".join(one.label for one in taken.dialects)
+    if dialect and dialect not in track.dialects:
+        expected = " or ".join(one.label for one in track.dialects)
         yield "layout", f"written as {dialect.label}, expected {expected}", None
     for number, shape in _shapes(response, dialect):
-        if shape not in taken.citations.shapes:
-            expected = " or ".join(taken.citations.shapes)
+        if shape not in track.citations.shapes:
+            expected = " or ".join(track.citations.shapes)
             yield "citation_format", f"citations are {shape}, expected {expected}", number
             return
 
@@ -117,8 +117,8 @@ def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, 
             yield number, Shape.INLINE
 
 
-def _metadata(response: Response, taken: ResponseRules, first: Response) -> Iterator[_Issue]:
-    metadata, rules = _metadata_of(response), taken.metadata
+def _metadata(response: Response, track: ResponseRules, first: Response) -> Iterator[_Issue]:
+    metadata, rules = _metadata_of(response), track.metadata
     if not response.foreign:
         return
     for key in rules.required:
@@ -145,8 +145,8 @@ def _is_blank(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _narrative(response: Response, taken: ResponseRules, topic: TrackTopic | None) -> Iterator[_Issue]:
-    key = taken.metadata.topic_text
+def _narrative(response: Response, track: ResponseRules, topic: TrackTopic | None) -> Iterator[_Issue]:
+    key = track.metadata.topic_text
     given = _metadata_of(response).get(key)
     if topic is None or not key or given is None:
         return
@@ -159,9 +159,9 @@ def _narrative(response: Response, taken: ResponseRules, topic: TrackTopic | Non
         yield "narrative", f"{shown}, expected the topic's text, which has {text[at:][:20]!r}", None
 
 
-def _sentences(response: Response, taken: ResponseRules) -> Iterator[_Issue]:
-    limit = taken.citations.max_per_sentence
-    is_inline = Shape.INLINE in taken.citations.shapes
+def _sentences(response: Response, track: ResponseRules) -> Iterator[_Issue]:
+    limit = track.citations.max_per_sentence
+    is_inline = Shape.INLINE in track.citations.shapes
     for number, sentence in enumerate(response.sentences, start=1):
         count = len(sentence.citations or ())
         if not sentence.text.strip():
@@ -173,8 +173,8 @@ def _sentences(response: Response, taken: ResponseRules) -> Iterator[_Issue]:
             yield "citation_format", problem, number
 
 
-def _references(response: Response, taken: ResponseRules) -> Iterator[_Issue]:
-    rules, references = taken.references, response.references
+def _references(response: Response, track: ResponseRules) -> Iterator[_Issue]:
+    rules, references = track.references, response.references
     if rules.kind == "none" and references:
         yield "references_present", f"{len(references)} references, expected none", None
     if rules.kind in ("none", "ignored"):
@@ -205,8 +205,8 @@ def _cited(response: Response, references: tuple[str, ...]) -> Iterator[_Issue]:
         yield "references_uncited", f"no sentence cites {uncited[0]}{more}, expected one that does", None
 
 
-def _length(response: Response, taken: ResponseRules, topic: TrackTopic | None) -> Iterator[_Issue]:
-    rules = taken.length
+def _length(response: Response, track: ResponseRules, topic: TrackTopic | None) -> Iterator[_Issue]:
+    rules = track.length
     limit = rules.max_count
     if rules.from_topic and topic:
         limit = topic.limit_words if rules.unit == "words" else topic.limit_characters

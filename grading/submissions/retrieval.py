@@ -33,16 +33,16 @@ class RunCheck:
     def __init__(
         self,
         rules: Rules,
-        taken: RetrievalRules,
+        track: RetrievalRules,
         topics: Mapping[str, TrackTopic],
         findings: Findings,
         *,
         corpus: Container[str] | None = None,
     ) -> None:
-        self._taken = taken
+        self._track = track
         self._findings = findings
         self._coverage = Coverage(rules, topics, findings)
-        self._ids = DocumentIds(self._taken.doc_id, corpus)
+        self._ids = DocumentIds(self._track.doc_id, corpus)
         self._rankings: dict[str, _Ranking] = {}
 
     def file(self, path: Path) -> None:
@@ -77,7 +77,7 @@ class RunCheck:
 
     def _finish(self, query_id: str, ranking: _Ranking) -> None:
         """Check a topic's whole ranking; the first line that is out of order stands for all."""
-        limit, count = self._taken.max_ranks, len(ranking.ranked)
+        limit, count = self._track.max_ranks, len(ranking.ranked)
         if limit is not None and count > limit:
             line = ranking.ranked[limit][2]
             problem = f"{count:,} ranks, expected at most {limit:,}"
