@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.submissions.coverage import TrackTopic
 from grading.submissions.findings import Finding, Findings
+from grading.submissions.nuggets import NuggetCheck
 from grading.submissions.responses import ResponseCheck
 from grading.submissions.retrieval import RunCheck
 from grading.submissions.rules import Rules
@@ -45,28 +46,45 @@ def check_file(
     *,
     corpus: Container[str] | None = None,
 ) -> list[Finding]:
-    """Check a file of responses, or a TREC run where the file is one; what cannot be read is a finding, too.
+    """Check a file by what it holds: responses, nuggets or a TREC run. What cannot be read is a finding.
 
     A kind of file that tracks take beside these has a table of its own in `Rules` and is told apart here.
     """
     findings = Findings(path.name, rules.severity)
     try:
-        is_json = _is_json(path)
-        if is_json and rules.responses:
-            ResponseCheck(rules, rules.responses, _by_id(topics), findings, corpus=corpus).file(path)
-        elif not is_json and rules.retrieval:
-            RunCheck(rules, rules.retrieval, _by_id(topics), findings, corpus=corpus).file(path)
+        first = _first_line(path)
+        checking = _checking(first, rules, _by_id(topics), findings, corpus)
+        if checking:
+            checking.file(path)
         else:
-            given, taken = ("JSON", "a TREC run") if is_json else ("no JSON", "responses")
-            findings.add("layout", f"{given}, expected {taken}", line=1)
+            given = "JSON" if _is_json(first) else "no JSON"
+            findings.add("layout", f"{given}, expected {rules.kinds}", line=1)
     except BadFormat as error:
         findings.add("malformed", error.problem, line=error.line)
     return findings.all
 
 
-def _is_json(path: Path) -> bool:
-    first = next((text for _, text in lines(path) if text.strip()), "")
-    return first.lstrip().startswith(("{", "["))
+def _checking(
+    first_line: str,
+    rules: Rules,
+    topics: Mapping[str, TrackTopic],
+    findings: Findings,
+    corpus: Container[str] | None,
+) -> ResponseCheck | NuggetCheck | RunCheck | None:
+    """What checks a file that begins so; None where the track takes nothing of the kind."""
+    if not _is_json(first_line):
+        return RunCheck(rules, rules.retrieval, topics, findings, corpus=corpus) if rules.retrieval else None
+    if '"nugget_bank"' in first_line and rules.nuggets:
+        return NuggetCheck(rules, rules.nuggets, topics, findings, corpus=corpus)
+    return ResponseCheck(rules, rules.responses, topics, findings, corpus=corpus) if rules.responses else None
+
+
+def _is_json(first_line: str) -> bool:
+    return first_line.startswith(("{", "["))
+
+
+def _first_line(path: Path) -> str:
+    return next((text for _, text in lines(path) if text.strip()), "").lstrip()
 
 
 def _by_id(topics: Iterable[TrackTopic]) -> dict[str, TrackTopic]:

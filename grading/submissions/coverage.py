@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
 from grading.submissions.findings import Findings
-from grading.submissions.rules import Rules
+from grading.submissions.rules import MetadataRules, RunIdRules
 
 
 class TrackTopic(Protocol):
@@ -30,7 +30,7 @@ class TrackTopic(Protocol):
 class Coverage:
     """The run ids and topics of one file; `topics` by their ids, empty where they are not known."""
 
-    def __init__(self, rules: Rules, topics: Mapping[str, TrackTopic], findings: Findings) -> None:
+    def __init__(self, rules: RunIdRules, topics: Mapping[str, TrackTopic], findings: Findings) -> None:
         self._rules, self._topics, self._findings = rules, topics, findings
         self._first_run: tuple[str, int] | None = None
         self._run_tags: set[str] = set()
@@ -41,12 +41,12 @@ class Coverage:
         if run_tag in self._run_tags:
             return
         self._run_tags.add(run_tag)
-        limit = self._rules.run_id.max_characters
+        limit = self._rules.max_characters
         if limit is not None and len(run_tag) > limit:
             problem = f"the run id {run_tag!r} has {len(run_tag)} characters, expected at most {limit}"
             self._findings.add("run_id_length", problem, line=line)
-        if not re.fullmatch(self._rules.run_id.pattern, run_tag):
-            problem = f"the run id is {run_tag!r}, expected {self._rules.run_id.pattern}"
+        if not re.fullmatch(self._rules.pattern, run_tag):
+            problem = f"the run id is {run_tag!r}, expected {self._rules.pattern}"
             self._findings.add("run_id_characters", problem, line=line)
         first, first_line = self._first_run = self._first_run or (run_tag, line)
         if run_tag != first:
@@ -68,6 +68,34 @@ class Coverage:
         for query_id in self._topics:
             if query_id not in self._first_line:
                 self._findings.add("missing_topics", "no line, expected one of this topic", query_id=query_id)
+
+
+class MetadataCheck:
+    """The fields that describe the run and the topic, on each line and between lines."""
+
+    def __init__(self, rules: MetadataRules) -> None:
+        self._rules = rules
+        self._first: tuple[Mapping[str, object], int] | None = None
+
+    def problems(self, metadata: Mapping[str, object], line: int) -> Iterator[tuple[str, str]]:
+        """Yield (category, text) of what is wrong in the metadata of a line."""
+        rules = self._rules
+        for category, keys in (("metadata", rules.required), ("metadata_recommended", rules.recommended)):
+            for key in keys:
+                if _is_blank(metadata.get(key)):
+                    yield category, f"{key} is missing or empty, expected a value"
+        others = [key for key in metadata if key not in {*rules.required, *rules.recommended}]
+        if others and not rules.allows_others:
+            yield "metadata", f"{', '.join(others)} in metadata, expected only {', '.join(rules.required)}"
+        first, first_line = self._first = self._first or (metadata, line)
+        for key in rules.same_on_all_lines:
+            if key != "run_id" and metadata.get(key) != first.get(key):
+                expected = f"{first.get(key)!r} as on line {first_line}"
+                yield "metadata", f"{key} is {metadata.get(key)!r}, expected {expected}"
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 class DocumentIds:

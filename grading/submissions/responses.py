@@ -10,7 +10,7 @@ from pathlib import Path
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
 from grading.formats.responses.citations import shape_of
 from grading.formats.responses.dialects import sentences_key
-from grading.submissions.coverage import Coverage, DocumentIds, TrackTopic
+from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
 from grading.submissions.findings import Findings
 from grading.submissions.rules import ResponseRules, Rules
 from grading.types import Response
@@ -32,9 +32,9 @@ class ResponseCheck:
         corpus: Container[str] | None = None,
     ) -> None:
         self._track, self._topics, self._findings = track, topics, findings
-        self._coverage = Coverage(rules, topics, findings)
+        self._coverage = Coverage(rules.run_id, topics, findings)
         self._ids = DocumentIds(track.citations.doc_id, corpus)
-        self._first: Response | None = None
+        self._metadata = MetadataCheck(track.metadata)
 
     def file(self, path: Path) -> None:
         """Check all responses of a file. Raises `BadFormat` where the file cannot be read on."""
@@ -67,10 +67,11 @@ class ResponseCheck:
     def _issues(self, response: Response, first_line: int | None) -> Iterator[_Issue]:
         if first_line is not None:
             yield "duplicate_topics", f"the topic again, expected it once, as on line {first_line}", None
-        self._first = self._first or response
         topic = self._topics.get(response.query_id)
         yield from _layout(response, self._track)
-        yield from _metadata(response, self._track, self._first)
+        if response.foreign:
+            for category, text in self._metadata.problems(_metadata_of(response), response.line):
+                yield category, text, None
         yield from _narrative(response, self._track, topic)
         if not any(sentence.text.strip() for sentence in response.sentences):
             yield "empty_answer", "no text, expected an answer", None
@@ -117,32 +118,9 @@ def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, 
             yield number, Shape.INLINE
 
 
-def _metadata(response: Response, track: ResponseRules, first: Response) -> Iterator[_Issue]:
-    metadata, rules = _metadata_of(response), track.metadata
-    if not response.foreign:
-        return
-    for key in rules.required:
-        if _is_blank(metadata.get(key)):
-            yield "metadata", f"{key} is missing or empty, expected a value", None
-    for key in rules.recommended:
-        if _is_blank(metadata.get(key)):
-            yield "metadata_recommended", f"{key} is missing or empty, expected a value", None
-    others = [key for key in metadata if key not in {*rules.required, *rules.recommended}]
-    if others and not rules.allows_others:
-        yield "metadata", f"{', '.join(others)} in metadata, expected only {', '.join(rules.required)}", None
-    for key in rules.same_on_all_lines:
-        value, expected = metadata.get(key), _metadata_of(first).get(key)
-        if key != "run_id" and value != expected:
-            yield "metadata", f"{key} is {value!r}, expected {expected!r} as on line {first.line}", None
-
-
 def _metadata_of(response: Response) -> Mapping[str, object]:
     metadata = response.foreign.get("metadata")
     return metadata if isinstance(metadata, Mapping) else response.foreign
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _narrative(response: Response, track: ResponseRules, topic: TrackTopic | None) -> Iterator[_Issue]:

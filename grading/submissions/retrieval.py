@@ -41,7 +41,7 @@ class RunCheck:
     ) -> None:
         self._track = track
         self._findings = findings
-        self._coverage = Coverage(rules, topics, findings)
+        self._coverage = Coverage(rules.run_id, topics, findings)
         self._ids = DocumentIds(self._track.doc_id, corpus)
         self._rankings: dict[str, _Ranking] = {}
 

@@ -88,6 +88,16 @@ class RetrievalRules(_Table, frozen=True):
     max_ranks: Count | None = None
 
 
+class NuggetRules(_Table, frozen=True):
+    """What the track takes as nuggets: questions with answers, as RAGTIME 2026 has them."""
+
+    run_id: RunIdRules | None = None
+    """Where it differs from that of the track's other files."""
+    metadata: MetadataRules = MetadataRules()
+    doc_id: str = ""
+    """A pattern of the whole document id; empty where any will do."""
+
+
 class Rules(_Table, frozen=True):
     """The rules of one track."""
 
@@ -99,6 +109,13 @@ class Rules(_Table, frozen=True):
     run_id: RunIdRules = RunIdRules()
     responses: ResponseRules | None = None
     retrieval: RetrievalRules | None = None
+    nuggets: NuggetRules | None = None
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of files that the track takes, in words."""
+        tables = {"responses": self.responses, "nuggets": self.nuggets, "a TREC run": self.retrieval}
+        return " or ".join(name for name, table in tables.items() if table)
 
     def severity(self, category: str) -> Severity:
         return Severity.WARNING if category in self.warnings else Severity.ERROR
@@ -154,4 +171,7 @@ def parse_rules(text: str, *, file: str) -> Rules:
 def _patterns(rules: Rules) -> list[str]:
     responses = [rules.responses.citations.doc_id] if rules.responses else []
     retrieval = [rules.retrieval.doc_id] if rules.retrieval else []
-    return [rules.run_id.pattern, *responses, *retrieval]
+    nuggets = [rules.nuggets.doc_id] if rules.nuggets else []
+    if rules.nuggets and rules.nuggets.run_id:
+        nuggets.append(rules.nuggets.run_id.pattern)
+    return [rules.run_id.pattern, *responses, *retrieval, *nuggets]
