@@ -18,9 +18,9 @@ from rubricweb.corpus import access
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.flags import FlagsExportForm
-from rubricweb.leaderboards.board import files
+from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
-from rubricweb.leaderboards.board.types import Board
+from rubricweb.leaderboards.board.types import Board, BoardSpec
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.views import refused
@@ -68,17 +68,27 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The board as TSV, or as JSON or LaTeX."""
+    """The board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
-    form = BoardForm(request.GET, collection=collection)
-    if not form.is_valid():
+    form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
+    if not form.is_valid() or kind not in (*WRITTEN, *values.FORMATS):
         return _back(request, slug)
-    written = WRITTEN.get(request.GET.get("format", "tsv"))
-    if written is None:
+    try:
+        lines, content_type = _board_lines(form.spec, kind)
+    except BadFormat as error:
+        messages.error(request, f"This board cannot be written as {kind}: {error.problem}.")
         return _back(request, slug)
-    lines, content_type = written
-    name = naming.leaderboard_name(form.spec, request.GET.get("format", "tsv"))
-    return _download(lines(leaderboards.board(form.spec)), name=name, content_type=content_type)
+    name = naming.leaderboard_name(form.spec, kind)
+    return _download(lines, name=name, content_type=content_type)
+
+
+def _board_lines(spec: BoardSpec, kind: str) -> tuple[list[str], str]:
+    """Return the lines and the content type of a board's file."""
+    if kind in values.FORMATS:
+        content_type = "application/jsonl" if kind == "jsonl" else "text/plain"
+        return values.lines(spec, kind), f"{content_type}; charset=utf-8"
+    lines, content_type = WRITTEN[kind]
+    return lines(leaderboards.board(spec)), content_type
 
 
 @require_safe

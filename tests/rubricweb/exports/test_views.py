@@ -129,3 +129,17 @@ def test_qrels_as_of_a_version(made, viewer, developer, client_of):
     assert "t1 0 d1 0" in text(client.get(QRELS)).splitlines()
     assert "t1 0 d1 5" in text(then).splitlines()
     assert "_version1_max.qrels" in then["Content-Disposition"]
+
+
+def test_the_leaderboard_with_a_row_for_each_topic(made, viewer, client_of):
+    """A viewer sees pseudonyms, which have a hyphen where pages have a space."""
+    made.collection.shows_run_tags = False
+    made.collection.save()
+    response = client_of(viewer).get(TSV, {"format": "ir_measures"})
+    lines = [line.split("\t") for line in text(response).splitlines()]
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert response["Content-Disposition"].endswith('.ir_measures"')
+    assert {len(columns) for columns in lines} == {4}
+    assert all(columns[0].startswith("run-") for columns in lines)
+    assert "all" in {columns[1] for columns in lines}
+    assert client_of(viewer).get(TSV, {"format": "jsonl"})["Content-Type"].startswith("application/jsonl")

@@ -6,6 +6,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from grading.formats import registry as leaderboard_formats
+from grading.formats.official import read_official
 from grading.measures.registry import RAG24
 from rubricweb.banks.versions import name_version
 from tests import factories
@@ -240,3 +242,30 @@ def test_a_bank_s_name_does_not_break_out_of_its_comment(made):
     made.bank.save()
     _, rows = tsv(*made.names)
     assert set(rows) == {"both", "first", "lacks", "stray"}
+
+
+@pytest.mark.parametrize("form", ["ir_measures", "tot", "rag4reports", "trec_eval", "jsonl"])
+def test_a_row_for_each_topic_and_one_of_all(made, tmp_path, form):
+    judge(made)
+    path = tmp_path / "board.txt"
+    path.write_text(output("--format", form, "--columns", "judgments/map", *made.names))
+    one = leaderboard_formats.find(f"leaderboard-{form}")
+    rows = [row for row in one.read(path) if row.measure != "runid"]
+    board = json.loads(output("--columns", "judgments/map", *made.names))
+    scores = {row["run_tag"]: row["score"] for row in board["rows"]}
+    means = {
+        row.run_tag: row.value for row in rows if row.query_id == "all" and row.measure != "judgments/map"
+    }
+    assert means == scores
+    (measure,) = {row.measure for row in rows} - {"judgments/map"}
+    assert measure == f"rubric_cover@{board['cutoff']}:{board['min_grade']}"
+    by_run = {
+        tag: [row.value for row in rows if row.run_tag == tag and row.measure == measure] for tag in scores
+    }
+    assert all(values[-1] == pytest.approx(sum(values[:-1]) / len(values[:-1])) for values in by_run.values())
+    assert read_official(path, measure="judgments/map").values.keys() == scores.keys()
+
+
+def test_topics_without_items_have_no_rows(made):
+    made.bank.items.all().delete()
+    assert output("--bank", "main", "--format", "ir_measures", *made.names) == "\n"

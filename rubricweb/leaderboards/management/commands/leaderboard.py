@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from grading.errors import BadFormat
 from grading.measures import registry
-from rubricweb.leaderboards.board import files, selectors
-from rubricweb.leaderboards.board.types import Board, BoardError
+from rubricweb.leaderboards.board import files, selectors, values
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.command_arguments import add_board_arguments, add_label_arguments, board_spec_of
 
 
@@ -23,20 +24,26 @@ class Command(BaseCommand):
             help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
         )
         add_board_arguments(parser)
-        parser.add_argument("--format", default="json", help="json (default), tsv or tex")
+        words = f"json (default), tsv, tex; with a row for each topic {', '.join(values.FORMATS)}"
+        parser.add_argument("--format", default="json", help=words)
         parser.add_argument("--json", action="store_true", help="the same as --format json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = "json" if options["json"] else options["format"]
-        if form not in files.FORMATS:
-            raise CommandError(f"no format {form!r}; known are {', '.join(files.FORMATS)}")
+        known = (*files.FORMATS, *values.FORMATS)
+        if form not in known:
+            raise CommandError(f"no format {form!r}; known are {', '.join(known)}")
         try:
-            board = selectors.board(board_spec_of(options))
+            lines = _lines(board_spec_of(options), form)
         except BoardError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_text(board, form))
+        except BadFormat as error:
+            raise CommandError(error.problem) from error
+        self.stdout.write("\n".join(lines))
 
 
-def _text(board: Board, form: str) -> str:
+def _lines(spec: BoardSpec, form: str) -> list[str]:
+    if form in values.FORMATS:
+        return values.lines(spec, form)
     lines = {"json": files.json_lines, "tsv": files.tsv_lines, "tex": files.tex_lines}[form]
-    return "\n".join(lines(board))
+    return lines(selectors.board(spec))
