@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "rubricweb.banks",
     "rubricweb.grades",
     "rubricweb.prompts",
+    "rubricweb.imports",
     "rubricweb.editor",
     "rubricweb.campaigns",
     "rubricweb.review",
@@ -203,6 +204,13 @@ SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
+UPLOAD_BYTES = rubric.int("UPLOAD_MB", 2_000) * 1_000_000
+FILE_UPLOAD_HANDLERS = [
+    "rubricweb.core.uploads.LimitedUploads",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOGGING = {

@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("rubricweb.editor.urls")),
     path("grades/", include("rubricweb.grades.urls")),
     path("grades/", include("rubricweb.prompts.urls")),
+    path("", include("rubricweb.imports.urls")),
     path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),

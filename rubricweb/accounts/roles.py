@@ -46,6 +46,11 @@ def role_to_grade(collection: Collection) -> Role:
     return TO_ASSESS if collection.assessors_grade else TO_GRADE
 
 
+def may_create(user: User) -> bool:
+    """Who creates collections: staff."""
+    return user.is_staff or user.is_superuser
+
+
 def may_edit(user: User, collection: Collection) -> bool:
     held = role_of(user, collection)
     return held is not None and held.includes(role_to_edit(collection))

@@ -1,4 +1,4 @@
-"""Changes to a collection's settings."""
+"""Create a collection, and change its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from decimal import Decimal
 from django.db import transaction
 
 from grading.graders.options import Value
+from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
 
@@ -32,6 +34,15 @@ class CollectionSettings:
     assessors_edit: bool = True
     assessors_grade: bool = True
     assessors_grade_up_to: Decimal = Decimal(1)
+
+
+@transaction.atomic
+def create_collection(collection: Collection, *, by: User) -> Collection:
+    """Save a new collection, which `by` organizes."""
+    collection.save()
+    set_role(by, collection, role=Role.ORGANIZER, by=by)
+    audit.record("collection created", collection, by=by, detail=collection.slug)
+    return collection
 
 
 @transaction.atomic

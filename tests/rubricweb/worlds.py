@@ -21,6 +21,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
+from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.prompts.models import DryRun
 from rubricweb.review.flags.actions import open_flag
@@ -74,37 +75,43 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
     )
     draft = Draft.objects.create(request=request, text="Leaves turn red")
-    return {
-        "slug": collection.slug,
-        "user_id": viewer.pk,
-        "form": "tsv",
-        "uidb64": "MQ",
-        "bank_id": bank.pk,
-        "topic_id": topic.pk,
-        "item_id": item.pk,
-        "passage_id": cell.passage_id,
-        "revision_id": cell.revision_id,
-        "campaign_id": campaign.pk,
-        "cell_id": cell.pk,
-        "job_id": job.pk,
-        "grade_id": Grade.objects.get(config=config, revision=cell.revision_id, passage=cell.passage_id).pk,
-        "run_id": collection.runs.first().pk,
-        "number": name_version(bank, name="First", by=viewer).number,
-        "draft_id": draft.pk,
-        "request_id": request.pk,
-        "suggestion_id": ImportanceSuggestion.objects.create(
-            request=request, item=item, text="x", importance="vital"
-        ).pk,
-        "prompt_id": save_prompt(collection, STRICT, by=viewer)[0].pk,
-        "dry_run_id": _dry_run(collection, cell).pk,
-        "view_id": SavedView.objects.create(user=viewer, collection=collection, name="Mine").pk,
-        "flag_id": open_flag(
-            Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer
-        ).pk,
-        "decision_id": decide(
-            place, rating=3, by=collection.memberships.get(role="organizer").user, seen=0, uid=uuid4()
-        ).pk,
-    } | _published(collection, viewer)
+    return (
+        {
+            "slug": collection.slug,
+            "user_id": viewer.pk,
+            "form": "tsv",
+            "uidb64": "MQ",
+            "bank_id": bank.pk,
+            "topic_id": topic.pk,
+            "item_id": item.pk,
+            "passage_id": cell.passage_id,
+            "revision_id": cell.revision_id,
+            "campaign_id": campaign.pk,
+            "cell_id": cell.pk,
+            "job_id": job.pk,
+            "grade_id": Grade.objects.get(
+                config=config, revision=cell.revision_id, passage=cell.passage_id
+            ).pk,
+            "run_id": collection.runs.first().pk,
+            "number": name_version(bank, name="First", by=viewer).number,
+            "draft_id": draft.pk,
+            "request_id": request.pk,
+            "suggestion_id": ImportanceSuggestion.objects.create(
+                request=request, item=item, text="x", importance="vital"
+            ).pk,
+            "prompt_id": save_prompt(collection, STRICT, by=viewer)[0].pk,
+            "dry_run_id": _dry_run(collection, cell).pk,
+            "view_id": SavedView.objects.create(user=viewer, collection=collection, name="Mine").pk,
+            "flag_id": open_flag(
+                Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer
+            ).pk,
+            "decision_id": decide(
+                place, rating=3, by=collection.memberships.get(role="organizer").user, seen=0, uid=uuid4()
+            ).pk,
+        }
+        | _published(collection, viewer)
+        | _imported(collection, viewer)
+    )
 
 
 def _dry_run(collection: Collection, cell) -> DryRun:
@@ -124,6 +131,12 @@ def _dry_run(collection: Collection, cell) -> DryRun:
         state="done",
         results=[reply],
     )
+
+
+def _imported(collection: Collection, viewer: User) -> dict[str, object]:
+    batch = Import.objects.create(collection=collection, by=viewer, state="done", options={})
+    file = ImportFile.objects.create(batch=batch, name="queries.tsv", size=5, digest="0" * 64)
+    return {"import_id": batch.pk, "file_id": file.pk}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

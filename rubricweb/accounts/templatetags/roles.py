@@ -44,3 +44,9 @@ def may_grade(user: User, collection: Collection) -> bool:
 @register.filter
 def may_organize(user: User, collection: Collection) -> bool:
     return _holds(user, collection, roles.TO_ORGANIZE)
+
+
+@register.filter
+def may_create(user: User) -> bool:
+    """Whether the person creates collections."""
+    return roles.may_create(user)

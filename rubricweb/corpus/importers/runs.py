@@ -59,12 +59,15 @@ class RunImporter:
     def read_folder(self, folder: Path) -> None:
         """Import every run file of the folder."""
         run_paths, others = run_files(folder)
-        for path in run_paths:
-            self._read_file(path)
+        self.read_files(run_paths)
         if others:
             self._tally.note(
                 f"left out files that do not end in .run, .txt or .gz: {some(p.name for p in others)}"
             )
+
+    def read_files(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            self._read_file(path)
 
     def finish(self) -> None:
         """Write the gathered rankings of runs without a run file."""

@@ -58,7 +58,7 @@ DEFAULT_BANK = "main"
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
-    """What to import. `graded`, `banks` and `responses` may be several files, `runs` is a folder."""
+    """What to import; where paths are a tuple, there may be several files. `runs` is a folder."""
 
     name: str = ""
     """The collection's name; empty keeps it, or takes the slug for a new collection."""
@@ -74,6 +74,7 @@ class ImportFiles:
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
+    run_files: tuple[Path, ...] = ()
     responses: tuple[Path, ...] = ()
     """Files, or folders of them."""
     passages_of: PassagesOf = PassagesOf.SENTENCE
@@ -200,6 +201,7 @@ class _Import:
             self._read_graded(path)
         if files.runs:
             self.runs.read_folder(files.runs)
+        self.runs.read_files(files.run_files)
         for path in files.responses:
             self.responses.read(path)
         if files.qrels:

@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+
+
+class ImportsConfig(AppConfig):
+    name = "rubricweb.imports"
+    label = "imports"
+
+    def ready(self) -> None:
+        from rubricweb.imports.kind import Imports
+        from rubricweb.jobs import kinds
+
+        kinds.register(Imports())

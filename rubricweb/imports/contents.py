@@ -1,0 +1,93 @@
+"""What an import takes, by the content of its files, and how its options are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grading.formats import registry
+from grading.formats.base import Content, Format
+from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles
+from rubricweb.imports import staging
+from rubricweb.imports.models import Import
+
+
+def _one(entry: Any) -> int:  # Any: whatever the format's reader yields
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How an import takes files of one content."""
+
+    field: str
+    """Of `ImportFiles`."""
+    noun: str
+    """What its entries are counted as."""
+    count: Callable[[Any], int] = _one
+    """How many a reader's entry holds."""
+    takes_several: bool = True
+
+
+TAKEN: Mapping[Content, Taken] = {
+    Content.TOPICS: Taken("queries", "topics", takes_several=False),
+    Content.PASSAGES: Taken("passages", "passages"),
+    Content.RESPONSES: Taken("responses", "responses"),
+    Content.GRADED: Taken("graded", "graded passages", lambda line: len(line.passages)),
+    Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
+    Content.RUN: Taken("run_files", "topics"),
+    Content.QRELS: Taken("qrels", "judgments", takes_several=False),
+    Content.LEADERBOARD: Taken("official", "runs", takes_several=False),
+}
+"""Contents that are not here are recognised, and refused with what they are."""
+
+
+def takeable() -> tuple[Format, ...]:
+    """The formats that an import takes."""
+    return registry.of_content(*TAKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What a person chooses for all files of an import; as the options of `manage.py import_collection`."""
+
+    bank_name: str = DEFAULT_BANK
+    judgments: str = ""
+    """A `SeveralJudgments`; empty for its default."""
+    min_relevant: int | None = None
+    official_measure: str = ""
+    replace: bool = False
+
+    @classmethod
+    def of(cls, batch: Import) -> ImportOptions:
+        return cls(**batch.options)
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def files_of(batch: Import) -> ImportFiles:
+    """The staged files of a checked import, each where its content belongs."""
+    paths: dict[str, list[Any]] = {}
+    official_format = ""
+    for file in batch.files.filter(is_left_out=False):
+        taken = TAKEN[registry.find(file.format).content]
+        paths.setdefault(taken.field, []).append(staging.path_of(file))
+        if taken.field == "official":
+            official_format = file.format
+    single = {taken.field for taken in TAKEN.values() if not taken.takes_several}
+    fields: dict[str, Any] = {
+        field: found[0] if field in single else tuple(found) for field, found in paths.items()
+    }
+    options = ImportOptions.of(batch)
+    return ImportFiles(
+        **fields,
+        bank_name=options.bank_name,
+        judgments=SeveralJudgments(options.judgments) if options.judgments else None,
+        min_relevant=options.min_relevant,
+        official_measure=options.official_measure,
+        official_format=official_format,
+        replace=options.replace,
+    )

@@ -1,0 +1,127 @@
+"""What people upload and choose; files themselves are read by a worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.text import slugify
+
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.importers import DEFAULT_BANK
+from rubricweb.imports.contents import ImportOptions
+
+PASTED_CHARACTERS = 1_000_000
+HIGHEST_JUDGMENT = 32_767
+
+
+class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic when it runs
+    """A collection without anything in it."""
+
+    slug = forms.SlugField(
+        label="Short name",
+        max_length=80,
+        required=False,
+        help_text="In addresses and commands: letters, digits, hyphens. Empty: made from the name.",
+    )
+
+    class Meta:
+        model = Collection
+        fields = ("name", "slug", "description", "min_relevant")
+        labels = {"min_relevant": "Lowest relevant judgment"}
+        help_texts = {"min_relevant": "Judgments from this on count as relevant (DL and LLMJudge: 2)."}
+        widgets = {"description": forms.Textarea(attrs={"rows": 2})}
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:80]
+        if not slug:
+            raise ValidationError("The name has no letters or digits that an address can have: choose one.")
+        if Collection.objects.filter(slug=slug).exists():
+            raise ValidationError(f"{slug} is taken: choose another.")
+        return slug
+
+
+class FilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """Several uploaded files, as a list."""
+
+    widget = FilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:  # Any: as Django has it
+        return [super(FilesField, self).clean(file, initial) for file in data or ()]
+
+
+class UploadForm(forms.Form):
+    """Files, or text for small things, or both."""
+
+    uploads = FilesField(
+        label="Files",
+        required=False,
+        allow_empty_file=True,
+        help_text="Drop or choose files: plain, gzip or zip. What each one is, its content tells.",
+    )
+    pasted = forms.CharField(
+        label="Text",
+        required=False,
+        strip=False,
+        max_length=PASTED_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
+        help_text="The text of one small file, such as a few qrels.",
+    )
+
+
+class OptionsForm(forms.Form):
+    """The options of `manage.py import_collection`."""
+
+    bank_name = forms.CharField(
+        label="Bank",
+        max_length=80,
+        initial=DEFAULT_BANK,
+        help_text="Takes the questions and nuggets of banks.",
+    )
+    judgments = forms.ChoiceField(
+        label="Several judgments of a passage",
+        required=False,
+        choices=[
+            ("", "the highest counts; with Replace the last"),
+            *(
+                (one.value, f"the {one} counts")
+                for one in SeveralJudgments
+                if one is not SeveralJudgments.REFUSE
+            ),
+            (SeveralJudgments.REFUSE.value, "refuse them"),
+        ],
+    )
+    min_relevant = forms.IntegerField(
+        label="Lowest relevant judgment",
+        required=False,
+        min_value=0,
+        max_value=HIGHEST_JUDGMENT,
+        help_text="Empty keeps that of the collection.",
+    )
+    official_measure = forms.CharField(
+        label="Official measure",
+        required=False,
+        max_length=60,
+        help_text="Of a trec_eval summary: ndcg_cut_10, map. Empty: the first of these.",
+    )
+    replace = forms.BooleanField(
+        label="Replace what contradicts an earlier import",
+        required=False,
+        help_text="Otherwise a contradiction is refused. An import that replaced anything cannot be undone.",
+    )
+
+    def clean_bank_name(self) -> str:
+        name: str = self.cleaned_data["bank_name"]
+        Bank(name=name).clean_fields(exclude=["collection"])
+        return name
+
+    def options(self) -> ImportOptions:
+        return ImportOptions(**self.cleaned_data)

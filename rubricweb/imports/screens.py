@@ -1,0 +1,166 @@
+"""What the pages of imports show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import redis
+
+from rubricweb.corpus.models import Collection
+from rubricweb.imports import contents
+from rubricweb.imports.models import Import, ImportFile
+from rubricweb.jobs import queue
+
+SHOWN_IMPORTS = 100
+ORDER = ("topics", "passages", "pooled", "runs", "judgments", "banks", "items", "grades")
+"""Kinds whose rows are counted before an import; others come after them."""
+WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "revisions": "wordings"}
+
+
+@dataclass(frozen=True, slots=True)
+class CountRow:
+    """One kind of rows, before an import and after it."""
+
+    words: str
+    before: int | None
+    """None where it was not counted."""
+    new: int
+    changed: int
+    unchanged: int
+
+    @property
+    def after(self) -> int | None:
+        return None if self.before is None else self.before + self.new
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file on the page of an import."""
+
+    file: ImportFile
+    label: str
+    """Of its format."""
+    problem: str
+    line: int | None
+    notes: tuple[str, ...]
+    """What the import leaves out of it, or what else to know."""
+
+    @property
+    def state(self) -> str:
+        if self.file.is_left_out and self.file.is_kept:
+            return "left out"
+        if self.problem:
+            return "refused"
+        return "read" if self.file.format else "waits"
+
+    @property
+    def preview(self) -> list[tuple[int, str, bool]]:
+        """(line number, text, whether it has the problem)."""
+        return [(number, text, number == self.line) for number, text in self.file.preview]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """An import as its page shows it."""
+
+    row: Import
+    files: list[FileRow]
+    counts: list[CountRow]
+    notes: list[str]
+    """Those that belong to no file."""
+    problem: str
+    """One that belongs to no file."""
+
+    @property
+    def refused(self) -> int:
+        """Files that keep the others from being imported."""
+        return sum(file.state == "refused" and not file.file.is_left_out for file in self.files)
+
+    @property
+    def taken(self) -> int:
+        return sum(file.state == "read" for file in self.files)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be imported as it was checked."""
+        is_checked = self.row.step == Import.Step.CHECK and self.row.state == Import.State.DONE
+        return bool(is_checked and self.taken and not self.refused and not self.problem)
+
+    @property
+    def changes(self) -> bool:
+        return any(row.new or row.changed for row in self.counts)
+
+
+def batch_of(row: Import) -> Batch:
+    files = list(row.files.all())
+    notes = {file.pk: tuple(_of_file(row.notes, file)) for file in files}
+    of_files = {note for found in notes.values() for note in found}
+    blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
+    labels = {one.name: one.label for one in contents.takeable()}
+    rows = [
+        FileRow(
+            file=file,
+            label=labels.get(file.format, ""),
+            problem=row.problem if file.pk == blamed else file.problem,
+            line=row.problem_line if file.pk == blamed else file.problem_line,
+            notes=notes[file.pk],
+        )
+        for file in files
+    ]
+    return Batch(
+        row=row,
+        files=rows,
+        counts=_counts(row),
+        notes=[note for note in row.notes if note not in of_files],
+        problem="" if blamed else row.problem,
+    )
+
+
+def history(collection: Collection) -> list[Import]:
+    """The imports that were made, the newest first, with their files."""
+    made = collection.imports.imported().select_related("by").prefetch_related("files")
+    return list(made[:SHOWN_IMPORTS])
+
+
+def unfinished(collection: Collection) -> list[Import]:
+    return list(collection.imports.open().select_related("by").prefetch_related("files"))
+
+
+def format_choices() -> list[tuple[str, str]]:
+    return [("", "as recognised"), *((one.name, one.label) for one in contents.takeable())]
+
+
+def has_worker() -> bool:
+    """Whether a worker lives; also where that cannot be asked."""
+    try:
+        return bool(queue.living_workers())
+    except redis.RedisError:
+        return True
+
+
+def summary(counts: dict[str, dict[str, int]]) -> str:
+    """ "25 topics, 290,000 grades": what was added or changed."""
+    numbers = {kind: one["new"] + one["changed"] for kind, one in counts.items()}
+    return ", ".join(f"{number:,} {_words(kind)}" for kind, number in numbers.items() if number)
+
+
+def _counts(row: Import) -> list[CountRow]:
+    kinds = sorted(row.counts, key=lambda kind: ORDER.index(kind) if kind in ORDER else len(ORDER))
+    return [
+        CountRow(_words(kind), row.before.get(kind), **row.counts[kind])
+        for kind in kinds
+        if kind != "collections"
+    ]
+
+
+def _words(kind: str) -> str:
+    return WORDS.get(kind, kind.replace("_", " "))
+
+
+def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
+    return [note for note in notes if note.startswith((f"{_base(file)}: ", f"{_base(file)} "))]
+
+
+def _base(file: ImportFile) -> str:
+    return file.name.rpartition("/")[2]

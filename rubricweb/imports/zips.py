@@ -1,0 +1,89 @@
+"""Unpack an uploaded zip without trusting it. Everything is looked at before anything is written."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from grading.errors import BadFormat
+
+MAX_ENTRIES = 1_000
+MAX_UNPACKED_BYTES = 5_000_000_000
+"""Of all files of a zip together (5 GB)."""
+MAX_RATIO = 300
+"""How many times larger than packed a file may be; text packs to a tenth, a bomb to a thousandth."""
+SMALL_BYTES = 10_000_000
+"""A file up to this size may have any ratio."""
+CHUNK_BYTES = 1_048_576
+_MAGIC = b"PK\x03\x04", b"PK\x05\x06"
+_IGNORED = ("__MACOSX/", ".DS_Store")
+
+
+def is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in _MAGIC
+
+
+def entries(path: Path, *, name: str) -> list[str]:
+    """Return the names of the files in the zip at `path`, which people know as `name`.
+
+    Raises `BadFormat` for a zip that is damaged, empty, encrypted, has too many or too large files, or names
+    a place outside of itself or a symbolic link.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            listed = [entry for entry in archive.infolist() if not _is_ignored(entry)]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise BadFormat(f"the zip is damaged ({error}), expected a whole zip file", file=name) from error
+    if len(listed) > MAX_ENTRIES:
+        raise BadFormat(f"the zip has {len(listed):,} files, expected at most {MAX_ENTRIES:,}", file=name)
+    for entry in listed:
+        if problem := _problem(entry):
+            raise BadFormat(problem, file=f"{name}: {entry.filename}")
+    size = sum(entry.file_size for entry in listed)
+    if size > MAX_UNPACKED_BYTES:
+        problem = f"the zip unpacks to {size:,} bytes, expected at most {MAX_UNPACKED_BYTES:,}"
+        raise BadFormat(problem, file=name)
+    if not listed:
+        raise BadFormat("the zip has no files, expected at least one", file=name)
+    return [entry.filename for entry in listed]
+
+
+def chunks(path: Path, entry: str, *, name: str) -> Iterator[bytes]:
+    """Yield the bytes of one file. Raises `BadFormat` where they are not what the zip says of them."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(entry) as stream:
+            left = archive.getinfo(entry).file_size
+            while chunk := stream.read(CHUNK_BYTES):
+                left -= len(chunk)
+                if left < 0:
+                    raise BadFormat("is longer than the zip says, expected its size", file=f"{name}: {entry}")
+                yield chunk
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        problem = f"cannot be unpacked ({error}), expected a whole zip file"
+        raise BadFormat(problem, file=f"{name}: {entry}") from error
+
+
+def _is_ignored(entry: zipfile.ZipInfo) -> bool:
+    """Folders, and what macOS adds."""
+    return entry.is_dir() or entry.filename.startswith(_IGNORED[0]) or entry.filename.endswith(_IGNORED[1])
+
+
+def _problem(entry: zipfile.ZipInfo) -> str:
+    """Why this file of the zip is refused; empty if it is not."""
+    place = PurePosixPath(entry.filename.replace("\\", "/"))
+    if place.is_absolute() or ".." in place.parts or ":" in place.parts[0] or not place.name:
+        return "names a place outside of the zip, expected a path within it"
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return "is a symbolic link, expected a file"
+    if entry.flag_bits & 1:
+        return "is encrypted, expected a zip without a password"
+    if place.suffix.casefold() == ".zip":
+        return "is a zip within the zip, expected files"
+    if entry.file_size > SMALL_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
+        times = entry.file_size // max(1, entry.compress_size)
+        return f"unpacks to {times:,} times its size, expected at most {MAX_RATIO}"
+    return ""

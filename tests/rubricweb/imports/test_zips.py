@@ -1,0 +1,96 @@
+"""Zips that nobody should trust."""
+
+from __future__ import annotations
+
+import io
+import stat
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grading.errors import BadFormat
+from rubricweb.imports import zips
+from tests.rubricweb.imports.conftest import zipped
+
+
+@pytest.fixture
+def packed(tmp_path):
+    def write(content: bytes) -> Path:
+        path = tmp_path / "all.zip"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(BadFormat) as error:
+        zips.entries(path, name="all.zip")
+    return str(error.value)
+
+
+def test_folders_and_what_macos_adds_are_no_files(packed):
+    path = packed(zipped({"runs/": "", "runs/a.run": "x", "__MACOSX/runs/._a.run": "x", ".DS_Store": "x"}))
+    assert zips.entries(path, name="all.zip") == ["runs/a.run"]
+    assert b"".join(zips.chunks(path, "runs/a.run", name="all.zip")) == b"x"
+
+
+@pytest.mark.parametrize("name", ["../a.run", "/etc/passwd", "a/../../b", "C:/a.run", "..\\a.run"])
+def test_no_place_outside(packed, name):
+    assert "names a place outside of the zip" in refused(packed(zipped({"good.run": "x", name: "x"})))
+
+
+def test_no_symbolic_link(packed):
+    link = zipfile.ZipInfo("a.run")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    assert refused(packed(content.getvalue())) == "all.zip: a.run: is a symbolic link, expected a file"
+
+
+def test_no_password(packed):
+    """The flag of both headers of the entry."""
+    content = bytearray(zipped({"a.run": "x"}))
+    for header, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = content.index(header) + offset
+        content[place : place + 2] = struct.pack("<H", 1)
+    assert "is encrypted" in refused(packed(bytes(content)))
+
+
+def test_not_too_many_files(packed):
+    many = packed(zipped({f"{n}.run": "x" for n in range(10_000)}))
+    assert refused(many) == "all.zip: the zip has 10,000 files, expected at most 1,000"
+
+
+def test_no_bomb(packed, monkeypatch):
+    assert "times its size, expected at most 300" in refused(packed(zipped({"a.run": bytes(11_000_000)})))
+    monkeypatch.setattr(zips, "MAX_UNPACKED_BYTES", 100)
+    assert "unpacks to 120 bytes, expected at most 100" in refused(
+        packed(zipped({"a": "x" * 60, "b": "y" * 60}))
+    )
+
+
+def test_no_zip_in_a_zip_and_none_without_files(packed):
+    assert "is a zip within the zip" in refused(packed(zipped({"inner.zip": zipped({"a": "x"})})))
+    assert "has no files" in refused(packed(zipped({"runs/": ""})))
+
+
+def test_a_damaged_zip_says_so(packed):
+    whole = zipped({"a.run": "t1 Q0 d1 1 1.0 bm25\n" * 100})
+    assert "the zip is damaged" in refused(packed(whole[:-30]))
+    place = whole.index(b"a.run") + 20
+    path = packed(whole[:place] + b"\xff\xff\xff" + whole[place + 3 :])
+    with pytest.raises(BadFormat, match=r"all\.zip: a\.run: cannot be unpacked"):
+        list(zips.chunks(path, "a.run", name="all.zip"))
+
+
+def test_a_file_that_is_longer_than_the_zip_says_is_refused(packed):
+    """The size in the directory is a lie: reading stops there, and the checksum does not match."""
+    content = bytearray(zipped({"a.run": "x" * 1_000}))
+    place = content.index(b"PK\x01\x02") + 24
+    content[place : place + 4] = struct.pack("<I", 10)
+    with pytest.raises(BadFormat, match=r"all\.zip: a\.run"):
+        list(zips.chunks(packed(bytes(content)), "a.run", name="all.zip"))
