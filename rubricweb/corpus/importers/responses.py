@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from django.db import reset_queries
 
 from grading import types
 from grading.errors import BadFormat
@@ -54,6 +57,8 @@ class ResponseImporter:
         self._topics, self._passages, self._runs, self._tally = topics, passages, runs, tally
         self._passages_of, self._is_replacing = passages_of, is_replacing
         self._read: dict[str, _ReadRun] = {}
+        self._replaced: dict[Topic, set[str]] = {}
+        """By topic: doc ids of the passages of responses that the files replace."""
 
     def read(self, path: Path) -> None:
         """Import a file, or all files of a folder and of the folders in it."""
@@ -65,10 +70,15 @@ class ResponseImporter:
             self._tally.note(f"left out files that do not end in .jsonl, .json, .gz or .txt: {names}")
 
     def finish(self) -> None:
-        """Write the rankings."""
+        """Write the rankings, and take passages out of pools that only replaced responses had."""
         for run in self._read.values():
             if run.rankings:
                 write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
+        for topic, doc_ids in self._replaced.items():
+            ranked = chain.from_iterable(topic.rankings.values_list("doc_ids", flat=True))
+            kept = {*ranked, *topic.judgments.values_list("doc_id", flat=True)}
+            gone, _ = topic.pool.filter(passage__doc_id__in=doc_ids - kept).delete()
+            self._tally.of("pooled").changed += gone
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
@@ -81,6 +91,7 @@ class ResponseImporter:
                 continue
             known += 1
             cut += self._add(response, topic, at)
+            reset_queries()  # under DEBUG, Django keeps every statement with its texts
         if unknown and not known:
             first, place = unknown[0]
             raise place.error(
@@ -120,6 +131,7 @@ class ResponseImporter:
             scores = tuple(float(len(texts) - place) for place in range(len(texts)))
             run.rankings[topic] = types.Ranking(response.run_tag, response.query_id, tuple(texts), scores)
         else:
+            run.row.rankings.filter(topic=topic).delete()
             self._tally.note(f"{at}: the response has no text, so that the run has no passage for its topic")
         return sum(passage.is_part for passage in passages)
 
@@ -142,6 +154,8 @@ class ResponseImporter:
         elif all(getattr(row, name) == values[name] for name in READ_FIELDS):
             counts.unchanged += 1
         elif self._is_replacing:
+            ranked = run.row.rankings.filter(topic=topic).values_list("doc_ids", flat=True)
+            self._replaced.setdefault(topic, set()).update(chain.from_iterable(ranked))
             for name in READ_FIELDS:
                 setattr(row, name, values[name])
             row.save(update_fields=READ_FIELDS)

@@ -166,6 +166,28 @@ def test_another_response_needs_replace(folder):
     assert ranked("alpha") == [SUN]
 
 
+def pool(query_id: str = "t1") -> list[str]:
+    rows = Pooled.objects.filter(topic__query_id=query_id).order_by("position")
+    return list(rows.values_list("passage__text", flat=True))
+
+
+def test_what_only_the_replaced_response_said_leaves_the_pool(folder):
+    folder.load(
+        *("--queries", folder.queries(), "--qrels", folder.write("q.qrels", f"t1 0 {text_md5(SUN)} 1\n")),
+        *("--responses", folder.lines("a.jsonl", response("alpha", "t1", MOON, SUN, BOTH))),
+        *("--responses", folder.lines("b.jsonl", response("beta", "t1", BOTH))),
+    )
+    done = folder.load("--responses", folder.lines("a.jsonl", response("alpha", "t1", "New.")), "--replace")
+    assert done["counts"]["pooled"] == {"new": 1, "changed": 1, "unchanged": 0}
+    assert pool() == [SUN, BOTH, "New."], "SUN is judged, and beta says BOTH, too"
+
+
+def test_a_response_that_is_replaced_by_nothing_leaves_no_ranking(folder):
+    folder.load("--responses", folder.lines("a.jsonl", response("alpha", "t1", MOON)))
+    folder.load("--responses", folder.lines("a.jsonl", response("alpha", "t1", (" ", []))), "--replace")
+    assert (Ranking.objects.count(), pool()) == (0, [])
+
+
 def test_replacing_one_topic_keeps_the_others(folder):
     folder.load(
         "--responses",
