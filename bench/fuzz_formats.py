@@ -74,7 +74,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for one in chosen:
             start = time.perf_counter()
-            counts = fuzz(one, options.mutations, options.seed, Path(folder))
+            own = Path(folder) / one.name  # banks of several files are written to a folder
+            own.mkdir()
+            counts = fuzz(one, options.mutations, options.seed, own)
             wrong = sum(counts.values()) - counts["read"] - counts["refused"]
             problems += wrong
             print(
