@@ -130,8 +130,8 @@ def write_rat(line: BankLine) -> Json:
         _question(item): item.foreign["group"] for item in items if item.foreign and "group" in item.foreign
     }
     written = head | {"nugget_dict": {_question(item): _documents(item) for item in items}}
-    if groups or "group_assignment" in head:
-        written["group_assignment"] = {**head.get("group_assignment", {}), **groups}
+    if groups or head.get("group_assignment") is not None:  # null stays null
+        written["group_assignment"] = {**(head.get("group_assignment") or {}), **groups}
     return written
 
 

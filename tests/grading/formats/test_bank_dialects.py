@@ -251,3 +251,10 @@ def test_a_written_file_is_of_its_dialect(tmp_path):
         dialect, read = read_bank(FOLDER / name)
         write_bank(tmp_path / "bank.jsonl.gz", read, dialect)
         assert read_bank(tmp_path / "bank.jsonl.gz") == (dialect, read)
+
+
+def test_groups_that_are_null_stay_null(tmp_path):
+    path = tmp_path / "nuggets_q7.rat.json"
+    path.write_text('{"nugget_dict": {"Why?": {"So.": ["d1"]}}, "group_assignment": null}')
+    found, read = read_bank(path)
+    assert [json.loads(row) for _, row in documents(read, found)] == values(path)
