@@ -14,7 +14,15 @@ from grading.formats.base import Content, Format, Sample, sample_of
 from grading.formats.dictionary import Document, read_document
 from grading.formats.jsonl import decode
 from grading.formats.reading import write_lines
-from grading.formats.topic_dialects import DIALECTS, Dialect, TopicEntry, dialect_of, entry_of, object_of
+from grading.formats.topic_dialects import (
+    DIALECTS,
+    Dialect,
+    TopicEntry,
+    dialect_of,
+    entry_of,
+    object_of,
+    topic_losses,
+)
 
 _SHAPE = (
     'one JSON dictionary {"query id": "query text"}, lines of query id<TAB>query text, '
@@ -50,6 +58,12 @@ def write_topics(path: Path, topics: Iterable[TopicEntry], dialect: str) -> None
     write = next(one.write for one in FORMATS if one.name == dialect)
     if write is not None:
         write(path, list(topics))
+
+
+def losses(topics: Iterable[TopicEntry], dialect: str) -> list[str]:
+    """Name what a file of that format cannot say of the topics, one entry a topic and field."""
+    known = next((one for one in DIALECTS if one.name == dialect), None)
+    return [lost for topic in topics for lost in topic_losses(topic, known)]
 
 
 def format_name_of(topic: TopicEntry) -> str:

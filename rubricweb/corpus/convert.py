@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from grading import types
+from grading.formats.topic_dialects import TopicEntry
 from rubricweb.corpus.models import Passage, Ranking, Response, Topic
 
 
 def topic(row: Topic) -> types.Topic:
     return types.Topic(row.query_id, row.text)
+
+
+def topic_entry(row: Topic) -> TopicEntry:
+    """The topic with all that its track says of it, as files have it."""
+    return TopicEntry(
+        query_id=row.query_id,
+        title=row.text,
+        description=row.description,
+        narrative=row.narrative,
+        background=row.background,
+        limit_words=row.limit_words,
+        limit_characters=row.limit_characters,
+        attributes=row.attributes,
+        foreign=row.foreign,
+    )
 
 
 def passage(row: Passage) -> types.Passage:

@@ -1,0 +1,46 @@
+"""Write a collection's topics in any format."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.errors import BadFormat
+from grading.formats.topics import FORMATS
+from rubricweb.corpus.models import Collection
+from rubricweb.exports.topics import topic_export
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the topics of the collection SLUG. What the format cannot say is listed on standard error, "
+        "topic by topic."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        names = [one.name for one in FORMATS]
+        words = "default: the format in which the topics came"
+        parser.add_argument("--format", default="", choices=names, help=words)
+        words = "default: standard output; .gz compresses"
+        parser.add_argument("--out", type=Path, metavar="FILE", help=words)
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection = Collection.objects.filter(slug=slug).first()
+        if collection is None:
+            raise CommandError(f"no collection {slug}")
+        export = topic_export(collection, options["format"])
+        try:
+            if options["out"]:
+                export.write(options["out"])
+            else:
+                self.stdout.write(export.content().decode(), ending="")
+        except OSError as error:
+            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
+        except BadFormat as error:
+            raise CommandError(error.problem) from error
+        for loss in export.losses:
+            self.stderr.write(f"lost: {loss}")
+        counted = f"{len(export.topics):,} topics as {export.format_name}, {len(export.losses):,} losses"
+        self.stderr.write(counted)
