@@ -185,7 +185,7 @@ class BankImporter:
     def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Add new accepted answers; a key that people have changed stays as it is."""
         named = {
-            (revision.pk, fitting(words, what="an accepted answer", at=item.at, limit=KEY_CHARS)): None
+            (revision.pk, _fitting_answer(words, item)): None
             for item, revision in zip(items, revisions, strict=True)
             for text in item.answers
             if (words := " ".join(text.split()))
@@ -289,6 +289,10 @@ class BankImporter:
     def _count_unchanged(self, revision: ItemRevision) -> None:
         self._tally.of("items").unchanged += revision.pk not in self._seen
         self._seen.add(revision.pk)
+
+
+def _fitting_answer(words: str, item: ImportedItem) -> str:
+    return fitting(words, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
 
 
 def _weight_words(item: Item) -> str:

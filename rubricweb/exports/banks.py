@@ -23,6 +23,7 @@ from grading.formats.banks import (
     losses,
     refusals,
     warnings,
+    without_twins,
 )
 from rubricweb.accounts import roles
 from rubricweb.banks.convert import bank_lines, without_text
@@ -108,11 +109,13 @@ class BankExport:
 
 
 def bank_export(bank: Bank, dialect: Dialect) -> BankExport:
-    lines = tuple(bank_lines(bank, dialect))
-    refused = tuple(refusals(lines, dialect))
-    if refused:
+    read = bank_lines(bank, dialect)
+    # the Workbench has a line a subtopic, and ids by subtopic
+    kept, twins = (read, []) if dialect.name == "workbench" else without_twins(read)
+    lines = tuple(kept)
+    if refused := tuple(refusals(lines, dialect)):
         return BankExport(bank, dialect, lines, refused, (), ())
-    lost = (*without_text(bank), *_not_written(bank, dialect, lines), *losses(lines, dialect))
+    lost = (*without_text(bank), *_not_written(bank, dialect, lines), *twins, *losses(lines, dialect))
     return BankExport(bank, dialect, lines, (), lost, tuple(warnings(lines, dialect)))
 
 

@@ -31,6 +31,7 @@ def test_pages(inspector, places):
         "jobs": places.of_collection("grades:jobs"),
         "missing": places.of_collection("grades:missing"),
         "exports": places.of_collection("exports:exports"),
+        "bank export": reverse("exports:bank", args=[places.collection.slug, places.item.bank_id]),
         "settings": places.of_collection("corpus:settings"),
         "prompts": places.of_collection("prompts:prompts"),
         "answers to verify": places.of_collection("grades:answers"),

@@ -9,7 +9,7 @@ from grading.formats.banks.dialects import (
     recognise_bank,
     write_bank,
 )
-from grading.formats.banks.losses import Loss, losses, refusals, warnings
+from grading.formats.banks.losses import Loss, losses, refusals, warnings, without_twins
 from grading.formats.banks.types import BankItem, BankLine, Dialect
 
 __all__ = [
@@ -26,5 +26,6 @@ __all__ = [
     "recognise_bank",
     "refusals",
     "warnings",
+    "without_twins",
     "write_bank",
 ]

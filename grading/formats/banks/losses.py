@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.fields import OURS, shown, words_of
 from grading.formats.banks.types import BankItem, BankLine, Dialect, Parts, Source
@@ -25,6 +26,20 @@ class Loss:
     def __str__(self) -> str:
         item = f", {shown(self.text)}" if self.text else ""
         return f"topic {self.query_id}{item}: {self.what}"
+
+
+def without_twins(lines: Iterable[BankLine]) -> tuple[list[BankLine], list[Loss]]:
+    """Leave out all but the first of the items that have one text, as those of two subtopics may."""
+    kept, lost = [], []
+    for line in lines:
+        first: dict[tuple[str, str], BankItem] = {}
+        for item in line.items:
+            if first.setdefault((item.kind, item.text.strip()), item) is not item:
+                subtopic = item.facet_id or "none"
+                why = f"the whole {item.kind} of subtopic {subtopic} is left out, another has its text"
+                lost.append(Loss(line.query_id, item.text, why))
+        kept.append(replace(line, items=list(first.values())))
+    return kept, lost
 
 
 def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
@@ -53,9 +68,12 @@ def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 
 
 def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
-    again = dialect.read(
-        dialect.write(line), Source(line.line, dialect.file_name.format(query_id=line.query_id))
-    )
+    source = Source(line.line, dialect.file_name.format(query_id=line.query_id))
+    try:
+        again = dialect.read(dialect.write(line), source)
+    except BadFormat as error:
+        yield Loss(line.query_id, "", f"cannot be read again: {error.problem}")
+        return
     found = {(item.kind, item.text.strip()): item for item in again.items}
     for key in _lost_parts(line.parts, again.parts):
         yield Loss(line.query_id, "", key)

@@ -206,7 +206,10 @@ def answered(answer):
     ("bank", "message"),
     [
         (weighing(11), r"bad\.jsonl:1: the weight of item 1/\w+ is 11, expected -10 to 10"),
-        (answered("x" * 301), r"bad\.jsonl:1: an accepted answer has 301 characters, expected at most 300"),
+        (
+            answered("x" * 301),
+            r"bad\.jsonl:1: item 1/\w+: an accepted answer has 301 characters, expected at most 300",
+        ),
         ({"query_id": "1 2", "nugget_bank": []}, r"bad\.jsonl:1: the query id is '1 2', expected one word"),
         (
             {"query_id": "1", "nugget_bank": [{"question": "A?"}, {"question": "A?"}]},

@@ -14,6 +14,7 @@ from rubricweb.banks.actions import add_item
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.grades.importers import ImportFiles, import_collection
 from tests.factories import BankFactory
+from tests.rubricweb.import_files import Folder, bank_line
 from tests.rubricweb.markup import markup
 
 BANKS = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks"
@@ -220,3 +221,23 @@ def test_topics_without_assigned_answers_are_listed(collection):
     assert other == bank
     assert values(out) == values((BANKS / "assign.jsonl").read_text())
     assert "lost: topic q7: no answer with assignments was imported" in err.splitlines()
+
+
+def test_one_text_in_two_subtopics_is_written_once_and_listed(collection, tmp_path):
+    lines = [bank_line(RED, facet_id=facet_id, query_text="leaves") for facet_id in ("colour", "light")]
+    Folder(tmp_path).load("--bank", Folder(tmp_path).lines("bank.jsonl", *lines))
+    out, err = output("main")
+    assert [question["question"] for question in json.loads(out)["nugget_bank"]] == [RED]
+    assert (
+        f"lost: topic t1, '{RED}': the whole question of subtopic light is left out, another has its text"
+        in err
+    )
+    assert values(output("main", "--dialect", "workbench")[0]) == sorted(lines, key=str)
+
+
+def test_what_a_reader_would_refuse_is_listed(collection):
+    """An id that is not the md5 of its text, which no import lets in."""
+    bank = imported(collection, "research_rubrics.jsonl")
+    ItemRevision.objects.filter(text="Mentions frost").update(text="Mentions snow")
+    _, err = output(bank, "--dialect", "workbench")
+    assert "lost: topic r1: cannot be read again: item r1/" in err

@@ -30,7 +30,7 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
-    "--bank": "Workbench bank of questions or nuggets; repeatable",
+    "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
 }
