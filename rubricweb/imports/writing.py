@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from django.db import transaction
-
 from grading.errors import BadFormat
-from rubricweb.grades.importers import import_collection
+from rubricweb.grades.importers import ImportSummary, import_files
 from rubricweb.imports import checking, contents, progress, staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
@@ -21,14 +19,15 @@ def write(lease: Lease[Import]) -> None:
 
     Where the collection has changed since the check and refuses the files now, they stay for another check.
     """
-    batch = lease.work
+    batch, before = lease.work, progress.totals(lease.work.collection)
+
+    def end(summary: ImportSummary) -> None:
+        staging.clear_on_commit(batch)
+        endings.finish(lease, doing="", before=before, **checking.results_of(summary))
+
     progress.note(lease, "importing", done=batch.total)
-    before = progress.totals(batch.collection)
     try:
-        with transaction.atomic():
-            summary = import_collection(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
-            staging.clear_on_commit(batch)
-            endings.finish(lease, doing="", before=before, **checking.results_of(summary))
+        import_files(batch.collection.slug, files=contents.files_of(batch), by=batch.by, then=end)
     except BadFormat as error:
         refused = {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
         endings.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)

@@ -1,5 +1,5 @@
-"""Whole collections from files, in one transaction: `collection` calls the importers of corpus, banks and
-grades.
+"""Whole collections from files, all or nothing: `collection` calls the importers of corpus, banks and grades;
+`in_copies` makes large imports without holding SQLite's lock.
 """
 
 from rubricweb.grades.importers.collection import (
@@ -8,5 +8,13 @@ from rubricweb.grades.importers.collection import (
     ImportSummary,
     import_collection,
 )
+from rubricweb.grades.importers.in_copies import import_files, preview_import
 
-__all__ = ["DEFAULT_BANK", "ImportFiles", "ImportSummary", "import_collection"]
+__all__ = [
+    "DEFAULT_BANK",
+    "ImportFiles",
+    "ImportSummary",
+    "import_collection",
+    "import_files",
+    "preview_import",
+]

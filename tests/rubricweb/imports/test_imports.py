@@ -269,7 +269,7 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     def locked(*args, **kwargs):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(checking, "import_collection", locked)
+    monkeypatch.setattr(checking, "preview_import", locked)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
     assert (batch.state, batch.error) == ("failed", "OperationalError: database is locked")

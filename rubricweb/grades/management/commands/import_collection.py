@@ -15,9 +15,10 @@ from grading.formats import registry
 from grading.formats.base import Content
 from grading.response_passages import PassagesOf
 from rubricweb.banks.models import Bank
+from rubricweb.core.copies import Overtaken
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_collection
+from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_files
 
 FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
@@ -98,13 +99,19 @@ class Command(BaseCommand):
             replace=options["replace"],
         )
         _check(slug, files)
-        try:
-            summary = import_collection(slug, files=files, by=None)
-        except BadFormat as error:
-            raise CommandError(" ".join(str(error).split("\n"))) from error
+        summary = _imported(slug, files)
         self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
         if not summary.collection.memberships.exists():
             self.stderr.write(f"Nobody is a member yet: manage.py set_role {slug} USERNAME organizer")
+
+
+def _imported(slug: str, files: ImportFiles) -> ImportSummary:
+    try:
+        return import_files(slug, files=files, by=None)
+    except BadFormat as error:
+        raise CommandError(" ".join(str(error).split("\n"))) from error
+    except Overtaken as error:
+        raise CommandError(f"Nothing was imported: {error}. Try again.") from error
 
 
 def _add_official_arguments(parser: CommandParser) -> None:
