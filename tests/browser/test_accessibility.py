@@ -7,7 +7,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.models import User
+from rubricweb.corpus.models import Response
 from tests.browser.inspector import Inspector
+from tests.factories import responded
 
 
 @pytest.fixture
@@ -33,6 +35,9 @@ def test_pages(inspector, places):
         "exports": places.of_collection("exports:exports"),
         "bank export": reverse("exports:bank", args=[places.collection.slug, places.item.bank_id]),
         "settings": places.of_collection("corpus:settings"),
+        "runs": places.of_collection("corpus:runs"),
+        "run's description": reverse("corpus:run-edit", args=[places.collection.slug, run.pk]),
+        "pool": places.of_collection("grades:pool") + "?depth=3",
         "prompts": places.of_collection("prompts:prompts"),
         "answers to verify": places.of_collection("grades:answers"),
         "write a prompt": places.of_collection("prompts:write") + "?like=UmbrelaStyle",
@@ -44,6 +49,18 @@ def test_pages(inspector, places):
             settled(inspector.page)
         if name == "board":
             inspector.page.locator(".plotly .main-svg").first.wait_for()
+        inspector.inspect(name)
+
+
+def test_answers_of_a_run(inspector, places):
+    answer = responded(places.item.topic, "generator", "## Colours", "Anthocyanins make maple leaves red.")
+    cited = [{"text": one["text"], "citations": [["shard_00459_61697" * 4, 0.9]]} for one in answer.sentences]
+    Response.objects.filter(pk=answer.pk).update(sentences=cited, documents={"doc" * 40: "A text."})
+    for name, address in {
+        "answers": reverse("review:run", args=[places.collection.slug, answer.run_id]),
+        "answer": reverse("review:response", args=[places.item.bank_id, answer.topic_id, answer.run_id]),
+    }.items():
+        inspector.open(address)
         inspector.inspect(name)
 
 

@@ -23,7 +23,7 @@ def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """The topics that the run answers."""
     shown = access.run_for(request.user, slug, run_id)
     collection = shown.collection
-    context = {"collection": collection, "section": "review", "run": shown}
+    context = {"collection": collection, "section": "review", "tab": "answers", "run": shown}
     context |= {"rows": selectors.response_rows(shown), "bank": next(iter(defaults.banks(collection)), None)}
     return page_or_part(request, "review/responses/run.html", context, part="topics")
 
@@ -35,7 +35,8 @@ def response(request: HtmxRequest, bank_id: int, topic_id: int, run_id: int) -> 
     form = AnswerForm(request.GET)
     rater = form.offer(raters(bank))
     min_grade = form.value("min_grade", form.default_min_grade)
-    context = {"collection": bank.collection, "section": "review", "bank": bank, "topic": answer.topic}
-    context |= {"run": answer.run, "response": answer, "form": form, "rater": rater, "min_grade": min_grade}
+    context = {"collection": bank.collection, "section": "review", "tab": "answers", "bank": bank}
+    context |= {"topic": answer.topic, "run": answer.run, "response": answer}
+    context |= {"form": form, "rater": rater, "min_grade": min_grade}
     context["grid"] = selectors.answer_grid(bank, answer, rater, min_grade)
     return page_or_part(request, "review/responses/response.html", context, part="answer")
