@@ -27,25 +27,30 @@ class ForeignParts:
         if foreign is not None:
             item.foreign = {**(item.foreign or {}), self._dialect.foreign_name: foreign}
 
-    def add_to(self, item: Item, foreign: dict[str, Any] | None, weight: Weighed | None) -> None:
-        """To an item that the bank has; its importance stays, since people may have chosen it."""
+    def add_to(self, item: Item, foreign: dict[str, Any] | None, weight: Weighed | None) -> bool:
+        """Whether they were added to an item that the bank has.
+
+        Its importance stays, since people may have chosen it.
+        """
         if weight is not None and (item.importance, item.weight) != weight:
             self._weighed_otherwise.append(item.revision.uid)
-        if foreign is None:
-            return
         before = (item.foreign or {}).get(self._dialect.foreign_name)
-        if before is None:
+        if foreign is not None and before is None:
             self.set_on(item, foreign)
             self._changed.append(item)
-        elif before != foreign:
+            return True
+        if foreign not in (None, before):
             self._differing.append(item.revision.uid)
+        return False
 
-    def save(self, bank: Bank, lines: list[BankLine], topics: Mapping[str, Topic]) -> None:
+    def save(self, bank: Bank, lines: list[BankLine], topics: Mapping[str, Topic]) -> bool:
+        """Save them, and return whether the file says of a topic what the bank did not have."""
         Item.objects.bulk_update(self._changed, ["foreign"])
-        self._save_heads(bank, lines, topics)
+        is_changed = self._save_heads(bank, lines, topics)
         self._note(lines)
+        return is_changed
 
-    def _save_heads(self, bank: Bank, lines: list[BankLine], topics: Mapping[str, Topic]) -> None:
+    def _save_heads(self, bank: Bank, lines: list[BankLine], topics: Mapping[str, Topic]) -> bool:
         held = {row.topic_id: row for row in bank.bank_topics.all()}
         known, changed = set(held), dict[int, BankTopic]()
         for line in lines:
@@ -55,6 +60,7 @@ class ForeignParts:
                 changed[topic.pk] = row
         BankTopic.objects.bulk_update([row for pk, row in changed.items() if pk in known], ["foreign"])
         BankTopic.objects.bulk_create([row for pk, row in changed.items() if pk not in known])
+        return bool(changed)
 
     def _is_added(self, row: BankTopic, line: BankLine) -> bool:
         """Add the line to those of its topic, unless it is there, or another one where only one may be."""

@@ -93,8 +93,7 @@ class BankImporter:
             if (revision.pk, item.kind) in fresh:
                 continue
             if present := self._in_bank(bank, revision, item.kind):
-                foreign.add_to(present, item.foreign, item.weight)
-                self._count_unchanged(revision)
+                self._count(revision, is_changed=foreign.add_to(present, item.foreign, item.weight))
             elif moving := self._named_elsewhere(bank, revision):
                 foreign.set_on(moving, item.foreign)
                 self._move(moving, bank, item)
@@ -102,7 +101,7 @@ class BankImporter:
                 fresh[revision.pk, item.kind] = self._new_item(bank, revision, item)
                 foreign.set_on(fresh[revision.pk, item.kind], item.foreign)
         self._make(fresh.values())
-        foreign.save(bank, lines, self._topics.by_query_id)
+        self._tally.of("banks").changed += foreign.save(bank, lines, self._topics.by_query_id) and not fresh
 
     def graded_wordings(
         self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition
@@ -115,7 +114,7 @@ class BankImporter:
             if item.kind is ItemKind.DIRECT:
                 continue
             if self._by_wording.get(revision.pk):
-                self._count_unchanged(revision)
+                self._count(revision, is_changed=False)
             else:
                 fresh.append(self._new_item(self._bank(IMPORTED_BANK), revision, item))
         self._make(fresh)
@@ -286,8 +285,10 @@ class BankImporter:
             self._tally.of("banks").new += 1
         return self._banks[name]
 
-    def _count_unchanged(self, revision: ItemRevision) -> None:
-        self._tally.of("items").unchanged += revision.pk not in self._seen
+    def _count(self, revision: ItemRevision, *, is_changed: bool) -> None:
+        counts, is_first = self._tally.of("items"), revision.pk not in self._seen
+        counts.changed += is_first and is_changed
+        counts.unchanged += is_first and not is_changed
         self._seen.add(revision.pk)
 
 

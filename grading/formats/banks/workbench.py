@@ -47,7 +47,7 @@ _ITEM_KEYS, _LINE_KEYS = (kind.__struct_fields__ for kind in (_ItemJson, _LineJs
 
 
 def read_bank(path: Path) -> Iterator[BankLine]:
-    """Yield the lines of a bank. An item listed twice in a line counts once.
+    """Yield the lines of a bank. An item listed twice in a line, all of it equal, counts once.
 
     Raises `BadFormat` for an item of another topic or subtopic than its line, an id whose md5 is not the md5
     of its stripped text, and an id with two texts. CAR banks write a subtopic as `query_text` "Title /
@@ -85,8 +85,11 @@ def _line(raw: Json, typed: _LineJson, number: int) -> BankLine:
     for position, typed_item in enumerate(typed.items):
         foreign = raw["items"][position]
         item = _item(typed_item, foreign, (query_id, facet_id), position)
-        if items.setdefault(item.item_id, item).text.strip() != item.text.strip():
+        first = items.setdefault(item.item_id, item)
+        if first.text.strip() != item.text.strip():
             raise BadFormat(f"item {item.item_id} has two texts, expected one text an id")
+        if (first.kind, first.foreign, first) != (item.kind, item.foreign, item):
+            raise BadFormat(f"item {item.item_id} is listed twice with other contents, expected it once")
     return BankLine(
         query_id,
         query_text,

@@ -81,6 +81,7 @@ GRADED = [
     (topic("grades", self_ratings=6), "item direct is 6, expected 0 to 5"),
 ]
 
+TWICE = {"question_id": "a", "question_text": "Why?"}
 BANKS = [
     ("nonsense", "malformed JSON"),
     ('{"query_id": "t1", "query_text": "bees"}', "missing required field `items`"),
@@ -93,6 +94,10 @@ BANKS = [
         "query_id t2, expected that of its line, t1",
     ),
     (bank(facet_id="G", question_id="a", question_text="Why?"), "facet_id G, expected that of its line, F"),
+    (
+        json.dumps({"query_id": "t1", "query_text": "bees", "items": [{**TWICE, "info": n} for n in (1, 2)]}),
+        "item a is listed twice with other contents, expected it once",
+    ),
     (bank(question_id=f"t1/{'0' * 32}", question_text="Why?"), "does not carry the md5 of its text"),
 ]
 

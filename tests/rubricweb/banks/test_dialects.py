@@ -166,7 +166,8 @@ def test_a_second_dialect_adds_its_parts_and_keeps_the_first(folder):
     first, second = folder.lines("a.jsonl", nugget), folder.lines("b.jsonl", development)
     folder.load("--bank", first)
     imported = folder.load("--bank", second)
-    assert imported["counts"]["items"] == {"new": 0, "changed": 0, "unchanged": 1}
+    assert imported["counts"]["items"] == {"new": 0, "changed": 1, "unchanged": 0}
+    assert imported["changed"] is True
     assert exported("nuggetizer") == [nugget]
     assert exported("rag-development") == [development]
     assert Item.objects.get().foreign.keys() == {"nuggetizer", "rag-development"}
