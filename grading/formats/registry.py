@@ -13,6 +13,7 @@ from grading.formats import base, graded, leaderboards, official, passages, topi
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.responses.formats import FORMATS as RESPONSES
+from grading.formats.umbrela import UMBRELA
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -21,6 +22,7 @@ FORMATS: tuple[Format, ...] = (
     *banks.FORMATS,
     *trec.FORMATS,
     *RESPONSES,
+    UMBRELA,
     *official.FORMATS,
     *leaderboards.FORMATS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grading.errors import BadPrompt, UnknownPrompt
+from grading.formats.umbrela import SCALES
 from grading.prompts import Prompt, usual_min_grade
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.grades.configs import spec_of
@@ -17,6 +18,8 @@ PAPERS_MIN_GRADE = usual_min_grade(Purpose.RATE, WHOLE_SCALE)
 
 def scale_of(config: GraderConfig) -> Scale:
     """Lowest and highest rating; the whole scale for an unknown prompt."""
+    if config.prompt_class in SCALES:
+        return SCALES[config.prompt_class][0]
     prompt = _prompt(config)
     return prompt.scale if prompt and prompt.scale else WHOLE_SCALE
 
@@ -27,6 +30,8 @@ def default_min_grade(config: GraderConfig) -> int:
     Every screen, form, command and file takes its default from here. Unknown prompts, which came with a file,
     have 4 if they rate, and 1 if they label or verify.
     """
+    if config.prompt_class in SCALES:
+        return SCALES[config.prompt_class][1]
     prompt = _prompt(config)
     if prompt and prompt.min_grade is not None:
         return prompt.min_grade
@@ -35,7 +40,7 @@ def default_min_grade(config: GraderConfig) -> int:
 
 def threshold_note(config: GraderConfig) -> str:
     """A sentence beside the default threshold of an unknown prompt; else empty."""
-    if _prompt(config):
+    if config.prompt_class in SCALES or _prompt(config):
         return ""
     graded = "grades" if config.purpose == Purpose.RATE else "labels"
     least = default_min_grade(config)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.db import reset_queries, transaction
 
+from grading.formats.umbrela import read_labels
 from grading.formats.workbench import GradedLine, read_graded
 from grading.response_passages import PassagesOf
 from rubricweb.accounts.actions import set_role
@@ -71,6 +72,9 @@ class ImportFiles:
     candidates_run: str = ""
     """The run that the order of candidates in reranker requests makes; empty for none."""
     graded: tuple[Path, ...] = ()
+    labels: Path | None = None
+    """UMBRELA's output for the reranker requests `labels_of`: labels of a grader, no judgments."""
+    labels_of: Path | None = None
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
@@ -197,8 +201,7 @@ class _Import:
         for path in files.banks:
             self.banks.read_bank(path, bank_name=files.bank_name)
         verify_again(self.banks.keyed)
-        for path in files.graded:
-            self._read_graded(path)
+        self._read_grades()
         if files.runs:
             self.runs.read_folder(files.runs)
         self.runs.read_files(files.run_files)
@@ -213,6 +216,12 @@ class _Import:
         for importer in (self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
 
+    def _read_grades(self) -> None:
+        for path in self.files.graded:
+            self._read_graded(path)
+        if self.files.labels and self.files.labels_of:
+            self._read_labels(self.files.labels, self.files.labels_of)
+
     def _read_graded(self, path: Path) -> None:
         ignored = 0
         for line in read_graded(path):
@@ -224,6 +233,12 @@ class _Import:
                 f"{path.name}: left out {ignored} grading entries that repeat llm, options, prompt class and "
                 "purpose of an earlier one on the same passage (the first counts)"
             )
+
+    def _read_labels(self, path: Path, requests: Path) -> None:
+        for labelled in read_labels(path, requests):
+            at = FilePosition(path, labelled.graded.line)
+            self.topics.require(labelled.graded.query_id, text=labelled.query_text, at=at)
+            self._read_line(labelled.graded, at=at)
 
     def _read_line(self, line: GradedLine, *, at: FilePosition) -> None:
         topic = self.topics.require(line.query_id, at=at)

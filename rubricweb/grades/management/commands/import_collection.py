@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
     "RAG'25 or BioGen",
     "--qrels": "human judgments as TREC qrels",
+    "--labels": "output of UMBRELA: labels of a grader, 0 to 3, or 0 to 4 where it has a 4; with --labels-of",
+    "--labels-of": "the reranker requests that UMBRELA labelled, in their order",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
     "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge",
 }
@@ -78,26 +81,7 @@ class Command(BaseCommand):
             parser.add_argument(option, action="store_true", help=words)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        files = ImportFiles(
-            name=options["name"].strip(),
-            queries=options["queries"],
-            passages=tuple(options["passages"]),
-            is_segmenting=options["segment"],
-            candidates_run=options["candidates_run"],
-            graded=tuple(options["graded"]),
-            banks=tuple(options["bank"]),
-            bank_name=options["bank_name"].strip(),
-            runs=options["runs"],
-            responses=tuple(options["responses"]),
-            passages_of=options["passages_of"],
-            qrels=options["qrels"],
-            official=options["official"],
-            official_measure=options["official_measure"],
-            official_format=options["official_format"],
-            min_relevant=options["min_relevant"],
-            judgments=options["judgments"],
-            replace=options["replace"],
-        )
+        files = _files(options)
         _check(slug, files)
         summary = _imported(slug, files)
         self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
@@ -114,6 +98,31 @@ def _imported(slug: str, files: ImportFiles) -> ImportSummary:
         raise CommandError(f"Nothing was imported: {error}. Try again.") from error
 
 
+def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse parsed, by name
+    return ImportFiles(
+        name=options["name"].strip(),
+        queries=options["queries"],
+        passages=tuple(options["passages"]),
+        is_segmenting=options["segment"],
+        candidates_run=options["candidates_run"],
+        graded=tuple(options["graded"]),
+        labels=options["labels"],
+        labels_of=options["labels_of"],
+        banks=tuple(options["bank"]),
+        bank_name=options["bank_name"].strip(),
+        runs=options["runs"],
+        responses=tuple(options["responses"]),
+        passages_of=options["passages_of"],
+        qrels=options["qrels"],
+        official=options["official"],
+        official_measure=options["official_measure"],
+        official_format=options["official_format"],
+        min_relevant=options["min_relevant"],
+        judgments=options["judgments"],
+        replace=options["replace"],
+    )
+
+
 def _add_official_arguments(parser: CommandParser) -> None:
     words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=words)
@@ -123,10 +132,13 @@ def _add_official_arguments(parser: CommandParser) -> None:
 
 
 def _check(slug: str, files: ImportFiles) -> None:
+    if bool(files.labels) != bool(files.labels_of):
+        raise CommandError("--labels and --labels-of go together: the output names no topics or passages")
     given = (
         files.queries,
         files.passages,
         files.graded,
+        files.labels,
         files.banks,
         files.runs,
         files.responses,
