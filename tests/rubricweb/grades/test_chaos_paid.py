@@ -118,8 +118,8 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(job, start_wo
     while not job.chunks.filter(state=JobChunk.State.LEASED).exists():
         sleeper.thaw()
         sleeper.freeze()
-    start_worker(lease_seconds=1)
-    start_worker(lease_seconds=1)
+    start_worker(lease_seconds=60)
+    start_worker(lease_seconds=60)
     wait_until(lambda: has_ended(job), seconds=SECONDS, what="the job to end")
     sleeper.thaw()
     wait_until(lambda: "lost chunk" in sleeper.said, seconds=SECONDS, what="the sleeper to notice")
