@@ -93,6 +93,8 @@ class ForeignParts:
                 f"{self._file} has importances that are no known words and count as vital: {words}"
             )
         if nested:
-            self._tally.note(f"{self._file}: {nested:,} sub-nuggets are kept with their items and not graded")
+            self._tally.note(
+                f"{self._file}: sub-nuggets that are kept with their items and not graded: {nested:,}"
+            )
         if self._dialect.name == "assign":
             self._tally.note(f"{self._file}: assignments are kept with the bank; they become no grades")

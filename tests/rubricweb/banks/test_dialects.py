@@ -104,7 +104,7 @@ def test_what_is_kept_and_not_graded_is_noted(folder):
     notes = folder.load("--bank", BANKS / "v3.jsonl")["notes"]
     assert notes == [
         "v3.jsonl has importances that are no known words and count as vital: curious",
-        "v3.jsonl: 2 sub-nuggets are kept with their items and not graded",
+        "v3.jsonl: sub-nuggets that are kept with their items and not graded: 2",
     ]
     assert folder.load("--bank", BANKS / "assign.jsonl", slug="other")["notes"] == [
         "assign.jsonl: assignments are kept with the bank; they become no grades"

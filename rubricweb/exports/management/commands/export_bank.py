@@ -12,9 +12,6 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.exports.banks import BankExport, bank_export
 
-FAILING = 20
-"""How many reasons a refusal quotes."""
-
 
 class Command(BaseCommand):
     help = (
@@ -35,7 +32,8 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
         export = bank_export(_bank(slug, bank), BY_NAME[options["dialect"]])
         if export.refusals:
-            raise CommandError(_refused(export))
+            reasons = map(str, export.refusals)
+            raise CommandError("\n".join([f"{export.dialect.label} cannot say this bank:", *reasons]))
         for sentence in export.report():
             self.stderr.write(sentence)
         if options["dry_run"]:
@@ -59,13 +57,6 @@ def _bank(slug: str, name: str) -> Bank:
         known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
         raise CommandError(f"{slug} has no bank {name}; its banks are {known}")
     return bank
-
-
-def _refused(export: BankExport) -> str:
-    shown = [str(loss) for loss in export.refusals[:FAILING]]
-    rest = len(export.refusals) - len(shown)
-    more = [f"and {rest:,} more"] if rest else []
-    return "\n".join([f"{export.dialect.label} cannot say this bank:", *shown, *more])
 
 
 def _write(path: Path, export: BankExport) -> None:
