@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats import registry
@@ -97,7 +98,7 @@ def _compare(batch: Import) -> dict[str, object]:
     return results_of(summary)
 
 
-def results_of(summary: ImportSummary) -> dict[str, object]:
+def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
     """The counts and notes of an import, as its row stores them."""
     counts = {
         kind: {"new": one.new, "changed": one.changed, "unchanged": one.unchanged}

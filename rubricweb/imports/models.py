@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
@@ -50,6 +51,12 @@ class Import(Task):
     problem_file = models.CharField(max_length=NAME_LIMIT, blank=True)
     problem_line = models.PositiveBigIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    added = models.JSONField(default=dict)
+    """`undo.Ranges`: the rows that the import added."""
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
 
     objects = ImportQuerySet.as_manager()
 

@@ -14,7 +14,7 @@ from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import create_collection
 from rubricweb.corpus.models import Collection
-from rubricweb.imports import access, actions, contents, screens
+from rubricweb.imports import access, actions, contents, screens, undo
 from rubricweb.imports.forms import NewCollectionForm, OptionsForm, UploadForm
 from rubricweb.imports.models import Import
 
@@ -111,6 +111,19 @@ def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 
 
 @require_POST
+def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Remove what the import added, if nothing was built on it."""
+    batch = access.import_for(request.user, slug, import_id)
+    try:
+        undo.undo_import(batch, by=request.user)
+    except undo.CannotUndo as reason:
+        messages.error(request, f"Import {batch.pk} was not undone. {reason}")
+    else:
+        messages.success(request, f"Import {batch.pk} is undone: what it added is gone.")
+    return redirect(batch)
+
+
+@require_POST
 def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpResponse:
     """Leave a file out, take it in again, or name its format."""
     row = access.file_for(request.user, slug, import_id, file_id)
@@ -163,6 +176,7 @@ def _context(batch: Import) -> dict[str, object]:
         "has_worker": not batch.is_live or screens.has_worker(),
         "options": OptionsForm(initial=batch.options),
         "upload": UploadForm(),
+        "why_not_undo": undo.why_not(batch) if batch.is_imported else "",
     }
 
 

@@ -6,7 +6,7 @@ import logging
 
 from grading.errors import BadFormat
 from rubricweb.grades.importers import ImportSummary, import_files
-from rubricweb.imports import checking, contents, progress, staging
+from rubricweb.imports import checking, contents, progress, staging, undo
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
@@ -23,8 +23,11 @@ def write(lease: Lease[Import]) -> None:
 
     def end(summary: ImportSummary) -> None:
         staging.clear_on_commit(batch)
-        endings.finish(lease, doing="", before=before, **checking.results_of(summary))
+        results = checking.results_of(summary)
+        added = undo.added_by(summary.collection, results["counts"], keys)
+        endings.finish(lease, doing="", before=before, added=added, **results)
 
+    keys = undo.last_keys()
     progress.note(lease, "importing", done=batch.total)
     try:
         import_files(batch.collection.slug, files=contents.files_of(batch), by=batch.by, then=end)

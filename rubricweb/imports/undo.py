@@ -1,0 +1,187 @@
+"""Undo the last import of a collection: it removes what the import added, where nothing was built on that.
+
+An import remembers, for each kind of rows, the range of keys and the number of rows that it added. It can be
+undone if it is the collection's last one, replaced and changed nothing, and all of these rows are there and
+no others: no row of any other table may hang on them. So whatever people or workers did with them since, such
+as ratings, grades, edits, campaigns, flags or drafts, stays, and the import with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, ForeignObjectRel, Max, Min, Model, Q, QuerySet
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
+from rubricweb.core import audit, events
+from rubricweb.core.models import AuditEntry, new_stamp
+from rubricweb.corpus.models import (
+    Collection,
+    Judgment,
+    OfficialScore,
+    Passage,
+    Pooled,
+    Ranking,
+    Response,
+    Run,
+    Subtopic,
+    Topic,
+)
+from rubricweb.grades import store
+from rubricweb.grades.models import Grade, GraderConfig, HumanStamp, MatrixStamp
+from rubricweb.imports.models import Import
+
+KINDS: dict[str, tuple[type[Model], str]] = {
+    "grades": (Grade, "topic__collection"),
+    "answer_keys": (AnswerKey, "revision__topic__collection"),
+    "items": (Item, "bank__collection"),
+    "banks": (Bank, "collection"),
+    "responses": (Response, "run__collection"),
+    "rankings": (Ranking, "run__collection"),
+    "runs": (Run, "collection"),
+    "judgments": (Judgment, "topic__collection"),
+    "official_scores": (OfficialScore, "collection"),
+    "pooled": (Pooled, "topic__collection"),
+    "revisions": (ItemRevision, "topic__collection"),
+    "passages": (Passage, "collection"),
+    "subtopics": (Subtopic, "topic__collection"),
+    "topics": (Topic, "collection"),
+}
+"""By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
+DERIVED: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, BankTopic)
+"""Rows that go with what they belong to; nobody makes them."""
+
+Ranges = dict[str, tuple[int, int, int]]
+"""By kind: first key, last key, number of rows."""
+
+
+class CannotUndo(Exception):
+    """The import stays; the text says why."""
+
+
+def last_keys() -> dict[str, int]:
+    """By kind: the last key, before an import adds rows."""
+    rows = {kind: model._default_manager for kind, (model, _) in KINDS.items()}
+    return {kind: manager.aggregate(last=Max("pk"))["last"] or 0 for kind, manager in rows.items()}
+
+
+def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: dict[str, int]) -> Ranges:
+    """What the import added; empty where it cannot be told from what others added meanwhile."""
+    ranges: Ranges = {}
+    for kind, one in counts.items():
+        if not one["new"]:
+            continue
+        if kind not in KINDS:
+            return {}
+        model, path = KINDS[kind]
+        rows = model._default_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
+        found = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
+        if found["number"] != one["new"]:
+            return {}
+        ranges[kind] = found["first"], found["last"], found["number"]
+    return ranges
+
+
+def why_not(batch: Import) -> str:
+    """Why the import cannot be undone; empty if it can."""
+    if not batch.is_imported or batch.undone_at:
+        return "It was undone already." if batch.undone_at else "It was not made."
+    if _has_later(batch):
+        return "There was a later import."
+    if changed := [kind for kind, one in batch.counts.items() if one["changed"]]:
+        return f"It changed {', '.join(map(_words, changed))}, whose earlier state is gone."
+    if not batch.added:
+        return "It added nothing, or others added rows at the same moment."
+    return next(_obstacles(batch), "")
+
+
+@transaction.atomic
+def undo_import(batch: Import, *, by: User) -> Import:
+    """Remove what the import added. Raises CannotUndo."""
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=batch.collection_id)
+    batch.refresh_from_db()
+    if reason := why_not(batch):
+        raise CannotUndo(reason)
+    _remove_grades(batch)
+    ItemChange.objects.filter(item__in=_keys(batch, "items")).delete()
+    BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=_keys(batch, "topics"))).delete()
+    for kind in [kind for kind in KINDS if kind in batch.added and kind != "grades"]:
+        _rows(batch, kind).delete()
+    collection.stamp = new_stamp()
+    collection.save(update_fields=["stamp"])
+    batch.undone_at, batch.undone_by = timezone.now(), by
+    batch.save(update_fields=["undone_at", "undone_by"])
+    audit.record("import undone", collection, by=by, detail=str(batch))
+    for event in ("runs", "items", "grades"):
+        events.publish_on_commit(collection.channel, event)
+    return batch
+
+
+def _has_later(batch: Import) -> bool:
+    """Also on the command line, which leaves only an entry in the audit trail."""
+    made = AuditEntry.objects.filter(verb="collection imported", collection=batch.collection_id)
+    later = Import.objects.imported().filter(collection=batch.collection_id, ended_at__gt=batch.ended_at)
+    undone = later.filter(undone_at__isnull=False).count()
+    return made.filter(at__gt=batch.ended_at).count() > undone
+
+
+def _obstacles(batch: Import) -> Iterator[str]:
+    """What was removed of the import's rows, or hangs on them."""
+    for kind, (_, _, number) in batch.added.items():
+        if _rows(batch, kind).count() != number:
+            yield f"Some of its {_words(kind)} are gone, or others are among them."
+        for relation in _relations(KINDS[kind][0]):
+            others = _hanging(batch, kind, relation)
+            if others is not None and (count := others.count()):
+                words = relation.related_model._meta.verbose_name_plural
+                yield f"Since then: {count:,} {words} that belong to its {_words(kind)}."
+    if "answer_keys" in batch.added:
+        keys = _rows(batch, "answer_keys").exclude(revision__in=_keys(batch, "revisions"))
+        if keys.exists():
+            yield "It added accepted answers to questions that were there, which may have changed verdicts."
+
+
+def _relations(model: type[Model]) -> Iterable[ForeignObjectRel]:
+    fields = model._meta.get_fields(include_hidden=True)
+    return [f for f in fields if isinstance(f, ForeignObjectRel) and (f.one_to_many or f.one_to_one)]
+
+
+def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[Any] | None:
+    """Rows of another table that refer to the import's and are not the import's; None for derived ones."""
+    model = relation.related_model
+    if model in DERIVED:
+        return None
+    others = model._base_manager.filter(**{f"{relation.field.name}__in": _keys(batch, kind)})
+    if model is ItemChange:
+        return others.exclude(verb=ItemChange.Verb.IMPORTED)
+    for own, (known, _) in KINDS.items():
+        if known is model and own in batch.added:
+            others = others.exclude(pk__in=_keys(batch, own))
+    return others
+
+
+def _rows(batch: Import, kind: str) -> QuerySet[Any]:
+    model, path = KINDS[kind]
+    first, last, _ = batch.added.get(kind, (0, -1, 0))
+    return model._default_manager.filter(**{path: batch.collection_id}, pk__gte=first, pk__lte=last)
+
+
+def _keys(batch: Import, kind: str) -> QuerySet[Any]:
+    return _rows(batch, kind).order_by().values("pk")
+
+
+def _remove_grades(batch: Import) -> None:
+    """Topic by topic, as all changes of grades."""
+    rows = Grade.objects.filter(pk__in=_keys(batch, "grades"))
+    places = rows.order_by("topic").values_list("config", "topic").distinct()
+    configs = GraderConfig.objects.in_bulk({config for config, _ in places})
+    for config, topic_id in places:
+        store.remove_grades(configs[config], topic_id, rows)
+
+
+def _words(kind: str) -> str:
+    return kind.replace("_", " ")
