@@ -65,11 +65,11 @@ def withdraw_run(run: Run, *, by: User | None) -> Run:
 
 @transaction.atomic
 def _change_state(run: Run, state: Run.State, *, by: User | None) -> Run:
-    """Doing it twice changes nothing."""
+    """Doing it twice changes nothing. Imports lock the collection before its runs, too."""
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=run.collection_id)
     changed = Run.objects.filter(pk=run.pk).exclude(state=state).update(state=state)
     run.state = state
     if changed:
-        collection = Collection.objects.select_for_update(no_key=True).get(pk=run.collection_id)
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])
         extend_pool(collection)
