@@ -39,7 +39,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),
-    Content.LEADERBOARD: Taken("official", "runs", takes_several=False),
+    Content.LEADERBOARD: Taken("official", "scores", takes_several=False),
 }
 """Contents that are not here are recognised, and refused with what they are."""
 

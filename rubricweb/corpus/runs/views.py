@@ -55,7 +55,7 @@ def run_edit(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 
 def _edit_page(request: HtmxRequest, run: Run, form: RunForm, *, status: int = 0) -> HttpResponse:
-    context = {"collection": run.collection, "section": "settings", "run": run, "form": form}
+    context = {"collection": run.collection, "section": "runs", "run": run, "form": form}
     context["theirs"] = actions.description_of(run) if status else None
     return form_response(request, "corpus/run_edit.html", context, status=status)
 
@@ -67,4 +67,4 @@ def _changed(request: HtmxRequest, run: Run, words: str) -> HttpResponse:
 
 
 def _listed(collection: Collection) -> dict[str, object]:
-    return {"collection": collection, "section": "settings", "runs": selectors.run_list(collection)}
+    return {"collection": collection, "section": "runs", "runs": selectors.run_list(collection)}
