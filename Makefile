@@ -69,7 +69,7 @@ format: setup-test ## format the code, the templates, the scripts and the styles
 	$(BIN)/djade --target-version 5.2 $(TEMPLATES) || true
 	$(DENO_FMT) static/css static/js
 
-test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments
+test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments; try a wheel
 	$(BIN)/python .ci/pythons
 
 test-rq3: setup-test $(RQ3)/.ready ## run the tests of the workers on RQ 3

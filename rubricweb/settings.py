@@ -21,13 +21,19 @@ class Environment(Env):
 
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+_PACKED = Path(__file__).resolve().parent / "packed"
+IS_INSTALLED = _PACKED.is_dir()
+"""From a wheel, which carries templates, styles and the demo's files; a checkout has them at its top."""
+FILES_DIR = _PACKED if IS_INSTALLED else BASE_DIR
+COMMAND = "rubricweb" if IS_INSTALLED else "python manage.py"
+"""What people type before the name of a command."""
 
 env, rubric = Environment(), Environment(prefix="RUBRIC_")
 for each in (env, rubric):
-    each.read_env(str(BASE_DIR / ".env"), recurse=False)
+    each.read_env(str((Path.cwd() if IS_INSTALLED else BASE_DIR) / ".env"), recurse=False)
 
 DEBUG = rubric.bool("DEBUG", True)
-DATA_DIR = rubric.path("DATA_DIR", BASE_DIR / "var")
+DATA_DIR = rubric.path("DATA_DIR", Path.home() / ".rubricweb" if IS_INSTALLED else BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 SECRET_KEY = rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if DEBUG else rubric.str("SECRET_KEY")
 ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if DEBUG else [])
@@ -95,7 +101,7 @@ ASGI_APPLICATION = "rubricweb.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "builtins": ["template_partials.templatetags.partials"],
@@ -169,7 +175,7 @@ USE_I18N = False
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-STATICFILES_DIRS = [BASE_DIR / "static", ("plotly", Path(plotly.__file__).parent / "package_data")]
+STATICFILES_DIRS = [FILES_DIR / "static", ("plotly", Path(plotly.__file__).parent / "package_data")]
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -24,7 +24,7 @@ ACCOUNTS = {
     "assessor": Role.ASSESSOR,
     "viewer": Role.VIEWER,
 }
-FOLDER = Path(settings.BASE_DIR) / "fixtures" / "demo"
+FOLDER = Path(settings.FILES_DIR) / "fixtures" / "demo"
 
 
 def demo_files() -> ImportFiles:

@@ -124,7 +124,7 @@ def _say(sentence: str) -> None:
 
 def _start(name: str, port: int) -> subprocess.Popen[bytes]:
     """Start a process of the Procfile."""
-    line = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes[name]
+    line = parse_procfile((settings.FILES_DIR / "Procfile").read_text()).processes[name]
     binaries = str(Path(sys.executable).parent)
     env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}
     command = ["/bin/sh", "-c", f"exec {line}"]

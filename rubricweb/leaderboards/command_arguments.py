@@ -51,7 +51,7 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
         "--backend", default="", metavar="B", help="where llm and prompt class are not enough"
     )
     parser.add_argument(
-        "--grader", type=int, metavar="ID", help="where they are not either: its id in `manage.py graders`"
+        "--grader", type=int, metavar="ID", help="where they are not either: its id in the command `graders`"
     )
     parser.add_argument(
         "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"

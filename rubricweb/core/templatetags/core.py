@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import template
+from django.conf import settings
 from django.template.defaultfilters import floatformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -11,6 +12,12 @@ register = template.Library()
 
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
+
+
+@register.simple_tag
+def command() -> str:
+    """What people type before the name of a command."""
+    return settings.COMMAND
 
 
 @register.filter

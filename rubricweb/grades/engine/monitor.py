@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import redis
+from django.conf import settings
 
 from grading.graders import registry
 from grading.types import Outcome
@@ -23,8 +24,6 @@ from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.queue import WorkerBeat
-
-START_A_WORKER = "python manage.py worker"
 
 job_rows = progress.job_rows
 
@@ -74,7 +73,7 @@ class Workers:
 
     @property
     def start_command(self) -> str:
-        return START_A_WORKER
+        return f"{settings.COMMAND} worker"
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
     if not children.exists():
         process.send_signal(signal.SIGINT)
         pytest.skip("this system does not list the children of a process")
-    worker = next(pid for pid in children.read_text().split() if "manage.py worker" in _command(pid))
+    worker = next(pid for pid in children.read_text().split() if "rubricweb worker" in _command(pid))
     os.kill(int(worker), signal.SIGKILL)
     said = iter(process.stderr.readline, "")
     assert next(line for line in said if "The worker" in line) == "The worker was killed by SIGKILL.\n"

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any, TypedDict
 
 import redis
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
@@ -30,7 +31,6 @@ from rubricweb.grades.selectors import answer_sources
 from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
-START_A_WORKER = "python manage.py worker"
 
 
 class GradingArguments(TypedDict):
@@ -134,7 +134,7 @@ class Command(BaseCommand):
             self._say(f"Redis does not answer ({error}); the job waits in the database.")
             return
         if not is_alive:
-            self._say(f"No worker is alive. Start one with: {START_A_WORKER}")
+            self._say(f"No worker is alive. Start one with: {settings.COMMAND} worker")
 
     def _wait(self, job: GradingJob) -> GradingJob:
         """Poll the database until the job has ended; say how far it is when that changes."""

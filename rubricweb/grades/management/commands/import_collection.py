@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -86,7 +87,9 @@ class Command(BaseCommand):
         summary = _imported(slug, files)
         self.stdout.write(json.dumps(_document(summary)) if options["json"] else _lines(summary))
         if not summary.collection.memberships.exists():
-            self.stderr.write(f"Nobody is a member yet: manage.py set_role {slug} USERNAME organizer")
+            self.stderr.write(
+                f"Nobody is a member yet: {settings.COMMAND} set_role {slug} USERNAME organizer"
+            )
 
 
 def _imported(slug: str, files: ImportFiles) -> ImportSummary:
