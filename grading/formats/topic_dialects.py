@@ -51,8 +51,9 @@ class Dialect:
     """Keys by which the objects are recognised."""
     source: str
 
-    def recognises(self, raw: Mapping[str, object]) -> bool:
-        return raw.keys() >= self.needed and not raw.keys() & _OF_ANOTHER_CONTENT
+    def begins(self, raw: Mapping[str, object]) -> bool:
+        """Whether a file that begins with this object is one of topics in this dialect."""
+        return dialect_of(raw) is self and not raw.keys() & _OF_ANOTHER_CONTENT
 
 
 AUTOJUDGE_KEYS = {
@@ -105,7 +106,7 @@ DIALECTS = (
 
 def dialect_of(raw: Mapping[str, object]) -> Dialect | None:
     """The dialect of a topic's JSON object, known by its keys."""
-    return next((dialect for dialect in DIALECTS if dialect.recognises(raw)), None)
+    return next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
 
 
 def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:

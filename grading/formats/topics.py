@@ -177,7 +177,7 @@ def _once(document: Document, rows: _Rows) -> _Rows:
 
 
 def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
-    return lambda sample: any(dialect_of(one) is dialect for one in _topic_objects(sample)[:1])
+    return lambda sample: any(dialect.begins(one) for one in _topic_objects(sample)[:1])
 
 
 def _is_dictionary(sample: Sample) -> bool:

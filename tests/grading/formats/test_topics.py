@@ -76,6 +76,13 @@ def test_a_changed_field_is_written_and_the_rest_stays(tmp_path):
     ]
 
 
+def test_keys_of_other_contents_are_kept_below_the_first_topic(tmp_path):
+    objects = [{"request_id": "t1", "title": "bees"}, {"request_id": "t2", "title": "leaves", "answer": [1]}]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, objects)))
+    write_topics(tmp_path / "out.jsonl", read_topics(tmp_path / "in.jsonl"), "autojudge-requests")
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == objects
+
+
 def test_losses_are_named_for_each_topic():
     first, second = read_topics(FORMATS / "requests.jsonl")
     rag25 = dialect_of({"id": "1", "title": "x"})
