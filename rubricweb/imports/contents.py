@@ -8,6 +8,7 @@ from typing import Any
 
 from grading.formats import registry
 from grading.formats.base import Content, Format
+from grading.response_passages import PassagesOf
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles
 from rubricweb.imports import staging
@@ -58,6 +59,10 @@ class ImportOptions:
     """A `SeveralJudgments`; empty for its default."""
     min_relevant: int | None = None
     official_measure: str = ""
+    passages_of: str = PassagesOf.SENTENCE.value
+    """A `PassagesOf`: what of a response becomes a passage."""
+    is_segmenting: bool = False
+    """Cut documents into windows of sentences."""
     replace: bool = False
 
     @classmethod
@@ -89,5 +94,7 @@ def files_of(batch: Import) -> ImportFiles:
         min_relevant=options.min_relevant,
         official_measure=options.official_measure,
         official_format=official_format,
+        passages_of=PassagesOf(options.passages_of),
+        is_segmenting=options.is_segmenting,
         replace=options.replace,
     )

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.importers import SeveralJudgments
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Response
 from rubricweb.grades.importers import DEFAULT_BANK
 from rubricweb.imports.contents import ImportOptions
 
@@ -112,11 +112,25 @@ class OptionsForm(forms.Form):
         max_length=60,
         help_text="Of a trec_eval summary: ndcg_cut_10, map. Empty: the first of these.",
     )
+    passages_of = forms.ChoiceField(
+        label="A passage of a response is",
+        required=False,
+        choices=Response.PassagesOf.choices,
+        help_text="Equal texts are one passage; long ones are cut between sentences.",
+    )
+    is_segmenting = forms.BooleanField(
+        label="Cut documents into passages",
+        required=False,
+        help_text="Of files of passages: windows of ten sentences, five apart.",
+    )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
         required=False,
         help_text="Otherwise a contradiction is refused. An import that replaced anything cannot be undone.",
     )
+
+    def clean_passages_of(self) -> str:
+        return self.cleaned_data["passages_of"] or Response.PassagesOf.SENTENCE.value
 
     def clean_bank_name(self) -> str:
         name: str = self.cleaned_data["bank_name"]

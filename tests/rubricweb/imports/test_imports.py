@@ -177,7 +177,29 @@ def test_options_are_checked_before_they_are_imported(upload, client, started):
     assert [bank.name for bank in Collection.objects.get().banks.all()] == ["other"]
 
 
-@pytest.mark.parametrize("wrong", [{"bank_name": ""}, {"judgments": "best"}, {"min_relevant": "-1"}])
+def test_a_whole_response_can_be_one_passage(upload, client, started):
+    answer = [{"text": "Leaves turn red.", "citations": []}, {"text": "Chlorophyll goes.", "citations": []}]
+    metadata = {"team_id": "a", "run_id": "r1", "type": "automatic", "narrative_id": "t1", "narrative": "x"}
+    response = json.dumps({"metadata": metadata, "references": [], "answer": answer})
+    batch = upload({"queries.json": QUERIES, "r1.jsonl": response})
+    assert batch.counts["passages"]["new"] == 2
+    started(batch, passages_of="response")
+    assert started(Import.objects.get(), passages_of="response").is_imported
+    [made] = Collection.objects.get().passages.all()
+    assert made.text == "Leaves turn red. Chlorophyll goes."
+
+
+def test_documents_are_cut_into_passages(upload, client, started):
+    text = " ".join(f"This is sentence {n}." for n in range(20))
+    documents = "\n".join(json.dumps({"id": key, "text": text}) for key in ("d1", "d2"))
+    batch = started(upload({"docs.jsonl": documents}), is_segmenting="on")
+    assert started(batch, is_segmenting="on").is_imported
+    assert Collection.objects.get().passages.count() == 2 * 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"bank_name": ""}, {"judgments": "best"}, {"min_relevant": "-1"}, {"passages_of": "word"}]
+)
 def test_options_that_do_not_fit_keep_the_page(upload, client, wrong):
     batch = upload(ALL)
     for way in ("start", "check"):
