@@ -114,5 +114,5 @@ WORKBENCH_GRADED = Format(
     read_graded,
     write_graded,
     is_lossless=False,
-    source="RUBRIC, 3.5 (arXiv 2404.04044)",
+    source="RUBRIC Workbench",
 )
