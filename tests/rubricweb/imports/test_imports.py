@@ -298,7 +298,8 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     assert "Nothing was imported." in words(client.get(f"{PAGE}{batch.pk}/"))
 
 
-def test_a_worker_without_the_files_says_what_it_needs(upload, client, data_dir):
+def test_a_worker_without_the_files_says_what_it_needs(upload, client, data_dir, redis_server):
+    redis_server.flush()  # no worker of another test is alive
     batch = upload(ALL)
     client.post(f"{PAGE}{batch.pk}/check/", OPTIONS)
     data_dir.rename(data_dir.with_name("elsewhere"))
