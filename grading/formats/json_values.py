@@ -13,6 +13,7 @@ MAX_DEPTH = 64
 
 JsonDict = dict[str, Any]  # Any: a JSON value, whose type its reader checks
 
+_TOO_DEEP = f"more than {MAX_DEPTH} lists and objects inside each other, expected fewer"
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list"}
 
 
@@ -33,8 +34,10 @@ def json_value(text: str, *, shape: str) -> object:
     except json.JSONDecodeError as error:
         problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {shape}"
         raise BadFormat(problem, line=error.lineno) from error
-    except (RecursionError, ValueError) as error:
-        raise BadFormat(f"JSON nested too deeply or with a number too long, expected {shape}") from error
+    except RecursionError as error:
+        raise BadFormat(_TOO_DEEP) from error
+    except ValueError as error:
+        raise BadFormat(f"a number of too many digits, expected {shape}") from error
     _refuse_depth(value)
     if "\\u" in text:
         _refuse_half_characters(value)
@@ -94,7 +97,7 @@ def _refuse_depth(value: object) -> None:
         level = children
         if not level:
             return
-    raise BadFormat(f"more than {MAX_DEPTH} lists and objects inside each other, expected fewer")
+    raise BadFormat(_TOO_DEEP)
 
 
 def _refuse_half_characters(value: object) -> None:
