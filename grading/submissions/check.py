@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from grading.errors import BadFormat
@@ -39,6 +40,18 @@ def check(
     return findings.all
 
 
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A checked file: what is wrong with it, and what it names."""
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+    """By category: how many findings there are, of which `findings` may lack some."""
+    run_tags: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    teams: tuple[str, ...]
+
+
 def check_file(
     path: Path,
     rules: Rules,
@@ -46,11 +59,24 @@ def check_file(
     *,
     corpus: Container[str] | None = None,
 ) -> list[Finding]:
-    """Check a file by what it holds: responses, nuggets or a TREC run. What cannot be read is a finding.
+    """Check a file by what it holds: responses, nuggets or a TREC run. What cannot be read is a finding."""
+    return list(inspect_file(path, rules, topics, corpus=corpus).findings)
+
+
+def inspect_file(
+    path: Path,
+    rules: Rules,
+    topics: Iterable[TrackTopic] = (),
+    *,
+    corpus: Container[str] | None = None,
+    most_each: int | None = None,
+) -> Inspection:
+    """As `check_file`, with what the file names; at most `most_each` findings of a category.
 
     A kind of file that tracks take beside these has a table of its own in `Rules` and is told apart here.
     """
-    findings = Findings(path.name, rules.severity)
+    findings = Findings(path.name, rules.severity, most_each=most_each)
+    checking = None
     try:
         first = _first_line(path)
         checking = _checking(first, rules, _by_id(topics), findings, corpus)
@@ -61,7 +87,13 @@ def check_file(
             findings.add("layout", f"{given}, expected {rules.kinds}", line=1)
     except BadFormat as error:
         findings.add("malformed", error.problem, line=error.line)
-    return findings.all
+    return Inspection(
+        findings=tuple(findings.all),
+        counts=dict(findings.counts),
+        run_tags=tuple(checking.coverage.run_tags) if checking else (),
+        query_ids=checking.coverage.query_ids if checking else (),
+        teams=tuple(getattr(checking, "teams", ())),
+    )
 
 
 def _checking(

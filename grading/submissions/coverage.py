@@ -33,14 +33,15 @@ class Coverage:
     def __init__(self, rules: RunIdRules, topics: Mapping[str, TrackTopic], findings: Findings) -> None:
         self._rules, self._topics, self._findings = rules, topics, findings
         self._first_run: tuple[str, int] | None = None
-        self._run_tags: set[str] = set()
+        self.run_tags: dict[str, None] = {}
+        """The run ids of the file, in their order."""
         self._first_line: dict[str, int] = {}
 
     def run_id(self, run_tag: str, line: int) -> None:
         """Check the run id of a line, each run id once."""
-        if run_tag in self._run_tags:
+        if run_tag in self.run_tags:
             return
-        self._run_tags.add(run_tag)
+        self.run_tags[run_tag] = None
         limit = self._rules.max_characters
         if limit is not None and len(run_tag) > limit:
             problem = f"the run id {run_tag!r} has {len(run_tag)} characters, expected at most {limit}"
@@ -62,6 +63,11 @@ class Coverage:
             problem = f"no such topic, expected one of the track's {len(self._topics)}"
             self._findings.add("new_topics", problem, line=line, query_id=query_id)
         return None
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The topics of the file, in their order."""
+        return tuple(self._first_line)
 
     def finish(self) -> None:
         """Add the topics that no line has."""

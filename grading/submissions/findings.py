@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,6 +41,8 @@ CATEGORIES = {
     "ranking_depth": "more ranks for a topic than allowed",
 }
 """Category -> what it means. AutoJudge's names where it has one."""
+ALWAYS_ERRORS = frozenset({"malformed"})
+"""Nobody can take what cannot be read."""
 
 
 class Severity(StrEnum):
@@ -77,10 +80,16 @@ class Finding:
 class Findings:
     """The findings of one file, in the order in which they were made."""
 
-    def __init__(self, file: str, severity: Callable[[str], Severity]) -> None:
-        """`severity` says of a category how much it matters to the track."""
-        self._file, self._severity = file, severity
+    def __init__(
+        self, file: str, severity: Callable[[str], Severity | None], *, most_each: int | None = None
+    ) -> None:
+        """`severity` says of a category how much it matters to the track, None for not at all.
+
+        Of each category at most `most_each` are kept; `counts` has how many there are.
+        """
+        self._file, self._severity, self._most_each = file, severity, most_each
         self.all: list[Finding] = []
+        self.counts: Counter[str] = Counter()
 
     def add(
         self,
@@ -92,6 +101,11 @@ class Findings:
         sentence: int | None = None,
     ) -> None:
         """Add a finding. `text` is the problem and ", expected ...", as messages of `BadFormat` are."""
-        problem, _, expected = BadFormat(text).problem.partition(", expected ")
         severity = self._severity(category)
+        if severity is None:
+            return
+        self.counts[category] += 1
+        if self._most_each is not None and self.counts[category] > self._most_each:
+            return
+        problem, _, expected = BadFormat(text).problem.partition(", expected ")
         self.all.append(Finding(category, severity, problem, expected, self._file, line, query_id, sentence))

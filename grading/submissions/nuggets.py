@@ -31,7 +31,7 @@ class NuggetCheck:
         corpus: Container[str] | None = None,
     ) -> None:
         self._findings = findings
-        self._coverage = Coverage(track.run_id or rules.run_id, topics, findings)
+        self.coverage = Coverage(track.run_id or rules.run_id, topics, findings)
         self._metadata = MetadataCheck(track.metadata)
         self._ids = DocumentIds(track.doc_id, corpus)
 
@@ -42,7 +42,7 @@ class NuggetCheck:
                 self._line(json_object(text, shape=_SHAPE), Source(number, path.name))
             except BadFormat as error:
                 self._findings.add("malformed", error.problem, line=number)
-        self._coverage.finish()
+        self.coverage.finish()
 
     def _line(self, raw: JsonDict, source: Source) -> None:
         """Check one topic. The length of its run id is the rules' affair, not that of the reader."""
@@ -52,7 +52,7 @@ class NuggetCheck:
         run_id = metadata.get("run_id")
         bank = DIALECT.read(raw | {"metadata": {**metadata, "run_id": "-"}}, source)
         if isinstance(run_id, str) and is_one_word(run_id):
-            self._coverage.run_id(run_id, source.line)
+            self.coverage.run_id(run_id, source.line)
         else:
             problem = f"run_id is {run_id!r}, expected an id without white space"
             self._findings.add("metadata", problem, line=source.line, query_id=bank.query_id)
@@ -60,7 +60,7 @@ class NuggetCheck:
             self._findings.add(category, text, line=source.line, query_id=bank.query_id)
 
     def _issues(self, bank: BankLine, metadata: JsonDict, line: int) -> Iterator[tuple[str, str]]:
-        first_line = self._coverage.topic(bank.query_id, line)
+        first_line = self.coverage.topic(bank.query_id, line)
         if first_line is not None:
             yield "duplicate_topics", f"the topic again, expected it once, as on line {first_line}"
         yield from self._metadata.problems(metadata, line)

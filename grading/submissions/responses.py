@@ -32,7 +32,9 @@ class ResponseCheck:
         corpus: Container[str] | None = None,
     ) -> None:
         self._track, self._topics, self._findings = track, topics, findings
-        self._coverage = Coverage(rules.run_id, topics, findings)
+        self.teams: dict[str, None] = {}
+        """The teams that the responses name, in their order."""
+        self.coverage = Coverage(rules.run_id, topics, findings)
         self._ids = DocumentIds(track.citations.doc_id, corpus)
         self._metadata = MetadataCheck(track.metadata)
 
@@ -54,15 +56,17 @@ class ResponseCheck:
 
     def response(self, response: Response) -> None:
         """Check one response; its `line` tells it from others of the same topic."""
-        self._coverage.run_id(response.run_tag, response.line)
-        first_line = self._coverage.topic(response.query_id, response.line)
+        if response.team:
+            self.teams[response.team] = None
+        self.coverage.run_id(response.run_tag, response.line)
+        first_line = self.coverage.topic(response.query_id, response.line)
         for category, text, sentence in self._issues(response, first_line):
             self._findings.add(
                 category, text, line=response.line, query_id=response.query_id, sentence=sentence
             )
 
     def finish(self) -> None:
-        self._coverage.finish()
+        self.coverage.finish()
 
     def _issues(self, response: Response, first_line: int | None) -> Iterator[_Issue]:
         if first_line is not None:

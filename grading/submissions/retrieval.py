@@ -41,7 +41,7 @@ class RunCheck:
     ) -> None:
         self._track = track
         self._findings = findings
-        self._coverage = Coverage(rules.run_id, topics, findings)
+        self.coverage = Coverage(rules.run_id, topics, findings)
         self._ids = DocumentIds(self._track.doc_id, corpus)
         self._rankings: dict[str, _Ranking] = {}
 
@@ -52,7 +52,7 @@ class RunCheck:
                 self._line(number, text.split())
         for query_id, ranking in self._rankings.items():
             self._finish(query_id, ranking)
-        self._coverage.finish()
+        self.coverage.finish()
 
     def _line(self, line: int, columns: list[str]) -> None:
         if len(columns) != 6:
@@ -64,8 +64,8 @@ class RunCheck:
         except BadFormat as error:
             self._findings.add("malformed", error.problem, line=line, query_id=query_id)
             return
-        self._coverage.run_id(run_tag, line)
-        self._coverage.topic(query_id, line)
+        self.coverage.run_id(run_tag, line)
+        self.coverage.topic(query_id, line)
         if unfit := self._ids.problem(doc_id):
             self._findings.add(*unfit, line=line, query_id=query_id)
         ranking = self._rankings.setdefault(query_id, _Ranking())

@@ -6,14 +6,14 @@ import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.formats.responses import Dialect, Shape
-from grading.submissions.findings import CATEGORIES, Severity
+from grading.submissions.findings import ALWAYS_ERRORS, CATEGORIES, Severity
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -106,6 +106,8 @@ class Rules(_Table, frozen=True):
     source: str = ""
     warnings: frozenset[str] = frozenset()
     """Categories of findings for which the track refuses nothing."""
+    off: frozenset[str] = frozenset()
+    """Categories that the track does not look for."""
     run_id: RunIdRules = RunIdRules()
     responses: ResponseRules | None = None
     retrieval: RetrievalRules | None = None
@@ -117,7 +119,10 @@ class Rules(_Table, frozen=True):
         tables = {"responses": self.responses, "nuggets": self.nuggets, "a TREC run": self.retrieval}
         return " or ".join(name for name, table in tables.items() if table)
 
-    def severity(self, category: str) -> Severity:
+    def severity(self, category: str) -> Severity | None:
+        """None where the track does not look for it."""
+        if category in self.off:
+            return None
         return Severity.WARNING if category in self.warnings else Severity.ERROR
 
     def strict(self) -> Rules:
@@ -150,14 +155,29 @@ def read_rules(path: Path) -> Rules:
 def parse_rules(text: str, *, file: str) -> Rules:
     """Rules from their TOML. Raises `BadFormat` as `read_rules` does; `file` is what messages call it."""
     try:
-        rules = msgspec.convert(tomllib.loads(text), Rules)
-    except tomllib.TOMLDecodeError as error:
+        parsed = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFormat(f"malformed TOML ({error}), expected the rules of a track", file=file) from error
+    return rules_from_json(parsed, file=file)
+
+
+def rules_as_json(rules: Rules) -> dict[str, Any]:  # Any: what JSON holds
+    """The rules as a JSON object, which `rules_from_json` takes; equal rules are equal objects."""
+    stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rules))
+    return stored | {"warnings": sorted(rules.warnings), "off": sorted(rules.off)}
+
+
+def rules_from_json(value: object, *, file: str = "") -> Rules:
+    """Rules from a JSON object. Raises `BadFormat` for unknown keys and categories, and bad patterns."""
+    try:
+        rules = msgspec.convert(value, Rules)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadFormat(f"{error}, expected the rules of a track", file=file) from error
-    unknown = sorted(rules.warnings - set(CATEGORIES))
+    unknown = sorted((rules.warnings | rules.off) - set(CATEGORIES))
     if unknown:
         raise BadFormat(f"no category {unknown[0]!r}, expected one of {', '.join(CATEGORIES)}", file=file)
+    if mild := sorted((rules.warnings | rules.off) & ALWAYS_ERRORS):
+        raise BadFormat(f"{mild[0]} in warnings or off, expected it to be an error always", file=file)
     for pattern in _patterns(rules):
         try:
             re.compile(pattern)
