@@ -1,4 +1,4 @@
-"""The cast: owner (organizer), developer, assessor and viewer of one collection, and an outsider."""
+"""The cast: owner (organizer), developer, assessor, viewer and participant of one collection; an outsider."""
 
 from __future__ import annotations
 
@@ -125,6 +125,12 @@ def assessor(collection: Collection) -> User:
 @pytest.fixture
 def viewer(collection: Collection) -> User:
     return _member(collection, "viewer", Role.VIEWER)
+
+
+@pytest.fixture
+def participant(collection: Collection) -> User:
+    person, held = UserFactory(username="participant"), {"role": Role.PARTICIPANT, "team": "maple"}
+    return MembershipFactory(user=person, collection=collection, **held).user
 
 
 @pytest.fixture

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 @transaction.atomic
-def set_role(user: User, collection: Collection, *, role: Role, by: User | None) -> Membership:
-    """Make `user` a member with this role, or change the role."""
+def set_role(
+    user: User, collection: Collection, *, role: Role, by: User | None, team: str = ""
+) -> Membership:
+    """Make `user` a member with this role, or change the role; participants, and only they, have a team."""
     membership, _ = Membership.objects.update_or_create(
-        user=user, collection=collection, defaults={"role": role}
+        user=user, collection=collection, defaults={"role": role, "team": team}
     )
-    audit.record("role set", membership, by=by, detail=f"{user.username}: {role}")
+    of_team = f" of team {team}" if team else ""
+    audit.record("role set", membership, by=by, detail=f"{user.username}: {role}{of_team}")
     return membership
 
 

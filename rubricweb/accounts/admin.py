@@ -8,5 +8,5 @@ admin.site.register(User, UserAdmin)
 
 @admin.register(Membership)
 class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    list_display = ("user", "collection", "role")
+    list_display = ("user", "collection", "role", "team")
     list_filter = ("collection", "role")

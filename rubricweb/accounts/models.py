@@ -5,6 +5,8 @@ from django.db import models
 
 from rubricweb.accounts.roles import Role
 
+TEAM_CHARS = 100
+
 
 class User(AbstractUser):
     """A person who signs in."""
@@ -22,9 +24,18 @@ class Membership(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     collection = models.ForeignKey("corpus.Collection", on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=20, choices=Role)
+    team = models.CharField(max_length=TEAM_CHARS, blank=True)
+    """Whose runs a participant hands in; empty for everybody else."""
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("user", "collection"), name="one_role_per_member"),)
+        constraints = (
+            models.UniqueConstraint(fields=("user", "collection"), name="one_role_per_member"),
+            models.CheckConstraint(
+                condition=(models.Q(role=Role.PARTICIPANT) & ~models.Q(team=""))
+                | (~models.Q(role=Role.PARTICIPANT) & models.Q(team="")),
+                name="participants_have_a_team",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.user} as {self.get_role_display()}"

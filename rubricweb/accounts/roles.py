@@ -1,4 +1,8 @@
-"""Four roles, each including the ones before it. Everything that depends on a role asks here."""
+"""Five roles, each including the ones before it. Everything that depends on a role asks here.
+
+Participants hand in their team's runs and reach nothing else of a collection: to them all other pages answer
+as to outsiders.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 
 class Role(TextChoices):
+    PARTICIPANT = "participant", "participant"
     VIEWER = "viewer", "viewer"
     ASSESSOR = "assessor", "assessor"
     DEVELOPER = "developer", "topic developer"
@@ -28,6 +33,7 @@ class Role(TextChoices):
 
 
 # What each change needs. Everything that only looks needs VIEWER.
+TO_SUBMIT = Role.PARTICIPANT
 TO_VIEW = Role.VIEWER
 TO_ASSESS = Role.ASSESSOR
 TO_EDIT_BANK = Role.DEVELOPER
@@ -83,9 +89,12 @@ def _known(user: User) -> dict[int, Role | None]:
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:
-    """The user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little."""
+    """The user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little.
+
+    A participant is an outsider wherever participants have nothing to do.
+    """
     held = role_of(user, collection)
-    if held is None:
+    if held is None or (held is Role.PARTICIPANT and needed is not TO_SUBMIT):
         raise Http404("No such collection.")
     if not held.includes(needed):
         raise PermissionDenied(f"This needs the role {needed.label}; you are {held.label}.")

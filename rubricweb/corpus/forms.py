@@ -12,7 +12,7 @@ from grading.graders import registry
 from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
-from rubricweb.accounts.models import User
+from rubricweb.accounts.models import TEAM_CHARS, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings
@@ -175,7 +175,19 @@ class MemberForm(forms.Form):
     """Give an account a role."""
 
     username = forms.CharField(max_length=150)
-    role = forms.ChoiceField(choices=Role.choices)
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
+    team = forms.CharField(
+        required=False,
+        max_length=TEAM_CHARS,
+        help_text="Of participants: they see what their team submits, and nothing else of the collection.",
+    )
+
+    def clean(self) -> None:
+        role, team = self.cleaned_data.get("role"), self.cleaned_data.get("team")
+        if role == Role.PARTICIPANT and not team:
+            self.add_error("team", "A participant needs a team.")
+        elif role != Role.PARTICIPANT and team:
+            self.add_error("team", "Only participants have a team.")
 
     def clean_username(self) -> User:
         user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()

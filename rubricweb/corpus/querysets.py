@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+from rubricweb.accounts.roles import TO_VIEW, Role
+
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
 
 class CollectionQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User) -> CollectionQuerySet:
-        """The collections that `user` is a member of; a superuser sees all."""
-        return self if user.is_superuser else self.filter(memberships__user=user)
+        """The collections whose pages `user` may read: not those of participants; all for a superuser."""
+        if user.is_superuser:
+            return self
+        readers = [role for role in Role if role.includes(TO_VIEW)]
+        return self.filter(memberships__user=user, memberships__role__in=readers)
 
 
 class TopicQuerySet(models.QuerySet[Any]):

@@ -55,7 +55,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _settings_page(request, collection, settings_form(collection), form)
     user, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
-    set_role(user, collection, role=role, by=request.user)
+    set_role(user, collection, role=role, team=form.cleaned_data["team"], by=request.user)
     messages.success(request, f"{user} is now {role.label}.")
     return redirect("corpus:settings", slug)
 

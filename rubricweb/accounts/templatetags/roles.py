@@ -22,6 +22,11 @@ def _holds(user: User, collection: Collection, needed: Role) -> bool:
 
 
 @register.filter
+def may_view(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_VIEW)
+
+
+@register.filter
 def may_assess(user: User, collection: Collection) -> bool:
     return _holds(user, collection, roles.TO_ASSESS)
 

@@ -11,12 +11,19 @@ def test_it_makes_a_member(outsider, collection):
     assert Membership.objects.get(user=outsider).role == "organizer"
 
 
+def test_it_makes_a_participant_of_a_team(outsider, collection):
+    call_command("set_role", "autumn", "outsider", "participant", team="maple")
+    assert Membership.objects.get(user=outsider).team == "maple"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("spring", "outsider", "viewer"), "no collection 'spring'; there are: autumn"),
         (("autumn", "nobody", "viewer"), "no account 'nobody'"),
         (("autumn", "outsider", "king"), "invalid choice"),
+        (("autumn", "outsider", "participant"), "A participant needs --team"),
+        (("autumn", "outsider", "viewer", "--team", "maple"), "nobody else has one"),
     ],
 )
 def test_a_wrong_name_is_said(outsider, collection, arguments, said):

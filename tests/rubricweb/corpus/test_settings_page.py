@@ -79,6 +79,15 @@ def test_an_organizer_adds_a_member(owner, outsider, collection, client_of):
     assert Membership.objects.get(user=outsider, collection=collection).role == "assessor"
 
 
+def test_an_organizer_puts_a_participant_into_a_team(owner, outsider, collection, client_of):
+    client, sent = client_of(owner), {"username": "outsider", "role": "participant", "team": " maple "}
+    for wrong in ({"team": ""}, {"role": "viewer"}):
+        assert client.post("/collections/autumn/members/", sent | wrong).status_code == 422
+    assert client.post("/collections/autumn/members/", sent).status_code == 302
+    assert Membership.objects.get(user=outsider, collection=collection).team == "maple"
+    assert "participant of maple" in re.sub("<[^>]*>", "", markup(client.get(PAGE)))
+
+
 def test_an_unknown_account_is_said(owner, client_of):
     answer = client_of(owner).post("/collections/autumn/members/", {"username": "nobody", "role": "viewer"})
     assert answer.status_code == 422

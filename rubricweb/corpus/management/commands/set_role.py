@@ -1,4 +1,4 @@
-"""`manage.py set_role SLUG USERNAME ROLE`: let an account into a collection."""
+"""`manage.py set_role SLUG USERNAME ROLE [--team TEAM]`: let an account into a collection."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("slug")
         parser.add_argument("username")
         parser.add_argument("role", choices=Role.values)
+        parser.add_argument("--team", default="", help="whose runs a participant hands in")
 
-    def handle(self, *, slug: str, username: str, role: str, **options: object) -> None:
+    def handle(self, *, slug: str, username: str, role: str, team: str, **options: object) -> None:
         collection = Collection.objects.filter(slug=slug).first()
         if collection is None:
             known = ", ".join(Collection.objects.values_list("slug", flat=True)) or "none yet"
@@ -30,5 +31,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"There is no account {username!r}; make one at /admin/ or by createsuperuser."
             )
-        set_role(user, collection, role=Role(role), by=None)
+        if (role == Role.PARTICIPANT) != bool(team):
+            raise CommandError("A participant needs --team, and nobody else has one.")
+        set_role(user, collection, role=Role(role), team=team, by=None)
         self.stderr.write(f"{username} is now {Role(role).label} of {slug}.")
