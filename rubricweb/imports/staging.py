@@ -27,7 +27,7 @@ def folder_of(batch: Import) -> Path:
 
 def path_of(file: ImportFile) -> Path:
     """Each file has a folder of its own, named by its key, so that no uploaded name leads anywhere."""
-    return folder_of(file.batch) / str(file.pk) / _own_name(file.name)
+    return folder_of(file.batch) / str(file.pk) / file_name(file.name)
 
 
 def is_here(batch: Import) -> bool:
@@ -37,14 +37,14 @@ def is_here(batch: Import) -> bool:
 
 def stage_upload(batch: Import, upload: UploadedFile[bytes]) -> list[ImportFile]:
     """Keep an uploaded file, or the files of a zip. Raises BadFormat for a zip that cannot be trusted."""
-    file = _stage(batch, _shown(upload.name or ""), upload.chunks())
+    file = _stage(batch, shown_name(upload.name or ""), upload.chunks())
     if not zips.is_zip(path_of(file)):
         return [file]
     unpacked: list[ImportFile] = []
     try:
         for entry in zips.entries(path_of(file), name=file.name):
             chunks = zips.chunks(path_of(file), entry, name=file.name)
-            unpacked.append(_stage(batch, _shown(entry), chunks))
+            unpacked.append(_stage(batch, shown_name(entry), chunks))
     except BadFormat:
         for one in batch.files.filter(pk__gt=file.pk):
             remove(one)
@@ -61,7 +61,7 @@ def stage_text(batch: Import, text: str) -> ImportFile:
 
 def refuse(batch: Import, name: str, problem: str) -> ImportFile:
     """Remember an upload that was not kept, and why."""
-    fields = {"name": _shown(name), "size": 0, "digest": "", "problem": problem}
+    fields = {"name": shown_name(name), "size": 0, "digest": "", "problem": problem}
     return ImportFile.objects.create(batch=batch, is_left_out=True, **fields)
 
 
@@ -90,13 +90,13 @@ def _stage(batch: Import, name: str, chunks: Iterable[bytes]) -> ImportFile:
     return file
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """The name as people know it, without what no database or page can have."""
     cleaned = "".join(character for character in name.replace("\\", "/") if character.isprintable())
     return cleaned[-NAME_LIMIT:].strip() or "file"
 
 
-def _own_name(name: str) -> str:
+def file_name(name: str) -> str:
     """The last part of the name, which readers put into their messages."""
     last = PurePosixPath(name).name.encode()[-MAX_NAME_BYTES:].decode(errors="ignore")
     return "file" if last in ("", ".", "..") else last

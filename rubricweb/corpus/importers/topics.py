@@ -41,7 +41,8 @@ def natural_key(query_id: str) -> list[str | int]:
 class TopicImporter:
     """The collection's topics by query id. After a file of topics no other file may add any."""
 
-    def __init__(self, collection: Collection, tally: Tally) -> None:
+    def __init__(self, collection: Collection, tally: Tally, *, is_closed: bool = False) -> None:
+        """Where it `is_closed`, no file may add topics."""
         self._collection, self._tally = collection, tally
         self.by_query_id: dict[str, Topic] = {topic.query_id: topic for topic in collection.topics.all()}
         self._next_position = max((topic.position + 1 for topic in self.by_query_id.values()), default=0)
@@ -54,7 +55,7 @@ class TopicImporter:
         for topic_id, _ in self._subtopics:
             self._next_subtopic[topic_id] = self._next_subtopic.get(topic_id, 0) + 1
         self._reworded: dict[str, list[str]] = {}
-        self._topics_file = ""
+        self._topics_file = "the collection" if is_closed else ""
 
     def read_topics(self, path: Path, *, is_replacing: bool) -> None:
         """Create the topics of the file, and allow no others."""

@@ -10,7 +10,8 @@ from django.db.models import F
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.importers.passages import LOOKED_UP
+from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking, Run
 from rubricweb.corpus.pooling import extend_pool
 
 
@@ -61,6 +62,21 @@ def accept_run(run: Run, *, by: User | None) -> Run:
 def withdraw_run(run: Run, *, by: User | None) -> Run:
     """Take a run off boards, pools, figures and files. Nothing of it is deleted."""
     return _change_state(run, Run.State.WITHDRAWN, by=by)
+
+
+@transaction.atomic
+def empty_run(run: Run) -> None:
+    """Delete what the run ranks and answers, and take passages out of pools that only its answers had."""
+    answered = run.responses.values("topic")
+    for topic_id, doc_ids in run.rankings.filter(topic__in=answered).values_list("topic", "doc_ids"):
+        others = Ranking.objects.filter(topic=topic_id).exclude(run=run).values_list("doc_ids", flat=True)
+        judged = Judgment.objects.filter(topic=topic_id).values_list("doc_id", flat=True)
+        own = sorted({*doc_ids}.difference(judged, *others))
+        for start in range(0, len(own), LOOKED_UP):
+            some = own[start : start + LOOKED_UP]
+            Pooled.objects.filter(topic=topic_id, passage__doc_id__in=some).delete()
+    run.responses.all().delete()
+    run.rankings.all().delete()
 
 
 @transaction.atomic

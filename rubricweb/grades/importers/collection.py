@@ -95,6 +95,8 @@ class ImportFiles:
     """Which of several judgments of a passage counts; None: the highest, or with `replace` the last."""
     replace: bool = False
     """Let values replace contradicting ones of an earlier import."""
+    topics_are_closed: bool = False
+    """Add no topics: what files say of others is left out, or refused where they say nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class _Import:
 
     def __init__(self, collection: Collection, files: ImportFiles, tally: Tally, *, by: User | None) -> None:
         self.collection, self.files, self.tally = collection, files, tally
-        self.topics = TopicImporter(collection, tally)
+        self.topics = TopicImporter(collection, tally, is_closed=files.topics_are_closed)
         self.passages = PassageImporter(collection, tally, is_replacing=files.replace)
         several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
         self.judgments = JudgmentImporter(self.topics, tally, several=several, is_replacing=files.replace)

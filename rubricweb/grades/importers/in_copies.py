@@ -19,19 +19,30 @@ Then = Callable[[ImportSummary], object]
 
 
 def import_files(
-    slug: str, *, files: ImportFiles, by: User | None, then: Then = lambda summary: None
+    slug: str,
+    *,
+    files: ImportFiles,
+    by: User | None,
+    first: Callable[[], object] = lambda: None,
+    then: Then = lambda summary: None,
 ) -> ImportSummary:
     """As `import_collection`; large files are imported in a copy of a SQLite database and then taken over.
 
-    `then` is called within the transaction that makes the import true. Raises BadFormat, and
-    `copies.Overtaken` if others changed meanwhile what the import changes.
+    `first` is called before the import, where the import is made. `then` is called within the transaction
+    that makes it true. Raises BadFormat, and `copies.Overtaken` if others changed meanwhile what the import
+    changes.
     """
+
+    def work() -> ImportSummary:
+        first()
+        return import_collection(slug, files=files, by=by)
+
     if not _is_large(files):
         with transaction.atomic():
-            summary = import_collection(slug, files=files, by=by)
+            summary = work()
             then(summary)
         return summary
-    with copies.changes_of(partial(import_collection, slug, files=files, by=by)) as (summary, changes):
+    with copies.changes_of(work) as (summary, changes):
         with changes.taken_over():
             then(summary)
         return summary

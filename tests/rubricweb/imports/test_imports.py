@@ -151,7 +151,7 @@ def test_an_upload_over_the_limit_is_refused_by_name(upload, client, settings):
 @pytest.mark.parametrize("name", ["../../etc/passwd", "..", "/etc/passwd", "a\\..\\..\\x", "x" * 400, "."])
 def test_no_name_leads_out_of_the_folder(collection, owner, name, data_dir):
     batch = actions.begin_import(collection, by=owner)
-    [file] = [staging._stage(batch, staging._shown(name), [b"t1 0 d1 1\n"])]
+    [file] = [staging._stage(batch, staging.shown_name(name), [b"t1 0 d1 1\n"])]
     path = staging.path_of(file).resolve()
     assert path.parent == (data_dir / "imports" / str(batch.pk) / str(file.pk)).resolve()
     assert path.read_bytes() == b"t1 0 d1 1\n"
