@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "rubricweb.editor",
     "rubricweb.campaigns",
     "rubricweb.review",
+    "rubricweb.submissions",
     "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.exports",

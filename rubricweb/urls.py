@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),
+    path("", include("rubricweb.submissions.urls")),
     path("leaderboards/", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),
     path("admin/", admin.site.urls),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 import factory
+from django.utils import timezone
 
 from grading.formats.ids import item_id
 from grading.prompts import from_template
 from grading.response_passages import PassagesOf, response_passages
+from grading.submissions import rules_as_json, rules_of
 from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
@@ -19,6 +22,7 @@ from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranki
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
+from rubricweb.submissions.models import Call
 
 STRICT = from_template(
     "StrictPrompt",
@@ -123,6 +127,19 @@ class RunFactory(factory.django.DjangoModelFactory[Run]):
 
     collection = factory.SubFactory(CollectionFactory)
     run_tag = factory.Sequence(lambda n: f"run{n}")
+
+
+class CallFactory(factory.django.DjangoModelFactory[Call]):
+    """Open for a day, by the rules of AutoJudge's kiddie track."""
+
+    class Meta:
+        model = Call
+
+    collection = factory.SubFactory(CollectionFactory)
+    task = "generation"
+    rules = factory.LazyFunction(lambda: rules_as_json(rules_of("kiddie")))
+    opens_at = factory.LazyFunction(lambda: timezone.now() - timedelta(days=1))
+    deadline = factory.LazyFunction(lambda: timezone.now() + timedelta(days=1))
 
 
 class RankingFactory(factory.django.DjangoModelFactory[Ranking]):

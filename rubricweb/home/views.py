@@ -15,6 +15,7 @@ from rubricweb.home import topics
 from rubricweb.home.collections import cards
 from rubricweb.home.forms import TopicsForm
 from rubricweb.review.forms import address_kept
+from rubricweb.submissions.selectors import tracks
 
 PAGE_TOPICS = 200
 
@@ -22,7 +23,7 @@ PAGE_TOPICS = 200
 @require_safe
 def home(request: HtmxRequest) -> HttpResponse:
     """List the user's collections."""
-    context = {"cards": cards(request.user)}
+    context = {"cards": cards(request.user), "tracks": tracks(request.user)}
     return page_or_part(request, "home/home.html", context, part="collections")
 
 

@@ -27,7 +27,16 @@ from rubricweb.prompts.models import DryRun
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
-from tests.factories import STRICT, JudgmentFactory, gradable, grade, lexical_config, ranked, take
+from tests.factories import (
+    STRICT,
+    CallFactory,
+    JudgmentFactory,
+    gradable,
+    grade,
+    lexical_config,
+    ranked,
+    take,
+)
 
 HIDDEN = 8
 
@@ -111,6 +120,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         }
         | _published(collection, viewer)
         | _imported(collection, viewer)
+        | _submitted(collection, viewer)
     )
 
 
@@ -137,6 +147,14 @@ def _imported(collection: Collection, viewer: User) -> dict[str, object]:
     batch = Import.objects.create(collection=collection, by=viewer, state="done", options={})
     file = ImportFile.objects.create(batch=batch, name="queries.tsv", size=5, digest="0" * 64)
     return {"import_id": batch.pk, "file_id": file.pk}
+
+
+def _submitted(collection: Collection, viewer: User) -> dict[str, object]:
+    call = CallFactory(collection=collection)
+    sent = call.submissions.create(
+        team="oak", by=viewer, name="oak.run", received_at=call.opens_at, state="done"
+    )
+    return {"call_id": call.pk, "submission_id": sent.pk}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

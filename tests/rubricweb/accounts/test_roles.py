@@ -2,14 +2,19 @@
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
 from django.http import Http404
 
 from rubricweb.accounts import actions, roles
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection
+from tests.factories import MembershipFactory
+from tests.rubricweb.routes import routes
+from tests.rubricweb.worlds import blind_campaign, parameters, world
 
-ORDER = [Role.VIEWER, Role.ASSESSOR, Role.DEVELOPER, Role.ORGANIZER]
+ORDER = [Role.PARTICIPANT, Role.VIEWER, Role.ASSESSOR, Role.DEVELOPER, Role.ORGANIZER]
 
 
 @pytest.mark.parametrize("held", ORDER)
@@ -28,6 +33,13 @@ def test_too_little_role_is_said(viewer, collection):
         roles.require(viewer, collection, roles.TO_EDIT_BANK)
 
 
+def test_a_participant_is_an_outsider_but_where_teams_submit(participant, collection):
+    assert roles.require(participant, collection, roles.TO_SUBMIT) is Role.PARTICIPANT
+    for needed in (roles.TO_VIEW, roles.TO_ORGANIZE):
+        with pytest.raises(Http404):
+            roles.require(participant, collection, needed)
+
+
 def test_enough_role_passes(developer, collection):
     assert roles.require(developer, collection, roles.TO_GRADE) is Role.DEVELOPER
 
@@ -37,3 +49,32 @@ def test_setting_a_role_changes_the_one_membership_and_is_audited(viewer, owner,
     assert Membership.objects.get(user=viewer).role == Role.ASSESSOR
     entry = AuditEntry.objects.get(verb="role set")
     assert (entry.by, entry.detail) == (owner, "viewer: assessor")
+
+
+@pytest.mark.parametrize(("role", "team"), [(Role.PARTICIPANT, ""), (Role.ORGANIZER, "maple")])
+def test_participants_have_a_team_and_nobody_else(viewer, collection, role, team):
+    with pytest.raises(IntegrityError, match="participants_have_a_team"), transaction.atomic():
+        actions.set_role(viewer, collection, role=role, team=team, by=None)
+
+
+def test_every_other_page_answers_a_participant_as_an_outsider(
+    collection, owner, assessor, participant, outsider, client_of
+):
+    """But for the pages where teams submit."""
+    second = MembershipFactory(collection=collection, role=Role.ASSESSOR).user
+    bank = world(collection, owner, second)
+    known = parameters(bank, assessor, blind_campaign(bank, by=owner))
+    theirs, others = client_of(participant), client_of(outsider)
+    walked, differing = set(), {}
+    for route in routes():
+        if route.name.startswith(("submissions:", "accounts:")):
+            continue
+        address = route.address(known)
+        for ask in ("get", "post"):
+            answers = [getattr(client, ask)(address).status_code for client in (theirs, others)]
+            if answers[0] != answers[1]:
+                differing[route.name, ask] = answers
+        walked.add(route.name)
+    assert differing == {}
+    assert len(walked) > 100
+    assert list(Collection.objects.visible_to(participant)) == []

@@ -1,0 +1,204 @@
+"""Organizers call for submissions and let late ones in; teams send runs in and withdraw them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from grading.submissions import Rules, rules_as_json
+from rubricweb.accounts.models import User
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.runs.actions import withdraw_run
+from rubricweb.jobs import dispatch
+from rubricweb.jobs.run import work_on
+from rubricweb.submissions import files
+from rubricweb.submissions.models import Call, Submission
+
+IN_REQUEST_BYTES = 200_000
+"""Plain files up to this size are checked while their sender waits; larger or packed ones by a worker."""
+MOST_LATE = 10
+"""Late files of a team for a call that are kept for the organizers' decision."""
+_PACKED = (b"PK", b"\x1f\x8b")
+
+
+@dataclass(frozen=True, slots=True)
+class CallTerms:
+    """What an organizer decides of a call, besides its rules."""
+
+    task: str
+    takes: str
+    opens_at: datetime
+    deadline: datetime
+    time_zone: str
+    runs_per_team: int | None
+    asks_priority: bool
+    checks_documents: bool
+    passages_of: str
+    text: str
+
+
+class CallConflict(Exception):
+    """Somebody else changed the call since the writer saw it; `call` is its present state."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__("Somebody changed this call while you were editing it.")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a team says of the run that it sends in."""
+
+    type: str = Run.Type.UNKNOWN
+    priority: int | None = None
+    description: str = ""
+
+
+class NotTaken(Exception):
+    """The file, or the change, comes at the wrong time; the text says so to the team."""
+
+
+@transaction.atomic
+def open_call(collection: Collection, terms: CallTerms, rules: Rules, *, by: User | None) -> Call:
+    call: Call = collection.calls.create(**asdict(terms), rules=rules_as_json(rules))
+    audit.record("call for submissions made", call, by=by, detail=f"{call.task}: {rules.label}")
+    return call
+
+
+@transaction.atomic
+def change_call(call: Call, terms: CallTerms, *, seen: int, by: User | None) -> Call:
+    """Change everything but the rules, where `seen` is the call's version. Raises CallConflict."""
+    before = {name: getattr(call, name) for name in asdict(terms)}
+    changed = {name: value for name, value in asdict(terms).items() if value != before[name]}
+    return _change(call, changed, seen=seen, by=by)
+
+
+@transaction.atomic
+def change_rules(call: Call, rules: Rules, *, seen: int, by: User | None) -> Call:
+    """Change the rules for what is sent in from now on. Raises CallConflict."""
+    return _change(call, {"rules": rules_as_json(rules)}, seen=seen, by=by)
+
+
+def _change(call: Call, changed: dict[str, object], *, seen: int, by: User | None) -> Call:
+    rows = Call.objects.filter(pk=call.pk, version=seen)
+    written = rows.update(version=F("version") + 1, **changed)
+    call.refresh_from_db()
+    if not written:
+        raise CallConflict(call)
+    words = ", ".join(changed) or "nothing new"
+    audit.record("call for submissions changed", call, by=by, detail=f"{call.task}: {words}")
+    return call
+
+
+def receive(
+    call: Call,
+    name: str,
+    chunks: Iterable[bytes],
+    *,
+    team: str,
+    by: User | None,
+    described: Described,
+    replaces: Submission | None = None,
+) -> Submission:
+    """Keep a file that a team sends in, and have it checked. A late one waits for an organizer.
+
+    Raises NotTaken before the call opens, and where too many late files wait. No transaction: a large file
+    is not copied while others wait to write.
+    """
+    now = timezone.now()
+    is_late = _comes_late(call, team, now)
+    submission: Submission = call.submissions.create(
+        team=team,
+        by=by,
+        received_at=now,
+        replaces=replaces,
+        state=Submission.State.DONE,
+        **asdict(described),
+    )
+    files.keep(submission, name, chunks)
+    if is_late:
+        return _note_late(submission)
+    if replaces is not None:
+        _replace_draft(replaces)
+    return start_check(submission)
+
+
+def _comes_late(call: Call, team: str, moment: datetime) -> bool:
+    """Raises NotTaken where a file is not even kept."""
+    phase = call.phase_at(moment)
+    if phase is Call.Phase.EARLY:
+        raise NotTaken("Not open yet: nothing was taken.")
+    late = call.submissions.filter(team=team, outcome=Submission.Outcome.LATE)
+    if phase is Call.Phase.CLOSED and late.count() >= MOST_LATE:
+        waiting = f"{MOST_LATE} late files of your team wait for an organizer"
+        raise NotTaken(f"The deadline is over, and {waiting}.")
+    return phase is Call.Phase.CLOSED
+
+
+@transaction.atomic
+def _note_late(submission: Submission) -> Submission:
+    submission.outcome = Submission.Outcome.LATE
+    submission.save(update_fields=["outcome"])
+    _record("late submission refused", submission, by=submission.by)
+    return submission
+
+
+def _replace_draft(draft: Submission) -> None:
+    """A refused file makes room for the next one; what was wrong with it stays in the history."""
+    rows = Submission.objects.filter(pk=draft.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
+    if rows.update(is_kept=False):
+        files.remove(draft)
+
+
+def start_check(submission: Submission) -> Submission:
+    """Check the file now where it is small and plain; else a worker does."""
+    rows = Submission.objects.filter(pk=submission.pk).exclude(state__in=Submission.LIVE)
+    queued = {"state": Submission.State.QUEUED, "attempts": 0, "queued_at": timezone.now(), "error": ""}
+    if rows.update(**queued, outcome=Submission.Outcome.UNCHECKED):
+        submission.refresh_from_db()
+        if _is_small(submission):
+            work_on("submission", submission.pk)
+        else:
+            dispatch.enqueue([submission])
+    submission.refresh_from_db()
+    return submission
+
+
+def _is_small(submission: Submission) -> bool:
+    if submission.size > IN_REQUEST_BYTES:
+        return False
+    with files.path_of(submission).open("rb") as stream:
+        return not stream.read(2).startswith(_PACKED)
+
+
+def let_in(submission: Submission, *, by: User | None) -> Submission:
+    """Check a late file as if it had come in time. Doing it twice changes nothing."""
+    rows = Submission.objects.filter(pk=submission.pk, outcome=Submission.Outcome.LATE, let_in_at=None)
+    with transaction.atomic():
+        if not rows.update(let_in_by=by, let_in_at=timezone.now()):
+            return submission
+        _record("late submission let in", submission, by=by)
+    return start_check(submission)
+
+
+@transaction.atomic
+def withdraw(submission: Submission, *, by: User) -> Submission:
+    """Withdraw the run of the submission before the deadline. Raises NotTaken."""
+    if not submission.call.is_open:
+        raise NotTaken("The deadline is over: ask an organizer to withdraw the run.")
+    if submission.run is None or submission.outcome != Submission.Outcome.TAKEN:
+        raise NotTaken("This file is no run, or another file has replaced it.")
+    withdraw_run(submission.run, by=by)
+    return submission
+
+
+def _record(verb: str, submission: Submission, *, by: User | None) -> None:
+    at = f"{submission.received_at:%F %T} UTC"
+    detail = f"{submission.team} for {submission.call.task}: {submission.name} at {at}"
+    audit.record(verb, submission, by=by, detail=detail, collection=submission.call.collection)

@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+
+
+class SubmissionsConfig(AppConfig):
+    name = "rubricweb.submissions"
+    label = "submissions"
+
+    def ready(self) -> None:
+        from rubricweb.jobs import kinds
+        from rubricweb.submissions.kind import Submissions
+
+        kinds.register(Submissions())

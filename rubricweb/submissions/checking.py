@@ -1,0 +1,229 @@
+"""Check a submitted file, and make a run of it where nothing is wrong, in one transaction with the end of the
+work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+from django.db import transaction
+
+from grading.errors import BadFormat
+from grading.response_passages import PassagesOf
+from grading.submissions import Inspection, Rules, Severity, inspect_file
+from grading.submissions.rules import RetrievalRules
+from rubricweb.core import audit
+from rubricweb.corpus.convert import topic_entry
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.runs.actions import empty_run
+from rubricweb.grades.importers import ImportFiles, import_files
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease
+from rubricweb.submissions import files
+from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
+from rubricweb.submissions.models import Call, Submission
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is wrong with a submission, and what it would be as a run."""
+
+    groups: tuple[Group, ...]
+    run_tag: str
+    topics: int
+
+    @property
+    def errors(self) -> int:
+        return total(self.groups, Severity.ERROR)
+
+    def with_error(self, group: Group) -> Report:
+        return replace(self, groups=(group, *self.groups))
+
+    def as_fields(self, submission: Submission) -> dict[str, object]:
+        """The columns of a submission that a check fills."""
+        return {
+            "findings": as_json(self.groups),
+            "errors": self.errors,
+            "warnings": total(self.groups, Severity.WARNING),
+            "run_tag": self.run_tag[: Submission._meta.get_field("run_tag").max_length],
+            "topics": self.topics,
+            "rules_version": submission.call.version,
+        }
+
+
+class Refused(Exception):
+    """The submission cannot become a run."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        super().__init__(group.category)
+
+
+def check(lease: Lease[Submission]) -> None:
+    """End the work with a run, or with what is wrong and nothing imported."""
+    submission = lease.work
+    try:
+        with files.unpacked(submission) as path:
+            report = report_on(submission, path)
+            if not report.errors:
+                _take(lease, report, path)
+                return
+    except BadFormat as problem:
+        report = Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+    except Refused as refused:
+        report = report.with_error(refused.group)
+    _refuse(lease, report)
+
+
+def report_on(submission: Submission, path: Path) -> Report:
+    """Check the file by the rules of the call, and by what the collection has."""
+    call = submission.call
+    inspection = inspect_file(
+        path,
+        rules_of_call(call),
+        [topic_entry(topic) for topic in call.collection.topics.all()],
+        corpus=_DocumentIds(call.collection) if call.checks_documents else None,
+        most_each=MOST_EACH,
+    )
+    groups = [*grouped(inspection.findings, inspection.counts), *_of_team(submission, inspection)]
+    run_tag = inspection.run_tags[0] if inspection.run_tags else ""
+    report = Report(tuple(groups), run_tag, len(inspection.query_ids))
+    if len(inspection.run_tags) > 1:
+        others = ", ".join(inspection.run_tags[:3])
+        return report.with_error(error("several_runs", f"the run ids {others}", "one run a file"))
+    if not run_tag and not report.errors:
+        return report.with_error(error("malformed", "no run id", f"a file of {call.get_takes_display()}"))
+    obstacle = _obstacle(submission, run_tag) if run_tag else None
+    return report.with_error(obstacle) if obstacle else report
+
+
+def rules_of_call(call: Call) -> Rules:
+    """The rules of the call without those of kinds of files that it does not take."""
+    rules = call.parsed_rules
+    if call.takes == Call.Takes.RESPONSES:
+        return msgspec.structs.replace(rules, nuggets=None, retrieval=None)
+    retrieval = rules.retrieval or RetrievalRules()
+    return msgspec.structs.replace(rules, nuggets=None, responses=None, retrieval=retrieval)
+
+
+def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
+    others = [team for team in inspection.teams if team.casefold() != submission.team.casefold()]
+    if others:
+        yield warning(
+            "other_team", f"the file names the team {others[0]!r}", f"your team, {submission.team!r}"
+        )
+
+
+def _obstacle(submission: Submission, run_tag: str) -> Group | None:
+    """Why the team cannot have a run of this tag. It never says whose another run is."""
+    known = submission.call.collection.runs.filter(run_tag=run_tag)
+    if known.exists() and _own_run(submission, run_tag) is None:
+        return error(
+            "run_tag_taken", f"the run id {run_tag!r} is taken", "another, such as with your team's name"
+        )
+    return _limit(submission, run_tag)
+
+
+def _limit(submission: Submission, run_tag: str) -> Group | None:
+    """Whether the team has as many other runs as it may have."""
+    limit = submission.call.runs_per_team
+    others = submission.call.submissions.counted().filter(team=submission.team).exclude(run__run_tag=run_tag)
+    number = others.order_by().values("run").distinct().count()
+    if limit is not None and number >= limit:
+        runs = f"{number} run{'' if number == 1 else 's'} of your team"
+        return error("too_many_runs", runs, f"at most {limit}: withdraw one, or replace it under its run id")
+    return None
+
+
+def _own_run(submission: Submission, run_tag: str) -> Run | None:
+    """The run that an earlier submission of the team for this call made."""
+    earlier = submission.call.submissions.taken().filter(team=submission.team, run__run_tag=run_tag)
+    latest = earlier.exclude(pk=submission.pk).select_related("run").first()
+    return latest.run if latest else None
+
+
+class _DocumentIds:
+    """The doc ids of a collection's passages, each looked up when it is asked for."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._passages = collection.passages
+
+    def __contains__(self, doc_id: object) -> bool:
+        return self._passages.filter(doc_id=doc_id).exists()
+
+
+def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
+    """Import the file as a run in state submitted. Raises Refused, with nothing imported."""
+    submission = lease.work
+
+    def end(summary: object) -> None:
+        """The team may have submitted others since; now, nobody else can."""
+        if over := _limit(submission, report.run_tag):
+            raise Refused(over)
+        run = submission.call.collection.runs.get(run_tag=report.run_tag)
+        replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
+        replaced.update(outcome=Submission.Outcome.REPLACED)
+        fields = report.as_fields(submission) | {"outcome": Submission.Outcome.TAKEN, "run": run}
+        endings.finish(lease, **fields)
+        detail = f"{run.run_tag} of {submission.team} for {submission.call.task}, {submission.digest[:12]}"
+        audit.record("run submitted", run, by=submission.by, detail=detail)
+
+    try:
+        import_files(
+            submission.call.collection.slug,
+            files=_import_files(submission.call, path),
+            by=submission.by,
+            first=lambda: _prepare_run(submission, report.run_tag),
+            then=end,
+        )
+    except BadFormat as problem:
+        raise Refused(error("not_imported", *_parts(problem), line=problem.line)) from problem
+
+
+def _import_files(call: Call, path: Path) -> ImportFiles:
+    if call.takes == Call.Takes.RUN:
+        return ImportFiles(run_files=(path,), topics_are_closed=True)
+    return ImportFiles(responses=(path,), passages_of=PassagesOf(call.passages_of), topics_are_closed=True)
+
+
+def _prepare_run(submission: Submission, run_tag: str) -> None:
+    """The run that the import fills: a new one, or the team's earlier one, emptied."""
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=submission.call.collection_id)
+    if obstacle := _obstacle(submission, run_tag):
+        raise Refused(obstacle)
+    run = _own_run(submission, run_tag) or Run(collection=collection, run_tag=run_tag)
+    if run.pk:
+        empty_run(run)
+        run.version += 1
+    run.is_from_file, run.state = True, Run.State.SUBMITTED
+    run.team, run.task, run.type = submission.team, submission.call.task, submission.type
+    run.priority, run.description = submission.priority, submission.description
+    run.submitted_by, run.submitted_at = submission.by, submission.received_at
+    run.save()
+
+
+@transaction.atomic
+def _refuse(lease: Lease[Submission], report: Report) -> None:
+    submission = lease.work
+    fields = report.as_fields(submission) | {"outcome": Submission.Outcome.REFUSED}
+    endings.finish(lease, **fields)
+    detail = f"{submission.team} for {submission.call.task}: {report.errors} errors"
+    audit.record(
+        "submission refused",
+        submission,
+        by=submission.by,
+        detail=detail,
+        collection=submission.call.collection,
+    )
+
+
+def _parts(problem: BadFormat) -> tuple[str, str]:
+    """The problem, and what was expected."""
+    text, _, expected = problem.problem.partition(", expected ")
+    return text, expected

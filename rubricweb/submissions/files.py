@@ -1,0 +1,68 @@
+"""Where submitted files lie: `submissions/` in the data folder, each as it was sent."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from grading.errors import BadFormat
+from rubricweb.corpus.models import Collection
+from rubricweb.imports import zips
+from rubricweb.imports.staging import file_name, shown_name
+from rubricweb.submissions.models import Submission
+
+
+def path_of(submission: Submission) -> Path:
+    """Each file has a folder of its own, named by its key, so that no name leads anywhere."""
+    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
+
+
+def paths_of(collection: Collection) -> dict[int, Path]:
+    """The files of a collection that are kept, by submission."""
+    kept = Submission.objects.filter(call__collection=collection, is_kept=True)
+    return {submission.pk: path_of(submission) for submission in kept}
+
+
+def is_here(submission: Submission) -> bool:
+    return path_of(submission).is_file()
+
+
+def keep(submission: Submission, name: str, chunks: Iterable[bytes]) -> None:
+    """Write the file, and save its name, size and digest."""
+    submission.name = shown_name(name)
+    path, digest = path_of(submission), hashlib.sha256()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as target:
+        for chunk in chunks:
+            digest.update(chunk)
+            target.write(chunk)
+    submission.size, submission.digest = path.stat().st_size, digest.hexdigest()
+    submission.save(update_fields=["name", "size", "digest"])
+
+
+def remove(submission: Submission) -> None:
+    """Delete the file; its row stays."""
+    shutil.rmtree(path_of(submission).parent, ignore_errors=True)
+
+
+@contextmanager
+def unpacked(submission: Submission) -> Iterator[Path]:
+    """The file to read: that of a zip, which lasts as long as the block. Raises BadFormat for a bad zip."""
+    path = path_of(submission)
+    if not zips.is_zip(path):
+        yield path
+        return
+    entries = zips.entries(path, name=submission.name)
+    if len(entries) != 1:
+        raise BadFormat(f"the zip has {len(entries):,} files, expected one, the run")
+    with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="submission-") as folder:
+        target = Path(folder) / file_name(entries[0])
+        with target.open("wb") as stream:
+            stream.writelines(zips.chunks(path, entries[0], name=submission.name))
+        yield target

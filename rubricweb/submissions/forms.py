@@ -1,0 +1,204 @@
+"""What organizers write of a call, and what teams send in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.utils import from_current_timezone
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
+
+from grading.submissions import rules_of, tracks
+from rubricweb.accounts.models import TEAM_CHARS
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.models import Collection, Response, Run
+from rubricweb.submissions.actions import CallTerms, Described
+from rubricweb.submissions.models import Call
+
+ANYWHERE = "Etc/GMT+12"
+LOCAL = "%Y-%m-%dT%H:%M:%S"
+OPEN_FOR = timedelta(days=28)
+
+
+@lru_cache
+def _time_zones() -> list[tuple[str, str]]:
+    named = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+    first = [("UTC", "UTC"), (ANYWHERE, "Anywhere on Earth (UTC-12)")]
+    return [*first, *((name, name.replace("_", " ")) for name in named)]
+
+
+@lru_cache
+def _tracks() -> list[tuple[str, str]]:
+    return [(name, rules_of(name).label) for name in tracks()]
+
+
+def _moment(label: str, help_text: str = "") -> forms.DateTimeField:
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format=LOCAL)
+    return forms.DateTimeField(label=label, widget=widget, help_text=help_text)
+
+
+class CallForm(forms.Form):
+    """A call without its rules. Times are read in the time zone of the form."""
+
+    task = forms.CharField(max_length=100, help_text="What participants know it by: generation, retrieval.")
+    takes = forms.ChoiceField(label="A submission is a file of", choices=Call.Takes.choices)
+    opens_at = _moment("Opens")
+    deadline = _moment("Deadline", "The last second in which files are taken.")
+    time_zone = forms.ChoiceField(label="Time zone", choices=_time_zones)
+    runs_per_team = forms.IntegerField(
+        label="Runs per team", required=False, min_value=1, max_value=1_000, help_text="Empty: any number."
+    )
+    asks_priority = forms.BooleanField(label="Ask for the priority of each run", required=False)
+    passages_of = forms.ChoiceField(
+        label="A passage of a response is",
+        choices=Response.PassagesOf.choices,
+        required=False,
+        help_text="What is graded; equal texts are one passage.",
+    )
+    checks_documents = forms.BooleanField(
+        label="Document ids must be passages of this collection",
+        required=False,
+        help_text="Where the collection holds the whole corpus of the track.",
+    )
+    text = forms.CharField(
+        label="For participants",
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="They read it above the upload: the task, where its data are, whom to ask.",
+    )
+    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    taken: frozenset[str] = frozenset()
+    """The tasks of the collection's other calls."""
+
+    def clean_task(self) -> str:
+        task: str = " ".join(self.cleaned_data["task"].split())
+        if task in self.taken:
+            raise ValidationError(f"There is a call for {task} already.")
+        return task
+
+    def clean_passages_of(self) -> str:
+        return self.cleaned_data["passages_of"] or Response.PassagesOf.SENTENCE.value
+
+    def clean(self) -> None:
+        zone = self.cleaned_data.get("time_zone")
+        for name in ("opens_at", "deadline"):
+            if zone and self.cleaned_data.get(name):
+                self._read_in(zone, name)
+        opens_at, deadline = self.cleaned_data.get("opens_at"), self.cleaned_data.get("deadline")
+        if opens_at and deadline and opens_at >= deadline:
+            self.add_error("deadline", "The deadline must be after the opening.")
+
+    def _read_in(self, zone: str, name: str) -> None:
+        """Replace the field's time by the moment at which clocks of the zone show it."""
+        try:
+            with timezone.override(ZoneInfo(zone)):
+                self.cleaned_data[name] = from_current_timezone(self.cleaned_data[name].replace(tzinfo=None))
+        except ValidationError as error:
+            self.add_error(name, error)
+
+    def terms(self) -> CallTerms:
+        fields = {name: self.cleaned_data[name] for name in CallTerms.__slots__}
+        return CallTerms(**fields)
+
+
+class NewCallForm(CallForm):
+    track = forms.ChoiceField(
+        label="Start from the rules of",
+        choices=_tracks,
+        help_text="You change each of them on the next page.",
+    )
+
+    field_order = ("task", "track", "takes")
+
+
+def new_call_form(collection: Collection, sent: QueryDict | None = None) -> NewCallForm:
+    now = timezone.now()
+    initial = {
+        "seen": 0,
+        "time_zone": "UTC",
+        "opens_at": now.strftime(LOCAL),
+        "deadline": (now + OPEN_FOR).replace(hour=23, minute=59, second=59).strftime(LOCAL),
+        "passages_of": Response.PassagesOf.SENTENCE,
+    }
+    form = NewCallForm(sent, initial=initial, auto_id="call-%s")
+    form.taken = frozenset(collection.calls.values_list("task", flat=True))
+    return form
+
+
+def call_form(call: Call, sent: QueryDict | None = None) -> CallForm:
+    terms = {name: getattr(call, name) for name in CallTerms.__slots__}
+    return _filled(call, terms, sent)
+
+
+def again(call: Call, terms: CallTerms) -> CallForm:
+    """The writer's own words once more, over the version of the call that they see now."""
+    return _filled(call, asdict(terms), None)
+
+
+def _filled(call: Call, terms: dict[str, Any], sent: QueryDict | None) -> CallForm:
+    zone = ZoneInfo(terms["time_zone"])
+    local = {
+        name: value.astimezone(zone).strftime(LOCAL)
+        for name, value in terms.items()
+        if isinstance(value, datetime)
+    }
+    form = CallForm(sent, initial=terms | local | {"seen": call.version}, auto_id="call-%s")
+    others = call.collection.calls.exclude(pk=call.pk)
+    form.taken = frozenset(others.values_list("task", flat=True))
+    return form
+
+
+class SubmitForm(forms.Form):
+    """A file with what the team says of its run."""
+
+    team = forms.CharField(max_length=TEAM_CHARS, help_text="You act for this team.")
+    file = forms.FileField(
+        label="File", allow_empty_file=True, max_length=None, help_text="One run: plain, gzip or zip."
+    )
+    type = forms.ChoiceField(choices=Run.Type.choices, required=False)
+    priority = forms.IntegerField(
+        min_value=1,
+        max_value=1_000,
+        required=False,
+        help_text="1 is the run that your team cares about most.",
+    )
+    description = forms.CharField(
+        required=False,
+        max_length=5_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="How the run was made: models, data, what is special.",
+    )
+    replaces = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+    def described(self) -> Described:
+        sent = self.cleaned_data
+        return Described(sent["type"], sent.get("priority"), sent["description"])
+
+
+def submit_form(
+    call: Call,
+    *,
+    team: str,
+    sent: QueryDict | None = None,
+    uploaded: MultiValueDict[str, Any] | None = None,  # Any: as Django has it
+    initial: dict[str, object] | None = None,
+) -> SubmitForm:
+    """The form of a team; without one, of an organizer who names the team."""
+    form = SubmitForm(sent, uploaded, initial=initial, auto_id="submit-%s")
+    offer_choices(form, "type", Run.Type.choices)
+    if team:
+        del form.fields["team"]
+    if call.asks_priority:
+        form.fields["priority"].required = True
+    else:
+        del form.fields["priority"]
+    return form

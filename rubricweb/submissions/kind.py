@@ -1,0 +1,34 @@
+"""Submissions as a kind of background work: small files are checked by the request, others by a worker."""
+
+from __future__ import annotations
+
+from rubricweb.core import events
+from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
+from rubricweb.jobs.leases import Lease
+from rubricweb.submissions import checking, files
+from rubricweb.submissions.models import Submission
+
+
+class Submissions(TaskKind[Submission]):
+    name = "submission"
+    model = Submission
+    related = ("call__collection", "by")
+    is_retried = True
+
+    def run(self, lease: Lease[Submission]) -> None:
+        """What the rules refuse is a result; other errors are tried again."""
+        if not files.is_here(lease.work):
+            raise CannotRun(
+                "The submitted file is not on the worker's machine: "
+                "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
+            )
+        checking.check(lease)
+
+    def need(self, work: Submission) -> Need:
+        return Need("submitted files", "the check of a submitted file")
+
+    def words(self, work: Submission) -> str:
+        return f"submission {work.pk}"
+
+    def changed(self, work: Submission) -> None:
+        events.publish_on_commit(work.call.collection.channel, "runs")

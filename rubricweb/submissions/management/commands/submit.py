@@ -1,0 +1,83 @@
+"""`manage.py submit SLUG FILE --team TEAM`: send a run in for a team, by the rules of its call."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from django.core.management import BaseCommand, CommandError
+
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.jobs.run import work_on
+from rubricweb.submissions import actions
+from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.models import Call, Submission
+
+CHUNK_BYTES = 1_048_576
+
+
+class Command(BaseCommand):
+    help = (
+        "Send a run in for a team, as its participants do in the browser. The exit status is 1 where the "
+        "file is refused; after the deadline it is, unless --late lets it in."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--team", required=True)
+        parser.add_argument("--task", default="", help="the call, where the collection has several")
+        parser.add_argument("--type", default="", choices=Run.Type.values)
+        parser.add_argument("--priority", type=int)
+        parser.add_argument("--description", default="")
+        parser.add_argument("--late", action="store_true", help="let it in after the deadline, on the record")
+
+    def handle(self, *, slug: str, file: Path, team: str, task: str, **options: object) -> None:
+        call = _call(slug, task)
+        described = actions.Described(
+            str(options["type"] or ""),
+            options["priority"],  # type: ignore[arg-type]
+            str(options["description"]),
+        )
+        if not file.is_file():
+            raise CommandError(f"{file} is no file.")
+        try:
+            with file.open("rb") as stream:
+                chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
+                sent = actions.receive(call, file.name, chunks, team=team, by=None, described=described)
+        except actions.NotTaken as reason:
+            raise CommandError(str(reason)) from reason
+        if sent.outcome == Submission.Outcome.LATE and options["late"]:
+            sent = actions.let_in(sent, by=None)
+        if sent.is_live:
+            work_on("submission", sent.pk)
+            sent.refresh_from_db()
+        self._report(sent)
+
+    def _report(self, sent: Submission) -> None:
+        for group in from_json(sent.findings):
+            for place in group.places:
+                line = f":{place.line}" if place.line is not None else ""
+                topic = f" topic {place.query_id}:" if place.query_id else ""
+                expected = f", expected {place.expected}" if place.expected else ""
+                words = f"{group.severity} {group.category}:{topic} {place.problem}{expected}"
+                self.stdout.write(f"{sent.name}{line}: {words}")
+        self.stderr.write(
+            f"{sent.name} of {sent.team} for {sent.call}: {sent.state_words}, {sent.errors} errors, "
+            f"{sent.warnings} warnings."
+        )
+        if sent.outcome != Submission.Outcome.TAKEN:
+            sys.exit(1)
+
+
+def _call(slug: str, task: str) -> Call:
+    collection = Collection.objects.filter(slug=slug).first()
+    if collection is None:
+        raise CommandError(f"There is no collection {slug!r}.")
+    calls = collection.calls.select_related("collection")
+    chosen: list[Call] = list(calls.filter(task=task) if task else calls)
+    if len(chosen) != 1:
+        known = ", ".join(call.task for call in calls) or "none"
+        raise CommandError(f"Name the call with --task; {slug} has: {known}.")
+    return chosen[0]

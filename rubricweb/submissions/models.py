@@ -1,0 +1,185 @@
+"""Calls for submissions, and the files that teams sent in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+from grading.submissions import Rules, rules_from_json
+from rubricweb.accounts.models import TEAM_CHARS
+from rubricweb.corpus.models import Collection, Response, Run
+from rubricweb.jobs.models import Task
+
+NAME_CHARS = 300
+
+
+class Call(models.Model):
+    """A task of a collection for which participants send in runs, until a deadline, by its rules."""
+
+    class Takes(models.TextChoices):
+        RESPONSES = "responses", "generated answers"
+        RUN = "run", "TREC runs"
+
+    class Phase(models.TextChoices):
+        EARLY = "early", "not open yet"
+        OPEN = "open", "open"
+        CLOSED = "closed", "closed"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="calls")
+    task = models.CharField(max_length=100)
+    takes = models.CharField(max_length=20, choices=Takes, default=Takes.RESPONSES)
+    rules = models.JSONField()
+    """As `grading.submissions.rules_as_json` writes them."""
+    opens_at = models.DateTimeField()
+    deadline = models.DateTimeField()
+    """The last second in which files are taken."""
+    time_zone = models.CharField(max_length=60, default="UTC")
+    """In which people write and read the times; they are stored in UTC."""
+    runs_per_team = models.PositiveSmallIntegerField(null=True, blank=True)
+    """None for any number."""
+    asks_priority = models.BooleanField(default=False)
+    checks_documents = models.BooleanField(default=False)
+    """Whether document ids must be those of the collection's passages."""
+    passages_of = models.CharField(
+        max_length=20, choices=Response.PassagesOf, default=Response.PassagesOf.SENTENCE
+    )
+    """What of a response becomes a passage."""
+    text = models.TextField(blank=True)
+    """What participants read."""
+    version = models.PositiveIntegerField(default=1)
+    """Counts the edits, so that a writer does not overwrite what they have not seen."""
+
+    class Meta:
+        ordering = ("deadline", "task")
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "task"), name="one_call_per_task"),
+            models.CheckConstraint(
+                condition=models.Q(opens_at__lt=models.F("deadline")), name="calls_open_before_their_deadline"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.task
+
+    @property
+    def parsed_rules(self) -> Rules:
+        return rules_from_json(self.rules)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def phase(self) -> Call.Phase:
+        return self.phase_at(timezone.now())
+
+    @property
+    def is_open(self) -> bool:
+        return self.phase is self.Phase.OPEN
+
+    def phase_at(self, moment: datetime) -> Call.Phase:
+        """The whole last second is in time."""
+        if moment < self.opens_at:
+            return self.Phase.EARLY
+        is_over = moment.replace(microsecond=0) > self.deadline
+        return self.Phase.CLOSED if is_over else self.Phase.OPEN
+
+
+class SubmissionQuerySet(models.QuerySet[Any]):
+    def taken(self) -> SubmissionQuerySet:
+        """The files that became runs, without those that another file replaced."""
+        return self.filter(outcome=Submission.Outcome.TAKEN)
+
+    def counted(self) -> SubmissionQuerySet:
+        """Those of `taken` whose runs are not withdrawn."""
+        return self.taken().exclude(run__state=Run.State.WITHDRAWN).exclude(run=None)
+
+
+class Submission(Task):
+    """A file that a team sent in for a call, and what became of it. Later files of a run are other rows."""
+
+    class Outcome(models.TextChoices):
+        UNCHECKED = "", "being checked"
+        REFUSED = "refused", "refused"
+        LATE = "late", "late"
+        TAKEN = "taken", "taken"
+        REPLACED = "replaced", "replaced"
+
+    call = models.ForeignKey(Call, on_delete=models.CASCADE, related_name="submissions")
+    team = models.CharField(max_length=TEAM_CHARS)
+    type = models.CharField(max_length=20, choices=Run.Type, blank=True, default=Run.Type.UNKNOWN)
+    priority = models.PositiveSmallIntegerField(null=True, blank=True)
+    description = models.TextField(blank=True)
+    name = models.CharField(max_length=NAME_CHARS)
+    """Of the file, as sent."""
+    size = models.PositiveBigIntegerField(default=0)
+    """Bytes, as sent."""
+    digest = models.CharField(max_length=64, blank=True)
+    """SHA-256 of the bytes, in hexadecimal."""
+    is_kept = models.BooleanField(default=True)
+    """Whether the file is still there; that of a refused draft goes when the next one comes."""
+    received_at = models.DateTimeField()
+    outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default=Outcome.UNCHECKED)
+    run_tag = models.CharField(max_length=200, blank=True)
+    """As read in the file."""
+    findings = models.JSONField(default=list, blank=True)
+    """`findings.Group` as objects."""
+    errors = models.PositiveIntegerField(default=0)
+    warnings = models.PositiveIntegerField(default=0)
+    topics = models.PositiveIntegerField(default=0)
+    """Topics that the file has."""
+    rules_version = models.PositiveIntegerField(default=0)
+    """The version of the call by whose rules the file was checked."""
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="submissions")
+    replaces = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="replaced_by"
+    )
+    """The draft, or the earlier file of the same run, in whose place it came."""
+    let_in_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """The organizer who accepted a file after the deadline."""
+    let_in_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SubmissionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"submission {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("submissions:submission", args=[self.call.collection.slug, self.pk])
+
+    @property
+    def is_late(self) -> bool:
+        return self.call.phase_at(self.received_at) is Call.Phase.CLOSED
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a run that is not withdrawn: towards the limit of its team, too."""
+        is_taken = self.outcome == self.Outcome.TAKEN
+        return is_taken and self.run is not None and self.run.state != Run.State.WITHDRAWN
+
+    @property
+    def may_be_withdrawn(self) -> bool:
+        """Whether it is a run that its team can still take back."""
+        return self.counts and self.call.is_open
+
+    @property
+    def state_words(self) -> str:
+        """For people: what became of the file, and of the run that it made."""
+        if self.is_live:
+            return "being checked"
+        if self.state == self.State.FAILED:
+            return "not checked"
+        if self.outcome == self.Outcome.TAKEN:
+            return self.run.get_state_display() if self.run else "run deleted"
+        return self.Outcome(self.outcome).label

@@ -1,0 +1,234 @@
+"""The rules of a call as a form: each with its parameters, and whether it is an error, a warning or off."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from grading.errors import BadFormat
+from grading.formats.responses import Dialect, Shape
+from grading.submissions import Rules, Severity, rules_as_json, rules_from_json
+from grading.submissions.findings import CATEGORIES
+from rubricweb.submissions.models import Call
+
+OFF = "off"
+SEVERITIES = [(Severity.ERROR.value, "error"), (Severity.WARNING.value, "warning"), (OFF, "off")]
+REFERENCES = [
+    ("retrieved", "at least what is cited"),
+    ("cited", "exactly what is cited"),
+    ("none", "not allowed"),
+    ("ignored", "not looked at"),
+]
+UNITS = [("words", "words"), ("characters", "characters")]
+
+
+class WordsField(forms.CharField):
+    """Words with commas or blanks between them, as a list."""
+
+    def clean(self, value: Any) -> list[str]:  # Any: as Django hands it over
+        text: str = super().clean(value) or ""
+        return text.replace(",", " ").split()
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) else ", ".join(value or ())
+
+
+def _number(label: str) -> forms.Field:
+    return forms.IntegerField(label=label, required=False, min_value=0, max_value=10_000_000)
+
+
+def _text(label: str, *, required: bool = False) -> forms.Field:
+    attrs = {"class": "mono", "spellcheck": "false"}
+    return forms.CharField(
+        label=label, required=required, max_length=500, widget=forms.TextInput(attrs=attrs)
+    )
+
+
+def _words(label: str) -> forms.Field:
+    return WordsField(label=label, required=False, max_length=500)
+
+
+def _switch(label: str) -> forms.Field:
+    return forms.BooleanField(label=label, required=False)
+
+
+def _one_of(label: str, choices: list[tuple[str, str]]) -> forms.Field:
+    return forms.ChoiceField(label=label, choices=choices)
+
+
+def _some_of(label: str, choices: list[tuple[str, str]]) -> forms.Field:
+    return forms.MultipleChoiceField(label=label, choices=choices, widget=forms.CheckboxSelectMultiple)
+
+
+DIALECTS = [(one.value, one.label) for one in Dialect]
+SHAPES = [(one.value, one.value) for one in Shape]
+
+Parameters = Mapping[str, Callable[[], forms.Field]]
+"""By path in the rules: a new field."""
+OF_RUNS: dict[str, Parameters] = {
+    "run_id_length": {"run_id.max_characters": lambda: _number("Most characters")},
+    "run_id_characters": {
+        "run_id.pattern": lambda: _text("Regular expression of the whole run id", required=True)
+    },
+}
+OF_RESPONSES: dict[str, Parameters] = OF_RUNS | {
+    "layout": {"responses.dialects": lambda: _some_of("Taken", DIALECTS)},
+    "metadata": {
+        "responses.metadata.required": lambda: _words("Required fields"),
+        "responses.metadata.same_on_all_lines": lambda: _words("Equal on all lines"),
+        "responses.metadata.allows_others": lambda: _switch("Other fields are allowed"),
+    },
+    "metadata_recommended": {"responses.metadata.recommended": lambda: _words("Recommended fields")},
+    "narrative": {"responses.metadata.topic_text": lambda: _text("Field that copies the topic's text")},
+    "length": {
+        "responses.length.max_count": lambda: _number("At most"),
+        "responses.length.unit": lambda: _one_of("Counted in", UNITS),
+        "responses.length.from_topic": lambda: _switch("The topic states the limit"),
+    },
+    "citation_format": {"responses.citations.shapes": lambda: _some_of("Taken", SHAPES)},
+    "citation_count": {"responses.citations.max_per_sentence": lambda: _number("At most, on a sentence")},
+    "docid_pattern": {"responses.citations.doc_id": lambda: _text("Regular expression of the whole id")},
+    "references_missing": {"responses.references.kind": lambda: _one_of("The list is", REFERENCES)},
+    "references_max": {"responses.references.max_count": lambda: _number("At most")},
+}
+OF_RANKINGS: dict[str, Parameters] = OF_RUNS | {
+    "docid_pattern": {"retrieval.doc_id": lambda: _text("Regular expression of the whole id")},
+    "ranking_depth": {"retrieval.max_ranks": lambda: _number("At most")},
+}
+RESPONSE_SECTIONS = {
+    "Run": ("run_id_length", "run_id_characters", "metadata", "metadata_recommended", "narrative"),
+    "Topics": ("missing_topics", "new_topics", "duplicate_topics"),
+    "Answers": ("layout", "empty_answer", "blank_sentence", "length", "documents"),
+    "Citations": (
+        "citation_format",
+        "citation_count",
+        "citation_score",
+        "reference_index",
+        "docid_pattern",
+        "docid_unknown",
+    ),
+    "References": (
+        "references_missing",
+        "references_present",
+        "references_undeclared",
+        "references_uncited",
+        "references_duplicate",
+        "references_max",
+    ),
+}
+RANKING_SECTIONS = {
+    "Run": ("run_id_length", "run_id_characters", "metadata"),
+    "Topics": ("missing_topics", "new_topics"),
+    "Ranks": ("docid_pattern", "docid_unknown", "ranking_duplicate", "ranking_order", "ranking_depth"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One rule as its form shows it."""
+
+    category: str
+    meaning: str
+    parameters: list[forms.BoundField]
+    severity: forms.BoundField
+
+
+class RulesForm(forms.Form):
+    """`seen` is the version of the call that the writer started from."""
+
+    label = forms.CharField(label="Name of the rules", max_length=200)
+    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+
+    stored: dict[str, Any]  # Any: what JSON holds
+    parameters: Mapping[str, Parameters]
+    sections: Mapping[str, tuple[str, ...]]
+    rules: Rules
+    """Of the valid form."""
+
+    def clean(self) -> None:
+        if self.errors:
+            return
+        try:
+            self.rules = rules_from_json(self._as_json())
+        except BadFormat as error:
+            raise forms.ValidationError(error.problem) from error
+
+    def _as_json(self) -> dict[str, Any]:
+        rules = copy.deepcopy(self.stored) | {"label": self.cleaned_data["label"]}
+        for parameters in self.parameters.values():
+            for path in parameters:
+                value = self.cleaned_data[_name(path)]
+                _put(rules, path, value)
+        shown = [category for section in self.sections.values() for category in section]
+        for name in ("warnings", OFF):
+            kept = set(rules[name]).difference(shown)
+            word = Severity.WARNING.value if name == "warnings" else OFF
+            chosen = {one for one in shown if self.cleaned_data[_severity(one)] == word}
+            rules[name] = sorted(kept | chosen)
+        return rules
+
+    @property
+    def shown_sections(self) -> Iterator[tuple[str, list[RuleRow]]]:
+        for title, categories in self.sections.items():
+            yield title, [self._row(category) for category in categories]
+
+    def _row(self, category: str) -> RuleRow:
+        parameters = [self[_name(path)] for path in self.parameters.get(category, ())]
+        return RuleRow(category, CATEGORIES[category], parameters, self[_severity(category)])
+
+
+def rules_form(call: Call, sent: QueryDict | None = None, *, rules: Rules | None = None) -> RulesForm:
+    """The rules of the call, or `rules` over its present version."""
+    stored = rules_as_json(rules or call.parsed_rules)
+    is_responses = call.takes == Call.Takes.RESPONSES
+    parameters = OF_RESPONSES if is_responses else OF_RANKINGS
+    sections = RESPONSE_SECTIONS if is_responses else RANKING_SECTIONS
+    initial: dict[str, Any] = {"label": stored["label"], "seen": call.version}
+    fields: dict[str, forms.Field] = {}
+    for path, field in (entry for one in parameters.values() for entry in one.items()):
+        fields[_name(path)], initial[_name(path)] = field(), _get(stored, path)
+    for category in (one for section in sections.values() for one in section):
+        label = f"{CATEGORIES[category].capitalize()}: error, warning or off"
+        fields[_severity(category)] = forms.ChoiceField(label=label, choices=SEVERITIES)
+        initial[_severity(category)] = _severity_in(stored, category)
+    form = RulesForm(sent, initial=initial, auto_id="rule-%s")
+    form.fields.update(fields)
+    form.stored, form.parameters, form.sections = stored, parameters, sections
+    return form
+
+
+def _severity_in(stored: Mapping[str, Any], category: str) -> str:
+    if category in stored[OFF]:
+        return OFF
+    return (Severity.WARNING if category in stored["warnings"] else Severity.ERROR).value
+
+
+def _name(path: str) -> str:
+    return path.replace(".", "-")
+
+
+def _severity(category: str) -> str:
+    return f"severity-{category}"
+
+
+def _get(rules: Mapping[str, Any], path: str) -> Any:  # Any: what JSON holds
+    value: Any = rules
+    for key in path.split("."):
+        value = (value or {}).get(key)
+    return value
+
+
+def _put(rules: dict[str, Any], path: str, value: object) -> None:
+    """Set the value in its table, which is made where the rules have none."""
+    *tables, key = path.split(".")
+    table = rules
+    for name in tables:
+        if table.get(name) is None:
+            table[name] = {}
+        table = table[name]
+    table[key] = value

@@ -1,0 +1,173 @@
+"""What teams and organizers see of calls and submissions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rubricweb.accounts.models import Membership, User
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.models import Collection
+from rubricweb.submissions.models import Call, Submission
+
+SHOWN_ATTEMPTS = 300
+SHOWN = ("call__collection", "by", "run", "let_in_by")
+
+
+@dataclass(frozen=True, slots=True)
+class CallCard:
+    """A call as a team sees it."""
+
+    call: Call
+    submissions: tuple[Submission, ...]
+    """The team's files, the newest first."""
+
+    @property
+    def runs(self) -> int:
+        """Runs that count towards the limit."""
+        return len({one.run_id for one in self.submissions if one.counts})
+
+    @property
+    def is_full(self) -> bool:
+        return self.call.runs_per_team is not None and self.runs >= self.call.runs_per_team
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A collection that a participant takes part in."""
+
+    collection: Collection
+    team: str
+    calls: tuple[CallCard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRow:
+    """A team on the organizers' page: its runs for each call."""
+
+    team: str
+    runs: tuple[int, ...]
+    people: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallCounts:
+    """A call on the organizers' page."""
+
+    call: Call
+    runs: int
+    teams: int
+    missing: tuple[str, ...]
+    """Teams without a run."""
+    outcomes: tuple[tuple[str, int], ...]
+    """Numbers of files by what became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeskPage:
+    calls: tuple[CallCounts, ...]
+    teams: tuple[TeamRow, ...]
+    late: tuple[Submission, ...]
+    """Late files that wait for an organizer."""
+    attempts: tuple[Submission, ...]
+    """All files, the newest first."""
+    left_out: int
+    """Older files that are not listed."""
+
+
+def team_calls(collection: Collection, team: str) -> tuple[CallCard, ...]:
+    """The calls of a collection with what a team sent in."""
+    by_call: dict[int, list[Submission]] = defaultdict(list)
+    for one in Submission.objects.filter(call__collection=collection, team=team).select_related(*SHOWN):
+        by_call[one.call_id].append(one)
+    calls = collection.calls.select_related("collection")
+    return tuple(CallCard(call, tuple(by_call[call.pk])) for call in calls)
+
+
+def tracks(user: User) -> list[Track]:
+    """Return the collections in which `user` is a participant, with their calls and the team's files."""
+    memberships = list(
+        Membership.objects.filter(user=user, role=Role.PARTICIPANT)
+        .select_related("collection")
+        .order_by("collection__name")
+    )
+    places = {membership.collection_id for membership in memberships}
+    sent: dict[tuple[int, str], list[Submission]] = defaultdict(list)
+    for one in Submission.objects.filter(call__collection__in=places).select_related(*SHOWN):
+        sent[one.call_id, one.team].append(one)
+    calls: dict[int, list[Call]] = defaultdict(list)
+    for call in Call.objects.filter(collection__in=places).select_related("collection"):
+        calls[call.collection_id].append(call)
+    return [
+        Track(
+            membership.collection,
+            membership.team,
+            tuple(
+                CallCard(call, tuple(sent[call.pk, membership.team]))
+                for call in calls[membership.collection_id]
+            ),
+        )
+        for membership in memberships
+    ]
+
+
+def desk(collection: Collection) -> DeskPage:
+    """Who has sent in what, and who nothing yet."""
+    calls = list(collection.calls.select_related("collection"))
+    rows = Submission.objects.filter(call__collection=collection).defer("findings")
+    listed = list(rows.select_related(*SHOWN))
+    people = _people(collection)
+    runs: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for one in (one for one in listed if one.counts):
+        runs[one.team, one.call_id].add(one.run_id or 0)
+    teams = sorted({*people, *(one.team for one in listed)}, key=str.casefold)
+    return DeskPage(
+        calls=tuple(_counts_of(call, teams, runs, listed) for call in calls),
+        teams=tuple(
+            TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(people.get(team, ())))
+            for team in teams
+        ),
+        late=tuple(one for one in listed if one.outcome == Submission.Outcome.LATE),
+        attempts=tuple(listed[:SHOWN_ATTEMPTS]),
+        left_out=max(0, len(listed) - SHOWN_ATTEMPTS),
+    )
+
+
+def versions_of(submission: Submission) -> list[Submission]:
+    """The other files of the team for the same run, the newest first."""
+    if not submission.run_tag:
+        return []
+    same = submission.call.submissions.filter(team=submission.team, run_tag=submission.run_tag)
+    return list(same.exclude(pk=submission.pk).select_related(*SHOWN).defer("findings"))
+
+
+def teams_of(collection: Collection) -> list[str]:
+    """The teams of the collection's participants, by name."""
+    return sorted(_people(collection), key=str.casefold)
+
+
+def _people(collection: Collection) -> dict[str, list[str]]:
+    """Usernames by team."""
+    people: dict[str, list[str]] = defaultdict(list)
+    rows = collection.memberships.filter(role=Role.PARTICIPANT).order_by("user__username")
+    for team, username in rows.values_list("team", "user__username"):
+        people[team].append(username)
+    return people
+
+
+def _counts_of(
+    call: Call,
+    teams: Iterable[str],
+    runs: dict[tuple[str, int], set[int]],
+    listed: Iterable[Submission],
+) -> CallCounts:
+    with_runs = [team for team in teams if runs[team, call.pk]]
+    outcomes = Counter(one.state_words for one in listed if one.call_id == call.pk)
+    return CallCounts(
+        call=call,
+        runs=sum(len(runs[team, call.pk]) for team in with_runs),
+        teams=len(with_runs),
+        missing=tuple(team for team in teams if not runs[team, call.pk]),
+        outcomes=tuple(sorted(outcomes.items())),
+    )

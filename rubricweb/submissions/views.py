@@ -1,0 +1,186 @@
+"""Call for submissions, send runs in, and see what became of them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from grading.submissions import rules_of
+from rubricweb.accounts import roles
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.uploads import too_large
+from rubricweb.corpus.access import collection_for
+from rubricweb.submissions import access, actions, files, selectors
+from rubricweb.submissions.access import Desk
+from rubricweb.submissions.actions import CallConflict, NotTaken
+from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.forms import SubmitForm, again, call_form, new_call_form, submit_form
+from rubricweb.submissions.models import Call, Submission
+from rubricweb.submissions.rules_form import rules_form
+
+
+@require_safe
+def team(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The calls of a collection with the submissions of the reader's team."""
+    place = access.desk_for(request.user, slug)
+    if place.is_organizer:
+        return redirect("submissions:desk", slug)
+    context = _place(place) | {"calls": selectors.team_calls(place.collection, place.team)}
+    return page_or_part(request, "submissions/team.html", context, part="calls")
+
+
+@require_safe
+def desk(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Organizers: who has sent in what."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    context = {"collection": collection, "section": "submissions", "desk": selectors.desk(collection)}
+    return page_or_part(request, "submissions/desk.html", context, part="desk")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = new_call_form(collection, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        rules = rules_of(form.cleaned_data["track"])
+        call = actions.open_call(collection, form.terms(), rules, by=request.user)
+        messages.success(request, f"The call for {call} is made. Look at its rules.")
+        return redirect("submissions:call-rules", slug, call.pk)
+    context = {"collection": collection, "section": "submissions", "form": form}
+    return form_response(request, "submissions/call_new.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def call_edit(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
+    call = access.call_for_organizer(request.user, slug, call_id)
+    form = call_form(call, request.POST if request.method == "POST" else None)
+    if not (form.is_bound and form.is_valid()):
+        return form_response(request, "submissions/call_edit.html", _of_call(call) | {"form": form})
+    try:
+        actions.change_call(call, form.terms(), seen=form.cleaned_data["seen"], by=request.user)
+    except CallConflict as conflict:
+        context = _of_call(conflict.call) | {"form": again(conflict.call, form.terms()), "is_conflict": True}
+        return form_response(request, "submissions/call_edit.html", context, status=409)
+    messages.success(request, f"The call for {call} is saved.")
+    return redirect("submissions:desk", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def call_rules(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
+    """The rules of a call; files that were checked already keep their reports."""
+    call = access.call_for_organizer(request.user, slug, call_id)
+    form = rules_form(call, request.POST if request.method == "POST" else None)
+    if not (form.is_bound and form.is_valid()):
+        return form_response(request, "submissions/rules.html", _of_call(call) | {"form": form})
+    try:
+        actions.change_rules(call, form.rules, seen=form.cleaned_data["seen"], by=request.user)
+    except CallConflict as conflict:
+        mine = rules_form(conflict.call, rules=form.rules)
+        context = _of_call(conflict.call) | {"form": mine, "is_conflict": True}
+        return form_response(request, "submissions/rules.html", context, status=409)
+    messages.success(request, f"The rules of {call} are saved. They hold for what is sent in from now on.")
+    return redirect("submissions:desk", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def submit(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
+    """Send a run in."""
+    place, call = access.call_to_submit(request.user, slug, call_id)
+    form = _submit_form(request, place, call)
+    if not (form.is_bound and form.is_valid()):
+        return form_response(request, "submissions/submit.html", _place(place) | {"call": call, "form": form})
+    try:
+        sent = _receive(request, place, call, form)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+        return redirect("submissions:team", slug)
+    return redirect(sent)
+
+
+@require_safe
+def submission(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """The report of a submitted file; live while it is checked."""
+    place, row = access.submission_for(request.user, slug, submission_id)
+    said = {name: getattr(row, name) for name in ("type", "priority", "description", "team")}
+    may_send = row.call.is_open and row.outcome == Submission.Outcome.REFUSED and not row.is_live
+    team = "" if place.is_organizer else place.team
+    form = submit_form(row.call, team=team, initial=said | {"replaces": row.pk}) if may_send else None
+    context = _place(place) | {
+        "submission": row,
+        "groups": from_json(row.findings),
+        "versions": selectors.versions_of(row),
+        "form": form,
+    }
+    return page_or_part(request, "submissions/submission.html", context, part="submission")
+
+
+@require_safe
+def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBase:
+    """The file, byte for byte as it was sent."""
+    _, row = access.submission_for(request.user, slug, submission_id)
+    if not row.is_kept or not files.is_here(row):
+        raise Http404("The file is not kept.")
+    name = files.path_of(row).name
+    return FileResponse(files.path_of(row).open("rb"), as_attachment=True, filename=name)
+
+
+@require_POST
+def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    _, row = access.submission_for(request.user, slug, submission_id)
+    try:
+        actions.withdraw(row, by=request.user)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+    else:
+        messages.success(
+            request, f"{row.run_tag} is withdrawn. Send it in again before the deadline if you like."
+        )
+    return redirect(row)
+
+
+@require_POST
+def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Accept a late file: it is checked as if it had come in time."""
+    row = access.late_for_organizer(request.user, slug, submission_id)
+    if row.outcome != Submission.Outcome.LATE:
+        raise PermissionDenied("This file is not late.")
+    actions.let_in(row, by=request.user)
+    messages.success(request, f"The late file of {row.team} is let in and checked.")
+    return redirect(row)
+
+
+def _submit_form(request: HtmxRequest, place: Desk, call: Call) -> SubmitForm:
+    if request.method != "POST":
+        return submit_form(call, team=place.team)
+    form = submit_form(call, team=place.team, sent=request.POST, uploaded=request.FILES)
+    if too_large(request):
+        form.add_error("file", "The file is too large for one upload.")
+    return form
+
+
+def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) -> Submission:
+    """Keep the file of the valid form. A draft that it replaces is one of the same team and call."""
+    upload, replaces = form.cleaned_data["file"], form.cleaned_data["replaces"]
+    team = place.team or form.cleaned_data["team"]
+    drafts = call.submissions.filter(team=team)
+    return actions.receive(
+        call,
+        upload.name or "run",
+        upload.chunks(),
+        team=team,
+        by=request.user,
+        described=form.described(),
+        replaces=get_object_or_404(drafts, pk=replaces) if replaces else None,
+    )
+
+
+def _place(place: Desk) -> dict[str, object]:
+    return {"collection": place.collection, "section": "submissions", "place": place}
+
+
+def _of_call(call: Call) -> dict[str, object]:
+    return {"collection": call.collection, "section": "submissions", "call": call, "is_conflict": False}

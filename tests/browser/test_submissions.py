@@ -1,0 +1,61 @@
+"""A participant's way: home, a file that is refused, the corrected one; and the organizer's desk."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from grading.submissions import rules_as_json, rules_of
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.submissions.models import Call
+from tests.factories import CallFactory, MembershipFactory
+from tests.rubricweb.import_files import response
+from tests.rubricweb.submissions.conftest import lines
+
+
+@pytest.fixture
+def call(demo) -> Call:
+    viewer = User.objects.get(username="viewer")
+    viewer.memberships.all().delete()
+    MembershipFactory(user=viewer, collection=demo, role=Role.PARTICIPANT, team="maple")
+    rules = rules_as_json(rules_of("rag25")) | {"off": ["narrative"]}
+    return CallFactory(collection=demo, rules=rules, runs_per_team=3, text="Ask us first.")
+
+
+def run(run_id: str, call: Call) -> dict[str, object]:
+    topics = call.collection.topics.values_list("query_id", flat=True)
+    content = lines(*(response(run_id, topic, "Maples turn red.", team_id="maple") for topic in topics))
+    return {"name": "run.jsonl", "mimeType": "application/json", "buffer": content}
+
+
+def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
+    page = people.sign_in("viewer")
+    page.goto("/")
+    page.get_by_role("link", name=call.collection.name).click()
+    page.get_by_role("link", name="Submit a run for generation").click()
+    page.get_by_label("File").set_input_files([run("no blanks", call)])
+    page.get_by_role("button", name="Submit and check").press("Enter")
+    expect(page.locator("#outcome")).to_contain_text("Refused")
+    inspector = inspector_of("viewer")
+    inspector.open(page.url)
+    inspector.inspect("report")
+    page.get_by_label("File").set_input_files([run("reader-1", call)])
+    page.get_by_role("button", name="Submit and check again").press("Enter")
+    expect(page.locator("#outcome")).to_contain_text("The run reader-1 is in")
+    for name, address in {
+        "home of a participant": "/",
+        "submissions of a team": places.of_collection("submissions:team"),
+        "submit": f"/collections/{call.collection.slug}/calls/{call.pk}/submit/",
+        "taken": page.url,
+    }.items():
+        inspector.open(address)
+        inspector.inspect(name)
+    organizer = inspector_of("organizer")
+    for name, address in {
+        "desk": places.of_collection("submissions:desk"),
+        "new call": places.of_collection("submissions:call-new"),
+        "rules": f"/collections/{call.collection.slug}/calls/{call.pk}/rules/",
+    }.items():
+        organizer.open(address)
+        organizer.inspect(name)
