@@ -3,6 +3,7 @@
 GradingError
 ├── BadFormat           a file is not what it should be: names file, line and what was expected
 ├── UnknownMeasure      no measure of that name
+├── UnknownSlice        topics have no such attribute, or no topic the value
 ├── UnknownPrompt       no prompt class of that name
 ├── BadPrompt           a prompt that somebody wrote cannot be asked: says what to correct
 │   └── UnknownPlaceholder  its text names a placeholder that does not exist
@@ -39,6 +40,10 @@ class BadFormat(GradingError):
 
 class UnknownMeasure(GradingError):
     """No measure of that name."""
+
+
+class UnknownSlice(GradingError):
+    """Topics have no such attribute, or no topic has the value; the message says what there is."""
 
 
 class UnknownPrompt(GradingError):

@@ -25,6 +25,10 @@ class TopicQuerySet(models.QuerySet[Any]):
     def by_query_id(self, query_ids: list[str]) -> TopicQuerySet:
         return self.filter(query_id__in=query_ids)
 
+    def attribute_values(self) -> dict[str, dict[str, object]]:
+        """Return the attributes of each topic by its query id, as `grading.topic_attributes` takes them."""
+        return dict(self.order_by("position").values_list("query_id", "attributes"))
+
 
 class RunQuerySet(models.QuerySet[Any]):
     def accepted(self) -> RunQuerySet:

@@ -23,7 +23,8 @@ def qrels_name(spec: BoardSpec) -> str:
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
     measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
-    return joined(*_whose(spec), _version(spec), spec.topic, spec.facet, measure) + f".{form}"
+    topics = spec.topic_slice.token if spec.topic_slice else ""
+    return joined(*_whose(spec), _version(spec), topics, spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:

@@ -20,7 +20,9 @@ from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
 from rubricweb.leaderboards.sorting import changed, heads, in_order, is_ranked, score_head
 
-REFINEMENTS = ("source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test")
+REFINEMENTS = (
+    *("topics", "source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test"),
+)
 """Controls that stay out of sight until they are used."""
 WHISKERS = f"{100 * LEVEL:g} % bootstrap interval over topics"
 """What the whiskers of the table and of the figure are."""
@@ -87,6 +89,7 @@ def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str
         "whiskers": WHISKERS,
         "importance": provenance.importance(board),
         "without_power": provenance.without_power(board) if board.top and board.top.topics_needed else "",
+        "all_topics": changed(query, topics=""),
         "by_t": changed(query, test=str(PairedTest.T)),
         "statements": provenance.statements(board),
     }

@@ -117,6 +117,12 @@ def add_board_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
     )
+    parser.add_argument(
+        "--topics",
+        default="",
+        metavar="A=V",
+        help="only topics with a value of an attribute: category=how-to, ambiguity=5..10, ambiguity=high",
+    )
     parser.add_argument("--topic", default="", metavar="QUERY_ID", help="only this topic")
     parser.add_argument("--subtopic", default="", metavar="FACET_ID", help="only this subtopic of --topic")
     parser.add_argument("--missing", default="zero", help="a topic that a run lacks: zero (default) or skip")
@@ -132,6 +138,7 @@ def board_spec_of(options: Options) -> BoardSpec:
         spec,
         measure=measure,
         missing=lookup.parse_choice(MissingTopic, options["missing"], "missing"),
+        topic_slice=lookup.find_topics(spec.collection, options["topics"]),
         topic=options["topic"],
         facet=options["subtopic"],
         test=lookup.parse_choice(PairedTest, options["test"], "test"),

@@ -58,7 +58,7 @@ TESTS = (("", "randomisation"), (PairedTest.T, "t"))
 
 
 SHOWN = ("grader", "bank", "measure", "min_grade", "cutoff")
-FURTHER = ("source", "version", "units", "topic", "facet", "missing", "definition")
+FURTHER = ("topics", "source", "version", "units", "topic", "facet", "missing", "definition")
 """Out of sight until they are used."""
 NO_COLUMNS = {
     "columns": "its further columns: runs are looked at by the measure that ranks them",
@@ -171,6 +171,13 @@ class BoardForm(LabelForm):
     missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
     test = forms.ChoiceField(choices=TESTS, required=False, label="Paired test")
+    topics = forms.CharField(
+        max_length=300,
+        required=False,
+        label="Only topics with",
+        widget=forms.TextInput({"list": "slices"}),
+        help_text="An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)",
+    )
     topic = forms.CharField(max_length=200, required=False, label="Only topic")
     facet = forms.CharField(max_length=200, required=False, label="Only subtopic")
     sort = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
@@ -202,6 +209,7 @@ class BoardForm(LabelForm):
         limited = replace(
             super().refined(spec),
             missing=MissingTopic(picked["missing"] or MissingTopic.ZERO),
+            topic_slice=lookup.find_topics(self.collection, picked["topics"]),
             topic=picked["topic"],
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),

@@ -12,6 +12,7 @@ from rubricweb.corpus import access
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.leaderboards import board_page, rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
+from rubricweb.leaderboards.by_attribute.selectors import offered_slices
 from rubricweb.leaderboards.forms import BoardForm
 
 
@@ -20,12 +21,8 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
-    context = {
-        "collection": collection,
-        "section": "leaderboard",
-        "form": form,
-        "measures": registry.suggested_names(),
-    }
+    context = {"collection": collection, "section": "leaderboard", "form": form}
+    context |= {"measures": registry.suggested_names(), "slices": offered_slices(collection)}
     if not form.graders:
         return page_or_part(request, "leaderboards/board.html", context, part="board")
     if not form.is_valid():

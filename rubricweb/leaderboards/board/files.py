@@ -174,12 +174,21 @@ def _spec(spec: BoardSpec) -> Json:
         "kinds": sorted(spec.kinds),
         "min_grade": measure.min_grade,
         "threshold": provenance.threshold(spec),
+        "slice": _slice(spec),
         "topic": spec.topic or None,
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
     }
+
+
+def _slice(spec: BoardSpec) -> Json | None:
+    """Return the topics that the board is of, by an attribute; None for all."""
+    topics = spec.topic_slice
+    if topics is None:
+        return None
+    return {"topics": topics.token, "stated": topics.stated, "query_ids": sorted(topics.query_ids)}
 
 
 def _column(board: Board, place: int) -> Json:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
-from grading.errors import UnknownMeasure
+from grading.errors import UnknownMeasure, UnknownSlice
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
 from grading.measures.rubric_qrels import LabelMode
+from grading.topic_attributes import TopicSlice, find_slice
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
@@ -131,6 +132,16 @@ def check_units(spec: BoardSpec) -> BoardSpec:
     return spec
 
 
+def find_topics(collection: Collection, token: str) -> TopicSlice | None:
+    """Return the slice of topics of that name; None without one: all topics."""
+    if not token:
+        return None
+    try:
+        return find_slice(collection.topics.attribute_values(), token)
+    except UnknownSlice as error:
+        raise BoardError("topics", str(error)) from error
+
+
 def check_scope(spec: BoardSpec) -> BoardSpec:
     """Return `spec` if the topic and subtopic that it is limited to exist."""
     if spec.facet and not spec.topic:
@@ -138,6 +149,8 @@ def check_scope(spec: BoardSpec) -> BoardSpec:
     topics = spec.collection.topics.filter(query_id=spec.topic) if spec.topic else None
     if topics is not None and not topics.exists():
         raise BoardError("topic", f"{spec.collection.slug} has no topic {spec.topic}")
+    if topics is not None and spec.topic_slice and spec.topic not in spec.topic_slice.query_ids:
+        raise BoardError("topic", f"topic {spec.topic} is not one of those with {spec.topic_slice.words}")
     if spec.facet and spec.bank is not None:
         items = spec.bank.items.active().filter(topic__query_id=spec.topic)
         known = sorted(set(items.values_list("facet_id", flat=True)) - {""})

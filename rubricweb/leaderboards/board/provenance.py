@@ -181,6 +181,8 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
         ("bank", bank),
         ("threshold", ". ".join(filter(None, (f"grade {threshold(spec)}", threshold_note(config))))),
     ]
+    if spec.topic_slice:
+        stated.append(("slice", spec.topic_slice.stated))
     if spec.topic:
         stated.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
     if spec.measure.uses_labels:

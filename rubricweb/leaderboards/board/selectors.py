@@ -193,9 +193,10 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
         judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
+    over = "" if spec.is_of_all_topics else ", over all its topics"
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
-        correlations.append(_correlation(against, official.kind, ours, official.scores))
+        correlations.append(_correlation(against, f"{official.kind}{over}", ours, official.scores))
     return tuple(correlations)
 
 

@@ -55,9 +55,10 @@ class Basis:
 def basis(spec: BoardSpec) -> Basis:
     visibility.refuse_sums(spec.collection)
     pool = collection_pool(spec.collection)
-    if spec.topic:
-        pool = replace(pool, topics=tuple(topic for topic in pool.topics if topic.query_id == spec.topic))
     topic_items = topic_items_of(spec)
+    if not spec.is_of_all_topics:
+        pool = replace(pool, topics=tuple(topic for topic in pool.topics if spec.includes(topic.query_id)))
+        topic_items = {pk: items for pk, items in topic_items.items() if pk in pool.by_topic}
     if spec.facet:
         topic_items = {
             topic: items.subtopics().get(spec.facet, NOTHING) for topic, items in topic_items.items()

@@ -9,6 +9,7 @@ from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.paired_tests import PairedTest
 from grading.statistics.rank_correlation import Correlation
 from grading.statistics.uncertainty import Marks
+from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
@@ -73,11 +74,22 @@ class BoardSpec:
     """The query id of the one topic that the board is of; empty for all."""
     facet: str = ""
     """The one subtopic that the board is of."""
+    topic_slice: TopicSlice | None = None
+    """The topics that the board is of, by an attribute; None for all."""
     test: PairedTest = PairedTest.RANDOMISATION
 
     @property
     def skips_missing(self) -> bool:
         return self.missing is MissingTopic.SKIP or self.measure.is_workbench
+
+    @property
+    def is_of_all_topics(self) -> bool:
+        return not self.topic and self.topic_slice is None
+
+    def includes(self, query_id: str) -> bool:
+        """Whether the topic is one that the board is of."""
+        in_slice = self.topic_slice is None or query_id in self.topic_slice.query_ids
+        return in_slice and self.topic in ("", query_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def renormalised_boards(scored: ScoredBoard, names: Sequence[str], references: S
     boards = _told_apart([scored, *further.values()], ["", *further])
     tags = set(scored.run_tags)
     for name in references:
-        series = reference(spec.collection, name, spec.measure, spec.collection.min_relevant)
+        series = reference(scored.base, name, spec.measure, spec.collection.min_relevant)
         boards.append(Series(series.label, {tag: v for tag, v in series.values.items() if tag in tags}))
     scores = [renormalised(board.scores) for board in boards]
     rows = [

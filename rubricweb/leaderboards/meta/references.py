@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from grading.statistics.influence import TIED_DECIMALS
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.scoring import MeasureSpec, judgment_table
 from rubricweb.leaderboards.board.selectors import judged_by, of_judgments
+from rubricweb.leaderboards.board.tables import Basis
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""
@@ -40,13 +41,13 @@ def reference_choices(collection: Collection) -> list[tuple[str, str]]:
     return choices
 
 
-def reference(collection: Collection, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
+def reference(base: Basis, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
     """Return the board to compare one of `measure` with; `min_relevant` is the first judgment that is
-    relevant.
+    relevant. Judgments are those of the topics that the board is of.
     """
     if name == JUDGMENTS:
-        return _judged(collection, measure, min_relevant)
-    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection)}
+        return _judged(base.pool, measure, min_relevant)
+    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(base.spec.collection)}
     return official_reference(boards[name])
 
 
@@ -54,10 +55,10 @@ def official_reference(board: Official) -> Reference:
     return Reference(f"{board.name} ({board.kind})", board.scores)
 
 
-def _judged(collection: Collection, measure: MeasureSpec, min_relevant: int) -> Reference:
+def _judged(pool: CollectionPool, measure: MeasureSpec, min_relevant: int) -> Reference:
     """Return the board of the same measure by judgments; nDCG@10 beside a measure of items."""
     measure = of_judgments(measure)
-    table = judgment_table(collection_pool(collection), measure, level=min_relevant)
+    table = judgment_table(pool, measure, level=min_relevant)
     means = np.round(table.means(), TIED_DECIMALS).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
     label = f"human judgments ({judged_by(measure, min_relevant)})"

@@ -156,7 +156,7 @@ def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient
     if spec.board:
         other = official_reference(spec.board)
     else:
-        other = reference(board.collection, spec.reference, board.measure, spec.min_relevant)
+        other = reference(scored.base, spec.reference, board.measure, spec.min_relevant)
     theirs = other.values if spec.k is None else official_top(other.values, spec.k)
     correlations = _correlations(scored, theirs, shown)
     draws: dict[Coefficient, Floats] = {}

@@ -32,7 +32,7 @@ class MovedForm(AnalysisForm):
     """A valid form has `spec`, the board after, and `before`."""
 
     shown = (*SHOWN, *USUAL)
-    further = ("units", "topic", "facet", "missing")
+    further = ("topics", "units", "topic", "facet", "missing")
     """Both boards have these alike."""
     was_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
     was_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")

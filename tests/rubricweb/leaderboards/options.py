@@ -1,5 +1,6 @@
 """Options of boards under which the pages behind them are compared with the board itself."""
 
+from grading.topic_attributes import TopicSlice
 from rubricweb.grades.humans import Source
 from rubricweb.leaderboards.board.types import MissingTopic
 
@@ -12,5 +13,6 @@ OPTIONS = {
     "topic": {"topic": "t1"},
     "subtopics of a topic": {"topic": "t1", "by_subtopic": True},
     "subtopic": {"topic": "t1", "facet": "a"},
+    "slice": {"topic_slice": TopicSlice("kind", "what", "kind = what", frozenset({"t1", "t3"}), 3)},
     "several": {"source": Source.CORRECTED, "missing": MissingTopic.SKIP, "by_subtopic": True},
 }

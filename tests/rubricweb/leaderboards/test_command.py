@@ -269,3 +269,30 @@ def test_a_row_for_each_topic_and_one_of_all(made, tmp_path, form):
 def test_topics_without_items_have_no_rows(made):
     made.bank.items.all().delete()
     assert output("--bank", "main", "--format", "ir_measures", *made.names) == "\n"
+
+
+def test_topics_by_an_attribute(made):
+    judge(made)
+    for query_id, kind in {"t1": "what", "t2": "why", "t3": "why"}.items():
+        made.topics[query_id].attributes = {"kind": kind}
+        made.topics[query_id].save()
+    found = json.loads(output("--topics", "kind=why", *made.names))
+
+    assert {row["run_tag"]: row["score"] for row in found["rows"]} == {
+        "both": 1,
+        "stray": 1,
+        "first": 0,
+        "lacks": 0,
+    }
+    assert (found["topics"], found["topics_left_out"], found["items"]) == (1, 1, 1)
+    assert found["slice"] == {
+        "topics": "kind=why",
+        "stated": "2 of 3 topics: kind = why",
+        "query_ids": ["t2", "t3"],
+    }
+    assert found["correlations"][0]["spearman"]["value"] == 1, "judgments of the same topics"
+    assert "# slice: 2 of 3 topics: kind = why" in output(
+        "--topics", "kind=why", "--format", "tsv", *made.names
+    )
+    with pytest.raises(CommandError, match="no topic with kind = how; there are what, why"):
+        output("--topics", "kind=how", *made.names)

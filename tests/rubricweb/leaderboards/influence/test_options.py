@@ -78,7 +78,7 @@ def is_swapped(first, second):
 
 
 def items_of(made, spec):
-    every = made.items["t1"] + ([] if spec.topic else made.items["t2"])
+    every = made.items["t1"] + (made.items["t2"] if spec.is_of_all_topics else [])
     return [item for item in every if not spec.facet or item.facet_id == spec.facet]
 
 

@@ -1,0 +1,226 @@
+"""Attributes of topics, and the slices of a collection that they make.
+
+Topics of TREC RAG 2024 have a category of seven, or eight scores from 0 to 10 such as ambiguity (Pradeep et
+al. 2024, section 5, appendices A and B). Here an attribute is scored where every topic that has it has a
+number, else its values are categories; a topic may be in several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from grading.errors import UnknownSlice
+
+TopicAttributes = Mapping[str, Mapping[str, object]]
+"""By query id: values by the names of attributes, as a file of topics has them."""
+MAX_CATEGORIES = 50
+"""What has more values is a text or an id, and no attribute."""
+
+
+class Third(StrEnum):
+    """A third of the topics by an attribute's score."""
+
+    LOW = "low"
+    MIDDLE = "middle"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute with its values by query id: in `scores` or in `categories`, the other is empty."""
+
+    name: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    categories: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def is_scored(self) -> bool:
+        return bool(self.scores)
+
+    @property
+    def query_ids(self) -> Collection[str]:
+        """The topics that have the attribute."""
+        return (self.scores or self.categories).keys()
+
+    @property
+    def category_names(self) -> list[str]:
+        return sorted({name for listed in self.categories.values() for name in listed})
+
+    @property
+    def thirds(self) -> tuple[float, float]:
+        """Return the highest score of the low third and that of the middle one.
+
+        >>> Attribute("ambiguity", {"t1": 0, "t2": 1, "t3": 2, "t4": 7, "t5": 8, "t6": 9}).thirds
+        (1.0, 7.0)
+        """
+        low, middle = np.quantile(list(self.scores.values()), (1 / 3, 2 / 3), method="inverted_cdf")
+        return float(low), float(middle)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSlice:
+    """The topics of a collection with a value, or within a range, of one attribute."""
+
+    attribute: str
+    value: str
+    """A category, a score, a range such as 5..10, or a third: low, middle or high."""
+    words: str
+    query_ids: frozenset[str]
+    n_all: int
+    """Topics of the collection."""
+
+    @property
+    def token(self) -> str:
+        """Return the slice as addresses and commands name it."""
+        return f"{self.attribute}={self.value}"
+
+    @property
+    def stated(self) -> str:
+        return f"{len(self.query_ids)} of {self.n_all} topics: {self.words}"
+
+
+def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
+    """Return the attributes by name, without those of more than `MAX_CATEGORIES`.
+
+    Dictionaries, infinite numbers and empty values do not count.
+
+    >>> found = attributes({"t1": {"kind": ["how", "why"], "ambiguity": 3}, "t2": {"kind": "how"}})
+    >>> found["ambiguity"].scores, sorted(found["kind"].categories["t1"])
+    ({'t1': 3.0}, ['how', 'why'])
+    """
+    values: dict[str, dict[str, tuple[object, ...]]] = {}
+    for query_id, own in topics.items():
+        for name, value in own.items():
+            listed = tuple(one for one in _listed(value) if _counts(one))
+            if listed:
+                values.setdefault(name, {})[query_id] = listed
+    known = (_attribute(name, by_topic) for name, by_topic in values.items())
+    return {one.name: one for one in known if len(one.category_names) <= MAX_CATEGORIES}
+
+
+def slices(attribute: Attribute, n_all: int) -> list[TopicSlice]:
+    """Return the slices by category, the largest first, or the thirds by score that have topics.
+
+    A third ends where a score does: topics of one score are in one third.
+
+    >>> [one.stated for one in slices(Attribute("words", {"t1": 5, "t2": 8, "t3": 9}), 4)][:2]
+    ['1 of 4 topics: words <= 5 (low third)', '1 of 4 topics: words > 5 and <= 8 (middle third)']
+    """
+    if attribute.is_scored:
+        values: list[str] = list(Third)
+    else:
+        counts = Counter(name for names in attribute.categories.values() for name in names)
+        values = sorted(counts, key=lambda name: (-counts[name], name))
+    found = (_slice(attribute, value, n_all) for value in values)
+    return [one for one in found if one.query_ids]
+
+
+def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
+    """Return the slice of that name. Raises UnknownSlice, which says what there is instead.
+
+    >>> topics = {"t1": {"ambiguity": 3, "kind": "how"}, "t2": {"ambiguity": 7.5, "kind": "why"}}
+    >>> [sorted(find_slice(topics, token).query_ids) for token in ("kind=why", "ambiguity=5..10")]
+    [['t2'], ['t2']]
+    >>> find_slice(topics, "ambiguity=..5").stated
+    '1 of 2 topics: ambiguity <= 5'
+    """
+    known = attributes(topics)
+    names = [name for name in known if token.startswith(f"{name}=")]
+    if not names:
+        listed = ", ".join(sorted(known)) or "none"
+        raise UnknownSlice(f"no attribute in {token!r}, expected attribute=value; there are {listed}")
+    attribute = known[max(names, key=len)]
+    value = token[len(attribute.name) + 1 :].strip()
+    found = _slice(attribute, value, len(topics))
+    if not found.query_ids:
+        raise UnknownSlice(f"no topic with {found.words}; there are {_known_values(attribute)}")
+    return found
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _counts(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) or (isinstance(value, str) and bool(value.strip()))
+
+
+def _attribute(name: str, values: Mapping[str, tuple[object, ...]]) -> Attribute:
+    scores = {
+        query_id: float(listed[0])
+        for query_id, listed in values.items()
+        if len(listed) == 1 and isinstance(listed[0], int | float) and not isinstance(listed[0], bool)
+    }
+    if len(scores) == len(values):
+        return Attribute(name, scores=scores)
+    words = {query_id: frozenset(map(_word, listed)) for query_id, listed in values.items()}
+    return Attribute(name, categories=words)
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _slice(attribute: Attribute, value: str, n_all: int) -> TopicSlice:
+    name = attribute.name
+    if not attribute.is_scored:
+        having = frozenset(q for q, names in attribute.categories.items() if value in names)
+        return TopicSlice(name, value, f"{name} = {value}", having, n_all)
+    bounds = _bounds(attribute, value)
+    having = frozenset(query_id for query_id, score in attribute.scores.items() if bounds.include(score))
+    third = f" ({value} third)" if value in tuple(Third) else ""
+    return TopicSlice(name, value, f"{name} {bounds.words}{third}", having, n_all)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    low: float = -math.inf
+    high: float = math.inf
+    is_open: bool = False
+    """The lowest score itself is out."""
+
+    def include(self, score: float) -> bool:
+        return (score > self.low if self.is_open else score >= self.low) and score <= self.high
+
+    @property
+    def words(self) -> str:
+        if self.low == self.high:
+            return f"= {self.low:g}"
+        sides = [f"{'>' if self.is_open else '>='} {self.low:g}"] if self.low > -math.inf else []
+        return " and ".join([*sides, f"<= {self.high:g}"] if self.high < math.inf else sides)
+
+
+def _bounds(attribute: Attribute, value: str) -> _Bounds:
+    low, middle = attribute.thirds
+    thirds = {
+        Third.LOW.value: _Bounds(high=low),
+        Third.MIDDLE.value: _Bounds(low, middle, is_open=True),
+        Third.HIGH.value: _Bounds(middle, is_open=True),
+    }
+    if value in thirds:
+        return thirds[value]
+    first, dots, last = value.partition("..")
+    try:
+        start = float(first) if first.strip() or not dots else -math.inf
+        end = (float(last) if last.strip() else math.inf) if dots else start
+    except ValueError:
+        start, end = math.nan, math.nan
+    if not start <= end or (math.isinf(start) and math.isinf(end)):
+        raise UnknownSlice(
+            f"{attribute.name} is {value!r}, expected a score, a range such as 5..10, or low, middle or high"
+        )
+    return _Bounds(start, end)
+
+
+def _known_values(attribute: Attribute) -> str:
+    if attribute.is_scored:
+        return f"scores from {min(attribute.scores.values()):g} to {max(attribute.scores.values()):g}"
+    return ", ".join(attribute.category_names)

@@ -1,0 +1,33 @@
+"""Which board, by which attribute of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import forms
+
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards.by_attribute.selectors import sliceable
+from rubricweb.leaderboards.forms import FURTHER, SHOWN, AnalysisForm
+
+ONE_TOPIC = {
+    "topic": "the limit to one topic: slices have several",
+    "facet": "the limit to one subtopic",
+}
+
+
+class AttributeForm(AnalysisForm):
+    """A valid form has the `spec`, and `slices` has the attributes that there are."""
+
+    shown = ("attribute", *SHOWN)
+    further = FURTHER
+    inapplicable = ONE_TOPIC
+    attribute = forms.ChoiceField(label="By attribute")
+
+    def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
+        self.slices = sliceable(collection)
+        given = {name: sent[name] for name in sent}
+        super().__init__({"attribute": next(iter(self.slices), ""), **given}, collection=collection)
+        named = [(name, f"{name} ({len(listed)})") for name, listed in self.slices.items()]
+        offer_choices(self, "attribute", named)
