@@ -153,6 +153,14 @@ class Topic(models.Model):
         """Whether the track says more of the topic than its query."""
         return bool(self.description or self.narrative or self.background or self.attributes)
 
+    @property
+    def attribute_words(self) -> list[tuple[str, str]]:
+        """Return pairs of name and value; categories stand side by side."""
+        return [
+            (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+            for name, value in self.attributes.items()
+        ]
+
 
 class Subtopic(models.Model):
     """A facet of a topic (TREC CAR); items may belong to one."""

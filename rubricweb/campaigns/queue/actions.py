@@ -74,7 +74,8 @@ def open_campaign(
         ),
         batch_size=BATCH,
     )
-    audit.record("campaign opened", campaign, by=by, detail=f"{len(cells)} cells, {plan.mode}")
+    detail = ", ".join(filter(None, (f"{len(cells)} cells", plan.mode, choice.drawn_by)))
+    audit.record("campaign opened", campaign, by=by, detail=detail)
     _publish(campaign)
     return campaign
 

@@ -9,6 +9,8 @@ from django import forms
 from django.db.models import QuerySet
 
 from grading.statistics.cover_estimate import COVER_CELLS
+from grading.topic_attributes import attributes
+from grading.topic_sampler import DrawnTopic, diverse_topics
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -91,6 +93,20 @@ class CampaignForm(forms.Form):
     topics = RowsField(
         Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
     )
+    diverse = forms.IntegerField(
+        label="Diverse topics",
+        min_value=1,
+        required=False,
+        help_text="So many of these topics that have items, as different by their attributes as can be. "
+        "Empty for all.",
+    )
+    diverse_seed = forms.IntegerField(
+        label="Seed of the draw",
+        min_value=1,
+        initial=1,
+        required=False,
+        help_text="The same seed draws the same topics.",
+    )
     cells = forms.ChoiceField(
         label="Cells",
         choices=Campaign.Cells.choices,
@@ -143,6 +159,8 @@ class CampaignForm(forms.Form):
         offer_choices(self, "grader", rater_choices(known.values()))
         offer_rows(self, "topics", collection.topics.all())
         self.fields["topics"].widget.attrs["size"] = 6
+        if not attributes(collection.topics.attribute_values()):
+            del self.fields["diverse"], self.fields["diverse_seed"]
         offer_rows(self, "people", members_who_rate(collection))
 
     def clean(self) -> dict[str, Any]:
@@ -161,11 +179,11 @@ class CampaignForm(forms.Form):
     def choice(self) -> Choice:
         cleaned, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
-        bank = self.banks[cleaned["bank"]]
+        bank, size = self.banks[cleaned["bank"]], cleaned.get("diverse")
         kinds = [ItemKind(kind) for kind in cleaned["kinds"]]
         return Choice(
             bank=bank,
-            topics=tuple(cleaned["topics"] or bank.collection.topics.all()),
+            topics=self._topics(bank),
             kinds=frozenset(kinds),
             rater=rater,
             cells=Campaign.Cells(cleaned["cells"]),
@@ -174,7 +192,31 @@ class CampaignForm(forms.Form):
             cutoff=cleaned["cutoff"],
             size=cleaned["size"],
             random_share=cleaned["random_percent"] / 100,
+            drawn_by=f"diverse topics: {size}, seed {cleaned['diverse_seed'] or 1}" if size else "",
         )
+
+    def _topics(self, bank: Bank) -> tuple[Topic, ...]:
+        chosen = tuple(self.cleaned_data["topics"] or bank.collection.topics.all())
+        drawn = self.drawn_topics()
+        if not drawn:
+            return chosen
+        by_query_id = {topic.query_id: topic for topic in chosen}
+        return tuple(by_query_id[one.query_id] for one in drawn)
+
+    def drawn_topics(self) -> list[DrawnTopic]:
+        """Return the diverse topics in the order of the draw; none where all topics are wanted.
+
+        They are drawn from topics that the bank has items of, for the form as far as it is filled in.
+        """
+        cleaned = self.cleaned_data
+        size, bank = cleaned.get("diverse"), cleaned.get("bank")
+        if not size or not bank:
+            return []
+        kinds = [ItemKind(kind) for kind in cleaned.get("kinds", KINDS)]
+        items = self.banks[bank].items.active().of_kinds(kinds)
+        topics = cleaned.get("topics") or self.banks[bank].collection.topics.all()
+        values = topics.filter(pk__in=items.values("topic")).attribute_values()
+        return diverse_topics(values, size, seed=cleaned.get("diverse_seed") or 1)
 
     @property
     def plan(self) -> CampaignPlan:

@@ -45,6 +45,8 @@ class Choice:
     size: int | None = None
     """How many cells; None for all."""
     random_share: float = 0.2
+    drawn_by: str = ""
+    """How the topics were drawn; empty where they were chosen by hand."""
 
     @property
     def design(self) -> Draw.Design | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from grading.topic_sampler import DrawnTopic
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
@@ -21,6 +22,7 @@ from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.core.models import JsonList
 from rubricweb.core.prepared import Prepared
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import humans
 from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
@@ -30,6 +32,22 @@ PACE_OF = 20
 """How many turns the pace is computed from."""
 BREAK_SECONDS = 600
 """A longer time between turns was a break."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRow:
+    """A topic that was drawn for a campaign."""
+
+    topic: Topic
+    distance: float | None
+    """To the nearest topic that was drawn before; None for the first."""
+
+
+def drawn_rows(collection: Collection, drawn: Sequence[DrawnTopic]) -> list[DrawnRow]:
+    """Return the topics in the order of the draw."""
+    topics = collection.topics.by_query_id([one.query_id for one in drawn])
+    by_query_id = {topic.query_id: topic for topic in topics}
+    return [DrawnRow(by_query_id[one.query_id], one.distance) for one in drawn]
 
 
 @dataclass(frozen=True, eq=False)

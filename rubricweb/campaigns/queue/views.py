@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from grading.topic_sampler import DISTANCE
 from rubricweb.accounts import roles
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue import access, actions, leases, progress, selectors
@@ -59,6 +60,19 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
             return redirect("campaigns:campaign", slug, campaign.pk)
     context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
     return form_response(request, "campaigns/queue/campaign_new.html", context)
+
+
+@require_POST
+def campaign_topics(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Preview the diverse topics of a campaign, however far its form is filled in."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = CampaignForm(collection, banks(collection), request.POST)
+    form.full_clean()
+    drawn = selectors.drawn_rows(collection, form.drawn_topics())
+    context = {"collection": collection, "section": "review", "tab": "queue", "form": form, "drawn": drawn}
+    part = "campaigns/queue/_diverse_topics.html#drawn-topics"
+    template = part if request.htmx else "campaigns/queue/campaign_new.html"
+    return render(request, template, {**context, "distance": DISTANCE})
 
 
 @require_safe

@@ -1,0 +1,51 @@
+"""`manage.py sample_topics`."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests import factories
+
+
+def sample(*arguments):
+    out = StringIO()
+    call_command("sample_topics", "autumn", *arguments, stdout=out)
+    return [line.split("\t") for line in out.getvalue().splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture
+def topics(collection):
+    for number in range(8):
+        attributes = {"ambiguity": number, "kind": "how" if number < 4 else "why"}
+        factories.TopicFactory(collection=collection, query_id=f"t{number}", attributes=attributes)
+
+
+def test_topics_with_their_distance(topics):
+    header, first, second = sample("--size", "2", "--seed", "3")
+    assert header == ["query_id", "distance", "text"]
+    assert first[1] == "NaN"
+    assert float(second[1]) > 1, "of another kind"
+    assert sample("--size", "2", "--seed", "3")[1:] == [first, second]
+
+
+def test_only_from_a_slice(topics):
+    assert {row[0] for row in sample("--size", "9", "--topics", "kind=why")[1:]} == {"t4", "t5", "t6", "t7"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--size", "0"), "--size is at least 1"),
+        (("--size", "2", "--topics", "kind=what"), "no topic with kind = what; there are how, why"),
+    ],
+)
+def test_what_cannot_be_drawn(topics, arguments, problem):
+    with pytest.raises(CommandError, match=problem):
+        sample(*arguments)
+
+
+def test_topics_without_attributes(collection):
+    factories.TopicFactory(collection=collection)
+    with pytest.raises(CommandError, match="have no attributes"):
+        sample("--size", "2")
