@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class CorpusConfig(AppConfig):
     name = "rubricweb.corpus"
     label = "corpus"
+
+    def ready(self) -> None:
+        from rubricweb.corpus.duplicates.kind import DuplicateSearches
+        from rubricweb.jobs import kinds
+
+        kinds.register(DuplicateSearches())

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+import rubricweb.corpus.duplicates.models  # noqa: F401  (Django looks for models here)
 from grading import prompts
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionQuerySet, RunQuerySet, TopicQuerySet

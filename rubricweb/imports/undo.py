@@ -19,6 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.core.models import AuditEntry, new_stamp
+from rubricweb.corpus.duplicates.models import NearDuplicate
 from rubricweb.corpus.models import (
     Collection,
     Judgment,
@@ -52,7 +53,7 @@ KINDS: dict[str, tuple[type[Model], str]] = {
     "topics": (Topic, "collection"),
 }
 """By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
-DERIVED: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, BankTopic)
+DERIVED: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, BankTopic, NearDuplicate)
 """Rows that go with what they belong to; nobody makes them."""
 
 Ranges = dict[str, tuple[int, int, int]]

@@ -3,6 +3,7 @@ from django.urls import path
 from rubricweb.review import saved_views, views
 from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
+from rubricweb.review.duplicates.urls import urlpatterns as duplicates
 from rubricweb.review.flags.urls import urlpatterns as flags
 from rubricweb.review.responses.urls import urlpatterns as responses
 from rubricweb.review.spurious.urls import urlpatterns as spurious
@@ -17,6 +18,7 @@ urlpatterns = [
     path("review/<slug:slug>/views/", saved_views.view_save, name="view-save"),
     path("review/<slug:slug>/views/<int:view_id>/drop/", saved_views.view_drop, name="view-drop"),
     *verify,
+    *duplicates,
     *flags,
     *responses,
     *spurious,

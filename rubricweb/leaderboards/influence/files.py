@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.influence.duplicates import DuplicatesRow
 from rubricweb.leaderboards.influence.items import DependentRow, InfluenceRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
-from rubricweb.leaderboards.influence.sheets import LOSS
+from rubricweb.leaderboards.influence.sheets import LOSS, ONCE, REPEATS
 
 Texts = Mapping[tuple[int, str], str]
 Line = dict[str, Value]
@@ -121,6 +122,25 @@ def origins(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
         for one in rows
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def duplicates(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "rank": one.rank,
+            "score": one.score,
+            "repeats": one.repeats,
+            "share": one.share,
+            "marked": one.marked,
+            "score_once": one.score_once,
+            "rank_once": one.rank_once,
+        }
+        for one in rows
+    ]
+    basis = [("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words")]
+    told = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
+    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *told])
 
 
 def _possible(ranks: tuple[int, int] | None) -> Line:

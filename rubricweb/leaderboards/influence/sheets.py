@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from rubricweb.grades.rank_intervals import span as span_of_ranks
+from rubricweb.leaderboards.influence.duplicates import DuplicatesRow
 from rubricweb.leaderboards.influence.items import DependentRow, InfluenceRow, PairRow
 from rubricweb.leaderboards.influence.pool import HOLE_DEPTHS, HolesRow, OriginRow, TeamRow
 from rubricweb.leaderboards.meta.sheets import span
@@ -45,6 +46,8 @@ LOSS = (
     "deviations of its runs' means, Holm's correction over all runs"
 )
 TESTED = f"p: {LOSS}"
+REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
+ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
 ORDERS: dict[str, tuple[str, Callable[[InfluenceRow], tuple[float, ...]]]] = {
     "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
     "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),
@@ -174,6 +177,24 @@ def origins(rows: Sequence[OriginRow]) -> PrintedTable:
     columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
     note = "how much more these runs gain than other runs where the items are of this origin"
     return PrintedTable("Who wrote the items", columns, tuple(lines), 1, (note,))
+
+
+def duplicates(rows: Sequence[DuplicatesRow], k: int) -> PrintedTable:
+    lines = [
+        (
+            TextCell(one.run_tag),
+            TextCell(str(one.rank)),
+            TextCell(number(one.score)),
+            TextCell(str(one.repeats)),
+            TextCell(number(one.share)),
+            TextCell(str(one.marked)),
+            TextCell(number(one.score_once)),
+            TextCell(number(one.rank_once)),
+        )
+        for one in rows
+    ]
+    columns = ("Run", "Rank", "Score", f"Repeats@{k}", "Share", "Marked", "Score once", "Rank once")
+    return PrintedTable("Near-duplicates", columns, tuple(lines), 1, (REPEATS, ONCE))
 
 
 def possible(ranks: tuple[int, int] | None) -> str:

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.corpus.duplicates.selectors import latest_search
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
-from rubricweb.leaderboards.influence import files, items, pool, sheets
+from rubricweb.leaderboards.influence import duplicates, files, items, pool, sheets
 from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.influence.forms import InfluenceForm
 
@@ -25,6 +26,7 @@ VIEWS = {
     "holes": "Holes",
     "teams": "Teams",
     "origins": "Who wrote the items",
+    "duplicates": "Near-duplicates",
 }
 
 
@@ -96,6 +98,20 @@ def _origins(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> 
     return {"sheet": sheet, "n_origins": len(pool.origins(scored))}
 
 
+def _duplicates(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
+    search = latest_search(scored.spec.collection)
+    rows = duplicates.duplicates(scored)
+    sheet = sheets.duplicates(rows, scored.spec.measure.judged_at)
+    threshold = search.threshold if search else 1.0
+    return {
+        "search": search,
+        "sheet": replace(sheet, data=files.duplicates(scored, rows, threshold)),
+        "n_repeating": sum(row.repeats > 0 for row in rows),
+        "n_runs": len(rows),
+        "uses_labels": scored.spec.measure.uses_labels,
+    }
+
+
 def _grid(scored: ScoredBoard) -> Callable[[int], str]:
     """Return the grid of a topic; a board of labels has none."""
     bank = scored.spec.bank
@@ -109,4 +125,5 @@ _VIEWS: dict[str, Callable[[ScoredBoard, InfluenceForm, HtmxRequest], Context]] 
     "holes": _holes,
     "teams": _teams,
     "origins": _origins,
+    "duplicates": _duplicates,
 }

@@ -10,14 +10,16 @@ from grading.errors import UnknownPrompt
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.corpus.duplicates.selectors import fellows
 from rubricweb.corpus.models import Passage
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import convert
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.visibility import visible_grades
 from rubricweb.review.selectors.window import RunRank, retrieved
 
 HOW_FOUND = {
@@ -40,6 +42,18 @@ class PromptAndReply:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class NearDuplicateCell:
+    """The same item beside a near-duplicate of the passage."""
+
+    passage_id: int
+    doc_id: str
+    rating: int | None
+    """By the cell's config; None without a grade, or where the reader may not see it."""
+    difference: int | None
+    """Between its rating and the cell's."""
+
+
 @dataclass(frozen=True, eq=False)
 class CellView:
     """The side panel."""
@@ -58,6 +72,8 @@ class CellView:
     """Other graders' ratings of the cell, and direct graders' labels of the passage."""
     judgment: int | None
     runs: tuple[RunRank, ...]
+    near_duplicates: tuple[NearDuplicateCell, ...] = ()
+    """In the same pool."""
     is_hidden: bool = False
     """Graders' ratings are left out because the reader has to rate the cell blind."""
 
@@ -71,8 +87,22 @@ class CellView:
             answer_by=None,
             prompts=(),
             others=(),
+            near_duplicates=tuple(replace(one, rating=None, difference=None) for one in self.near_duplicates),
             is_hidden=True,
         )
+
+    @property
+    def near_duplicates_words(self) -> str:
+        """ "2 near-duplicates in this pool, 1 graded otherwise, by up to 2"."""
+        n = len(self.near_duplicates)
+        words = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
+        differences = [one.difference for one in self.near_duplicates if one.difference is not None]
+        if not differences:
+            return words
+        n_other = sum(difference > 0 for difference in differences)
+        if not n_other:
+            return f"{words}, graded the same"
+        return f"{words}, {n_other} graded otherwise, by up to {max(differences)}"
 
     @property
     def how_found(self) -> str:
@@ -104,7 +134,29 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
+        near_duplicates=_near_duplicates(item, passage, grade, pool),
     )
+
+
+def _near_duplicates(
+    item: Item, passage: Passage, grade: Grade | None, pool: TopicPool
+) -> tuple[NearDuplicateCell, ...]:
+    near = fellows(passage.pk, pool.passage_pks)
+    if not near:
+        return ()
+    ratings: dict[int, int | None] = {}
+    if grade is not None:
+        rows = Grade.objects.filter(revision=item.revision_id, config=grade.config_id, passage__in=near)
+        visible = visible_grades(rows, item.bank.collection_id)
+        ratings = dict(visible.values_list("passage", "rating"))
+    own, doc_ids = grade.rating if grade else None, dict(zip(pool.passage_pks, pool.doc_ids, strict=True))
+    return tuple(
+        NearDuplicateCell(pk, doc_ids[pk], other := ratings.get(pk), _difference(own, other)) for pk in near
+    )
+
+
+def _difference(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else abs(first - second)
 
 
 def _grades(item: Item, passage: Passage) -> list[Grade]:

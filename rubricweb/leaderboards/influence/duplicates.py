@@ -1,0 +1,109 @@
+"""What near-duplicates do to runs: how many a run returns, and its score with each group counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+
+import numpy as np
+
+from grading.arrays import none_if_nan
+from grading.statistics.influence import ranks
+from rubricweb.corpus.duplicates.selectors import groups_by_doc_id
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.scoring import fresh_scores
+from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.tables import score_units
+
+Groups = Mapping[str, int]
+"""By doc id: the number of its group; passages without near-duplicates are in none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatesRow:
+    """One run with the near-duplicates that it returns."""
+
+    run_tag: str
+    rank: int
+    score: float | None
+    repeats: int
+    """Passages among its first k of all topics of whose group it returns another one above."""
+    share: float | None
+    """Of its first k passages; None without any."""
+    marked: int
+    """Passages among its first k that have near-duplicates in the collection."""
+    score_once: float | None
+    """Without repeats, so that what follows moves up; None for measures of labels, which count passages in
+    their denominators.
+    """
+    rank_once: int | None
+
+
+def duplicates(scored: ScoredBoard) -> list[DuplicatesRow]:
+    """Return the runs of a board, best first."""
+    groups, k = groups_by_doc_id(scored.spec.collection), scored.spec.measure.judged_at
+    counts = np.zeros((len(scored.run_tags), 3), dtype=np.int64)
+    for topic in scored.base.pool.topics:
+        counts += np.array(_counts(topic, groups, k), dtype=np.int64).reshape(counts.shape)
+    repeats, marked, returned = counts.T.tolist()
+    once = _once(scored, groups)
+    places, means = ranks(scored.means), scored.means
+    once_places, once_means = (ranks(once.means), once.means) if once else (None, None)
+    rows = [
+        DuplicatesRow(
+            run_tag=tag,
+            rank=int(places[run]),
+            score=none_if_nan(means[run]),
+            repeats=repeats[run],
+            share=repeats[run] / returned[run] if returned[run] else None,
+            marked=marked[run],
+            score_once=none_if_nan(once_means[run]) if once_means is not None else None,
+            rank_once=int(once_places[run]) if once_places is not None else None,
+        )
+        for run, tag in enumerate(scored.run_tags)
+    ]
+    return sorted(rows, key=lambda row: (row.rank, row.run_tag))
+
+
+def repeated(doc_ids: Sequence[str], groups: Groups) -> list[bool]:
+    """Return for each passage of a ranking whether one of its group stands above it.
+
+    >>> repeated(["d1", "d2", "d3", "d4"], {"d1": 1, "d3": 1, "d4": 2})
+    [False, False, True, False]
+    """
+    seen: set[int] = set()
+    flags = []
+    for doc_id in doc_ids:
+        group = groups.get(doc_id)
+        flags.append(group in seen)
+        if group is not None:
+            seen.add(group)
+    return flags
+
+
+def _counts(topic: TopicPool, groups: Groups, k: int) -> list[tuple[int, int, int]]:
+    """By run: repeats, passages with near-duplicates and passages among the first k."""
+    tops = [(doc_ids or ())[:k] for doc_ids in topic.ranked]
+    return [(sum(repeated(top, groups)), sum(doc_id in groups for doc_id in top), len(top)) for top in tops]
+
+
+def _once(scored: ScoredBoard, groups: Groups) -> ScoredBoard | None:
+    """Return the board on rankings without repeats; None for measures of labels."""
+    if scored.spec.measure.uses_labels:
+        return None
+    grades = scored.base.grades
+    topics = tuple(_without_repeats(topic, groups) for topic in scored.base.pool.topics)
+    supposed = {topic.topic_id: TopicGrades(topic, grades[topic.topic_id].matrix) for topic in topics}
+    base = replace(scored.base, pool=replace(scored.base.pool, topics=topics))
+    return ScoredBoard(base, score_units(base, scored.spec.measure, supposed, scorer=fresh_scores))
+
+
+def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
+    ranked, scores = [], []
+    for doc_ids, values in zip(topic.ranked, topic.scores, strict=True):
+        kept = [not repeat for repeat in repeated(doc_ids or (), groups)]
+        ranked.append(None if doc_ids is None else tuple(compress(doc_ids, kept)))
+        scores.append(None if values is None else tuple(compress(values, kept)))
+    return replace(topic, ranked=tuple(ranked), scores=tuple(scores))
