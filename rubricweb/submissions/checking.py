@@ -115,9 +115,7 @@ def rules_of_call(call: Call) -> Rules:
 def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
     others = [team for team in inspection.teams if team.casefold() != submission.team.casefold()]
     if others:
-        yield warning(
-            "other_team", f"the file names the team {others[0]!r}", f"your team, {submission.team!r}"
-        )
+        yield warning("other_team", f"the team {others[0]!r}", f"your team, {submission.team!r}")
 
 
 def _obstacle(submission: Submission, run_tag: str) -> Group | None:

@@ -51,6 +51,10 @@ class Group:
         return self.number - len(self.places)
 
     @property
+    def has_lines(self) -> bool:
+        return any(place.line is not None for place in self.places)
+
+    @property
     def has_topics(self) -> bool:
         return any(place.query_id for place in self.places)
 

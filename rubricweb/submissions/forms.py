@@ -39,9 +39,9 @@ def _tracks() -> list[tuple[str, str]]:
     return [(name, rules_of(name).label) for name in tracks()]
 
 
-def _moment(label: str, help_text: str = "") -> forms.DateTimeField:
+def _moment(label: str, help_text: str, *, required: bool = True) -> forms.DateTimeField:
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format=LOCAL)
-    return forms.DateTimeField(label=label, widget=widget, help_text=help_text)
+    return forms.DateTimeField(label=label, widget=widget, help_text=help_text, required=required)
 
 
 class CallForm(forms.Form):
@@ -49,7 +49,7 @@ class CallForm(forms.Form):
 
     task = forms.CharField(max_length=100, help_text="What participants know it by: generation, retrieval.")
     takes = forms.ChoiceField(label="A submission is a file of", choices=Call.Takes.choices)
-    opens_at = _moment("Opens")
+    opens_at = _moment("Opens", "Empty: now.", required=False)
     deadline = _moment("Deadline", "The last second in which files are taken.")
     time_zone = forms.ChoiceField(label="Time zone", choices=_time_zones)
     runs_per_team = forms.IntegerField(
@@ -93,6 +93,8 @@ class CallForm(forms.Form):
         for name in ("opens_at", "deadline"):
             if zone and self.cleaned_data.get(name):
                 self._read_in(zone, name)
+        if "opens_at" in self.cleaned_data:
+            self.cleaned_data["opens_at"] = self.cleaned_data["opens_at"] or timezone.now()
         opens_at, deadline = self.cleaned_data.get("opens_at"), self.cleaned_data.get("deadline")
         if opens_at and deadline and opens_at >= deadline:
             self.add_error("deadline", "The deadline must be after the opening.")
@@ -125,7 +127,6 @@ def new_call_form(collection: Collection, sent: QueryDict | None = None) -> NewC
     initial = {
         "seen": 0,
         "time_zone": "UTC",
-        "opens_at": now.strftime(LOCAL),
         "deadline": (now + OPEN_FOR).replace(hour=23, minute=59, second=59).strftime(LOCAL),
         "passages_of": Response.PassagesOf.SENTENCE,
     }

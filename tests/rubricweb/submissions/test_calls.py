@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.forms import BooleanField
+from django.utils import timezone
 
 from grading.submissions import rules_as_json, rules_of, tracks
 from rubricweb.core.models import AuditEntry
+from rubricweb.submissions.forms import LOCAL
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.rules_form import rules_form
 from tests.factories import CallFactory
@@ -51,6 +53,13 @@ def test_an_organizer_calls_for_submissions(owner, collection, client_of):
     assert AuditEntry.objects.get(verb="call for submissions made").by == owner
     page = client_of(owner).get(f"/collections/autumn/calls/{call.pk}/edit/")
     assert page.context["form"]["deadline"].value() == "2026-08-01T23:59:59"
+
+
+def test_without_an_opening_a_call_is_open_at_once(owner, collection, client_of):
+    """Whatever the clocks of its zone show."""
+    later = (timezone.now() + timedelta(days=2)).strftime(LOCAL)
+    client_of(owner).post(NEW, SENT | {"opens_at": "", "deadline": later, "time_zone": "Etc/GMT+12"})
+    assert Call.objects.get().is_open
 
 
 @pytest.mark.parametrize(
