@@ -32,7 +32,7 @@ OWN_FILE = {
 TEMPLATE_LINES = 120
 WIDTH = 120
 """Of templates, scripts and styles: their formatters break neither comments nor strings nor template tags."""
-JS_LINES = 760
+JS_LINES = 800
 CSS_BYTES = 40_000
 """What one page loads of our own."""
 HEAVY = {"torch", "transformers", "openai"}

@@ -5,33 +5,55 @@ default.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, QueryDict
 
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.ids import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 
 
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One choice of what the grid shows."""
+
+    field: forms.BoundField
+    is_on: bool
+    """Whether something else than the default is chosen."""
+    is_chosen_here: bool
+    """In the toolbar itself, else in its menu."""
+    address_without: str
+
+    @property
+    def shown(self) -> str:
+        """The chosen value in words."""
+        value = self.field.value()
+        return str(dict(getattr(self.field.field, "choices", ())).get(value, value))
+
+
+CHOSEN_IN_TOOLBAR = ("show", "sort", "grader", "run")
+CHOSEN_IN_MENU = ("items", "source", "min_grade", "order", "kind", "version", "rows")
+
+
 class GridForm(GraderForm):
     """The grid."""
 
     show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
-    sort = select_at_once("Sort passages by", [(name, label) for name, (label, _) in SORTS.items()])
+    sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
     kind = select_at_once("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
     items = select_at_once("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
     min_grade = covered_from()
-    run = select_at_once("Retrieved by", ())
+    run = select_at_once("Run", ())
     source = select_at_once("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
     order = select_at_once("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
     version = select_at_once("Bank", ())
-    rows = select_at_once("Rows", (("", "usual"), ("compact", "compact")))
-    heads = select_at_once("Heads", (("", "cut"), ("whole", "wrapped")))
+    rows = select_at_once("Rows", (("", "compact"), ("roomy", "with their runs")))
     page = forms.IntegerField(min_value=1, required=False)
     columns = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}$", required=False)
@@ -39,9 +61,34 @@ class GridForm(GraderForm):
     def __init__(self, address: QueryDict) -> None:
         super().__init__(address)
         self.hidden = parse_ids(address.getlist("hide"))
+        self.address = address
+        if self.data.get("rows") == "compact":  # from addresses that people kept: the default now
+            self.data["rows"] = ""
+
+    @property
+    def chips(self) -> list[Chip]:
+        """The choices of the toolbar, and those of its menu that are in effect."""
+        offered = [name for name in CHOSEN_IN_TOOLBAR if len(choice_field(self, name).choices) > 1]
+        return [self._chip(name) for name in offered] + [
+            chip for chip in map(self._chip, CHOSEN_IN_MENU) if chip.is_on
+        ]
+
+    @property
+    def menu(self) -> list[forms.BoundField]:
+        return [self[name] for name in CHOSEN_IN_MENU]
+
+    def _chip(self, name: str) -> Chip:
+        default = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade)}.get(
+            name, str(getattr(_DEFAULT, name, ""))
+        )
+        value = self.data.get(name) or default
+        address = self.address.copy()
+        for gone in (name, "page", "columns", "at"):
+            address.pop(gone, None)
+        return Chip(self[name], value not in (default, "0"), name in CHOSEN_IN_TOOLBAR, address.urlencode())
 
     def offer_runs(self, run_tags: Iterable[str]) -> None:
-        offer_choices(self, "run", [("", "any run"), *((tag, tag) for tag in run_tags)])
+        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])
 
     def offer_versions(self, bank: Bank) -> None:
         versions = [
@@ -70,6 +117,7 @@ QUERIED = (
     "source",
     "version",
     "min_grade",
+    "rows",
     "page",
     "columns",
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.selectors import neighbours
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.raters import raters
@@ -40,6 +43,7 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "views": saved_views(request.user, bank.collection),
+        "neighbours": partial(neighbours, topic),
         **address_kept(request),
     }
     return page_or_part(request, "review/grid.html", context, part="table")

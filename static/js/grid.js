@@ -69,17 +69,28 @@ function go(row, column) {
   at(row, column).focus();
 }
 
+// What the column asks, whole and with its figures, in the corner: heads have room for a few words.
+function readOut(cell) {
+  const [readout, head] = [byId("readout"), byId("grid").rows[0].cells[cell.cellIndex]];
+  byId("grid").querySelector("[data-here]")?.removeAttribute("data-here");
+  const told = [...head.querySelectorAll(".head-text, .head-facts")].map((part) => part.cloneNode(true));
+  readout.hidden = !told.length;
+  readout.replaceChildren(...told);
+  if (told.length) head.dataset.here = "";
+}
+
 // The panel may lag behind by the time that a cell takes to load, but never shows another cell than the focused one.
 function focused(target) {
   stop(target);
   const [row, column] = state.place;
   const next = [at(row + state.step[0], column + state.step[1]), at(row + 1, column)];
+  readOut(target.closest("td, th"));
   if (target.matches("td a:not(.flag-mark)")) panel.follow(target, next);
 }
 
 async function enter(link) {
   if (!panel.hasLoaded(link)) await panel.show(link);
-  byId("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
+  byId("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 641px)").matches });
 }
 
 function paint({ place, rating }) {
@@ -139,6 +150,7 @@ function changed({ waiting, unsent }) {
 function say(link, action) {
   if (action !== "undo" && link) {
     state.rated.push(link.id);
+    if (!panel.isOpen) panel.show(link); // what is rated is read
     return rate(link, action.slice(-1));
   }
   const undone = action === "undo" && (byId(state.rated.pop()) ?? (link?.dataset.seen && link));
@@ -158,8 +170,9 @@ const outbox = byId("unsaved") &&
   });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
   const cell = cellOf(event.target);
+  if (event.key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
+  else if (event.key === "Escape" && cell) panel.close();
   if (!cell || event.altKey || event.metaKey) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
   const page = 10;
@@ -179,6 +192,15 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-closes-panel]")) {
+    const shown = byId(panel.shown);
+    panel.close();
+    return shown?.focus();
+  }
+  if (event.target.closest(".skip-link")) {
+    event.preventDefault();
+    return at(...state.place).focus();
+  }
   const again = event.target.closest("[data-rates]");
   if (again) rate(byId(again.dataset.cell), again.dataset.rates);
   const link = event.target.closest("#grid td a");
@@ -211,6 +233,7 @@ document.addEventListener("key-action", async (event) => {
 });
 
 document.addEventListener("focusin", ({ target }) => cellOf(target) && focused(target));
+document.addEventListener("pointerover", ({ target }) => cellOf(target) && readOut(cellOf(target)));
 document.addEventListener("leave-field", (event) => {
   if (!event.target.closest("#panel") || !panel.shown) return;
   event.preventDefault();

@@ -4,16 +4,33 @@ const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over
 const FRESH_MS = 60_000;
 const KEPT = 24; // cells fetched ahead
 
+const WIDTH = "panel-width";
+
 export class Panel {
   shown = ""; // id of the cell or head whose panel this is
   #element = document.getElementById("panel");
+  #aside = this.#element.closest("aside");
   #address = "";
   #ahead = new Map(); // by the id of a cell: its HTML, and until when it may be shown
   #timer = 0;
 
-  // Beside the grid it follows the focus; below the grid, on narrow screens, only once it was opened.
-  get isFollowing() {
-    return this.shown !== "" || matchMedia("(min-width: 1100px)").matches;
+  constructor() {
+    this.#aside.style.width = localStorage.getItem(WIDTH) ?? "";
+    const keepWidth = () => this.#aside.style.width && localStorage.setItem(WIDTH, this.#aside.style.width);
+    this.#aside.addEventListener("pointerup", keepWidth);
+  }
+
+  // Once it is open it follows the focus.
+  get isOpen() {
+    return this.shown !== "";
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    [this.shown, this.#address] = ["", ""];
+    this.#element.replaceChildren();
+    delete this.#aside.parentElement.dataset.panel;
+    this.mark();
   }
 
   hasLoaded(link, address = link.href) {
@@ -24,7 +41,7 @@ export class Panel {
   follow(link, next) {
     const isShown = link.id === this.shown &&
       (link.href === this.#address || this.#element.ariaBusy === "true");
-    if (!this.isFollowing || isShown) return;
+    if (!this.isOpen || isShown) return;
     this.#name(link, link.href);
     const kept = this.#ahead.get(link.id);
     if (kept && kept.until > Date.now()) {
@@ -58,6 +75,7 @@ export class Panel {
     clearTimeout(this.#timer);
     if (this.shown === link.id && this.#address === address) return;
     [this.shown, this.#address] = [link.id, address];
+    this.#aside.parentElement.dataset.panel = "open";
     this.mark();
     const name = document.createElement("p");
     name.textContent = `${link.getAttribute("aria-label") ?? "Loading"}…`;

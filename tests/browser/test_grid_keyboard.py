@@ -100,3 +100,48 @@ def test_focus_on_a_head_survives_a_live_refresh(grid, places, keys, row, column
     expect_place(grid, row, column)
     press(grid, "ArrowDown")
     expect_place(grid, row + 1, column)
+
+
+def test_the_grid_is_reached_at_once(people, places):
+    page = people.sign_in("viewer", viewport={"width": 1280, "height": 720})
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    press(page, "Tab Enter")
+    expect_place(page, 1, 1)
+
+
+@pytest.mark.parametrize(("width", "height", "rows"), [(1440, 900, 14), (1280, 720, 9)])
+def test_much_of_the_grid_is_seen_at_once(people, places, width, height, rows):
+    page = people.sign_in("assessor", viewport={"width": width, "height": height})
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    expect(page.locator("#missing")).to_be_empty()
+    frame = page.locator(".grid-frame").bounding_box()
+    bottom, right = frame["y"] + frame["height"], frame["x"] + frame["width"]
+    last = page.locator(f'#grid [aria-rowindex="{rows + 1}"] td').last.bounding_box()
+    assert last["y"] + last["height"] <= bottom <= height
+    assert last["x"] + last["width"] <= right == width
+    column = last["width"]
+    assert (right - last["x"]) / column >= 14 - COLUMNS + 1  # room for 14 columns
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
+
+
+def test_the_corner_says_what_the_column_asks(grid, places):
+    press(grid, "ArrowRight ArrowLeft")
+    readout = grid.locator("#readout")
+    expect(readout).to_contain_text(places.item.revision.text)
+    expect(readout).to_contain_text("of the rated passages")
+
+
+def test_the_panel_remembers_its_width(grid):
+    press(grid, "Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    grid.locator(".cell-panel").evaluate(
+        "(aside) => { aside.style.width = '520px'; aside.dispatchEvent(new Event('pointerup')); }"
+    )
+    grid.reload()
+    grid.locator("#grid[data-ready]").wait_for()
+    grid.locator('#grid [tabindex="0"]').focus()
+    press(grid, "Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    assert grid.locator(".cell-panel").bounding_box()["width"] == 520

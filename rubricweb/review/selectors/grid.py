@@ -24,8 +24,18 @@ from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
 from rubricweb.review.selectors.layers import CheckedSheet, Layers, OwnRatings
-from rubricweb.review.selectors.window import NO_RANK, GridColumn, Row, Window, marks, ranks
+from rubricweb.review.selectors.window import (
+    NO_RANK,
+    GridColumn,
+    Row,
+    Window,
+    first_words,
+    marks,
+    ranks,
+)
 
+OFFERED = ("uncovered", "disagree", "failed")
+"""Filters that the toolbar offers while they would show something."""
 PAGE_ROWS = 50
 PAGE_COLUMNS = 30
 PAGE_CELLS = 1_100
@@ -48,6 +58,15 @@ class GridCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A filter that would show some passages."""
+
+    name: str
+    label: str
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
     """One window, its two pagers, and the counts."""
 
@@ -57,6 +76,7 @@ class Grid:
     counts: GridCounts
     items: tuple[GridColumn, ...]
     """All items, to pick columns from."""
+    offers: tuple[Offer, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +116,8 @@ class TopicGrid:
         passages = [self.pool.passage_pks[row] for row in rows]
         marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
-        own, blind = self.own, self.blind
-        return Window(self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind)
+        own, blind, words = self.own, self.blind, first_words(passages)
+        return Window(self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, words)
 
 
 def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
@@ -108,11 +128,20 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User)
     rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
     number, column_number = _windows_at(whole, chosen, order, rows)
     columns = Paginator(chosen, PAGE_COLUMNS).get_page(column_number)
-    columns.object_list = [replace(column, flags=flags.items.get(column.pk, 0)) for column in columns]
+    columns.object_list = _headed(list(columns), flags)
     page = Paginator(order, rows).get_page(number)
     window = whole.window(list(columns), list(page), flags)
     shown = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
-    return Grid(columns, shown, page, _counts(whole), whole.items)
+    return Grid(columns, shown, page, _counts(whole), whole.items, _offers(whole))
+
+
+def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
+    """With their flags, and whether a line parts them from columns of another kind."""
+    kinds = [columns[0].kind, *(column.kind for column in columns)] if columns else []
+    return [
+        replace(column, flags=flags.items.get(column.pk, 0), is_first_of_kind=column.kind != before)
+        for before, column in zip(kinds, columns, strict=False)
+    ]
 
 
 def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> dict[ItemKind, TopicGrades]:
@@ -193,6 +222,13 @@ def _windows_at(grid: TopicGrid, chosen: list[GridColumn], order: list[int], row
     if not places or not column_places:
         return number, column_number
     return places[0] // rows + 1, column_places[0] // PAGE_COLUMNS + 1
+
+
+def _offers(grid: TopicGrid) -> tuple[Offer, ...]:
+    """What of the topic is worth a look, besides what is shown."""
+    shown = {name: SHOWS[name] for name in OFFERED if name != grid.query.show}
+    counted = (Offer(name, label, int(mask(grid.sheet).sum())) for name, (label, mask) in shown.items())
+    return tuple(offer for offer in counted if offer.passages)
 
 
 def _counts(grid: TopicGrid) -> GridCounts:

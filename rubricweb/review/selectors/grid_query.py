@@ -79,12 +79,18 @@ class GridQuery:
     """The number of a version of the bank; 0 for the bank as it is."""
     min_grade: int | None = None
     """None for the threshold that the grader's prompts state."""
+    rows: str = ""
+    """`roomy` for passages with their runs; else compact."""
     page: int = 1
     columns: int = 1
     hidden: frozenset[int] = frozenset()
     """Items that the reader excluded."""
     at: tuple[int, int] | None = None
     """A passage and an item; the window that has them is shown, if the filters keep them."""
+
+    @property
+    def is_roomy(self) -> bool:
+        return self.rows == "roomy"
 
     @property
     def kinds(self) -> tuple[ItemKind, ...]:

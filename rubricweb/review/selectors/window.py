@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from django.db.models.functions import Left
 from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, ItemKind, Outcome
+from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
@@ -22,6 +24,7 @@ DASH = "\N{EN DASH}"
 SHOWN_RUNS = 3
 NO_RANK = np.iinfo(np.int32).max
 CACHED_RANKS = 64
+FIRST_CHARACTERS = 120
 
 Marks = dict[tuple[int, int], str]
 """By (revision, passage): the outcome, unless the model replied with the digit itself."""
@@ -47,6 +50,7 @@ class GridColumn:
     is_covering_nobody: bool = False
     flags: int = 0
     """Open flags on the item itself; rows and cells have their own."""
+    is_first_of_kind: bool = False
 
     @property
     def name(self) -> str:
@@ -113,6 +117,8 @@ class Row:
     run_count: int
     cells: tuple[GridCell, ...]
     flags: int
+    words: str
+    """The first ones of its text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +135,8 @@ class Window:
     source: Source
     blind: Places
     """Cells whose grades the reader may not see yet."""
+    words: Mapping[int, str]
+    """The beginnings of the passages' texts."""
 
     def row(self, row: int, number: int) -> Row:
         sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -146,6 +154,7 @@ class Window:
             run_count=len(ranks),
             cells=self.cells(row, row),
             flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
+            words=self.words.get(self.pool.passage_pks[row], ""),
         )
 
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
@@ -234,6 +243,13 @@ def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[
     marked = rows.filter(outcome__in=(Outcome.DEFAULTED, Outcome.UNANSWERABLE))
     fields = marked.values_list("revision_id", "passage_id", "outcome")
     return {(revision, passage): outcome for revision, passage, outcome in fields}
+
+
+def first_words(passages: Iterable[int]) -> dict[int, str]:
+    """Return the beginnings of the passages' texts by their keys."""
+    rows = Passage.objects.filter(pk__in=list(passages))
+    texts = rows.values_list("pk", Left("text", FIRST_CHARACTERS))
+    return {pk: " ".join(text.split()) for pk, text in texts}
 
 
 @lru_cache(maxsize=CACHED_RANKS)
