@@ -45,3 +45,14 @@ document.addEventListener("click", (event) => {
     copier.textContent = "Copied";
   }
 });
+
+// A menu closes when the pointer goes elsewhere, and on Escape.
+document.addEventListener("click", ({ target }) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(target);
+});
+document.addEventListener("keydown", ({ key, target }) => {
+  const menu = key === "Escape" && target.closest?.("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
