@@ -32,14 +32,11 @@ from rubricweb.demo.loading import load_demo
 from rubricweb.grades.raters import raters
 from tests.browser import chromium
 from tests.browser.inspector import Inspector
+from tests.browser.slowness import CPU_SLOWDOWN, slowed_down
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
-CPU_SLOWDOWN = int(os.environ.get("TEST_CPU_SLOWDOWN", "1"))
-"""How many times slower than it is the processor seems to pages."""
-LATENCY_MS = int(os.environ.get("TEST_LATENCY_MS", "0"))
-"""By how much each answer of the server comes late."""
 WAIT_MS = 15_000 * CPU_SLOWDOWN
 """Long, because the machine may be busy."""
 HARMLESS = (
@@ -186,17 +183,6 @@ def places(demo: Collection) -> Places:
     return Places(demo)
 
 
-def _slowed_down(page: Page) -> Page:
-    """The page on a slow machine at the end of a slow line, where the environment asks for one."""
-    if (CPU_SLOWDOWN, LATENCY_MS) == (1, 0):
-        return page
-    devtools = page.context.new_cdp_session(page)
-    devtools.send("Emulation.setCPUThrottlingRate", {"rate": CPU_SLOWDOWN})
-    line = {"offline": False, "latency": LATENCY_MS, "downloadThroughput": -1, "uploadThroughput": -1}
-    devtools.send("Network.emulateNetworkConditions", line)
-    return page
-
-
 class People:
     """Browser contexts of members of the demo, and what their browsers complained of."""
 
@@ -218,7 +204,7 @@ class People:
         context.on("response", self._on_response)
         context.on("dialog", self._on_dialog)
         self.contexts.append(context)
-        return _slowed_down(context.new_page())
+        return slowed_down(context.new_page())
 
     def sign_in(self, username: str, **options: object) -> Page:
         """A page of a member's own context; `test_without_javascript` signs in by the form."""

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rubricweb.leaderboards.public.actions import publish_board
+from tests.browser.slowness import set_offline
 
 VIEWS = {
     "meta": "meta/",
@@ -50,7 +51,7 @@ def test_a_figure_as_a_file_draws_without_a_network(people, places, tmp_path):
         page.get_by_role("link", name="Download HTML").click()
     kept = tmp_path / "figure.html"
     download.value.save_as(kept)
-    page.context.set_offline(True)
+    set_offline(page, True)
     page.goto(kept.as_uri())
     page.locator("#figure .main-svg").first.wait_for()
 

@@ -11,6 +11,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
+from tests.browser.slowness import set_offline
 
 OFFLINE = (
     "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
@@ -28,7 +29,7 @@ def held(page: Page, waiting: list[Route]) -> Route:
 
 def cut(page: Page) -> None:
     """The connection, for this page too: it hears of it a little later."""
-    page.context.set_offline(True)
+    set_offline(page, True)
     page.wait_for_function("!navigator.onLine")
 
 
@@ -88,7 +89,7 @@ def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of
         page.evaluate("location.reload()")
     assert warned.value.type == "beforeunload"
     people.complaints[:] = [one for one in people.complaints if not one.startswith("dialog")]
-    page.context.set_offline(False)
+    set_offline(page, False)
     expect_cell(page, campaign, 4)
     expect_saved(page)
     assert rated(campaign) == [(1, 1), (2, 2), (3, 3)]
@@ -124,7 +125,7 @@ def test_unsent_ratings_survive_a_closed_page(people, campaign_of):
     expect(page.locator("#outbox")).to_have_text("Offline, 1 unsent")
     other = page.context.new_page()
     page.close()
-    other.context.set_offline(False)
+    set_offline(other, False)
     open_queue(other, campaign)
     expect_saved(other)
     expect_cell(other, campaign, 2)
@@ -242,7 +243,7 @@ def test_blind_without_a_line_goes_on(people, campaign_of):
     cut(page)
     page.keyboard.press("1")
     expect_cell(page, campaign, 2)
-    page.context.set_offline(False)
+    set_offline(page, False)
     expect_saved(page)
     assert rated(campaign) == [(1, 1)]
     people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
