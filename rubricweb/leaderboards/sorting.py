@@ -55,7 +55,7 @@ def heads(board: Board, query: str, sort: str) -> list[Head]:
         _head("judged", f"judged@{k}", f"Graded share of the first {k} passages", query=query, sort=sort)
     )
     if board.verified[0]:
-        title = f"Share of the cells of the first {k} passages that people have seen to"
+        title = f"Share of the cells of the first {k} passages that people have rated or verified"
         shown.append(_head("verified", "Verified", title, query=query, sort=sort))
     return [*shown, _head("topics", "Topics", "Topics in the mean", query=query, sort=sort)]
 

@@ -275,7 +275,7 @@ def test_flags_without_javascript(people, places):
     page.goto(places.editor)
     page.locator(f"#item-{places.item.pk}").get_by_role("link", name="Flags (0)").click()
     page.get_by_role("radio", name="unclear").check()
-    page.get_by_label("What is to be seen here?").fill("Which season?")
+    page.get_by_label("What do you see?").fill("Which season?")
     page.get_by_role("button", name="Save").click()
     expect(thread(page)).to_contain_text("Which season?")
     page.get_by_label("Reply").fill("Autumn.")

@@ -162,7 +162,7 @@ class BoardRow:
     """The ends of the bootstrap interval of the score."""
     high: float | None = None
     verified: float | None = None
-    """Share of the cells of the first k passages that people have seen to."""
+    """Share of the cells of the first k passages that people have rated or verified."""
     estimate: RunEstimate | None = None
     """Of the score that people's ratings of all cells would give; None where the board cannot tell."""
     current: float | None = None
@@ -239,7 +239,7 @@ class Board:
     monte_carlo: float | None = None
     """The largest Monte-Carlo standard error of an end of a score's interval; None without intervals."""
     verified: tuple[int, int] = (0, 0)
-    """How many cells people have seen to, of how many."""
+    """How many cells people have rated or verified, of how many."""
     sample: EstimateSample | None = None
     """What the estimates stand on; None for measures that have none."""
 

@@ -1,4 +1,4 @@
-"""Which of the cells that a run's score stands on people have seen to."""
+"""Which of the cells that a run's score stands on people have rated or verified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rubricweb.leaderboards.board.types import EstimateSample, RunEstimate
 @dataclass(frozen=True, slots=True)
 class Verified:
     cells: int
-    """Cells of the pool and the board's items that people have seen to."""
+    """Cells of the pool and the board's items that people have rated or verified."""
     of: int
     shares: NDArray[np.float64]
     """Shape (runs,): of the cells of the first k passages; NaN without any."""

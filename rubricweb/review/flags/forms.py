@@ -47,7 +47,7 @@ class NewFlagForm(forms.Form):
     """A flag on `subject`; a comment needs text."""
 
     kind = forms.ChoiceField(label="Kind", error_messages={"required": "Choose what is wrong."})
-    text = _words("What is to be seen here?")
+    text = _words("What do you see?")
     uid = forms.UUIDField(widget=forms.HiddenInput)
 
     def __init__(self, subject: Subject, sent: QueryDict | None = None, *, kind: str = "") -> None:

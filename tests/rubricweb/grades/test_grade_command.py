@@ -54,7 +54,7 @@ def test_one_command_extracts_and_then_verifies(bank):
     set_answer_keys(item := bank.items.first(), texts=["red"], seen=item.version, by=None)
     priced = run(*VERIFYING, "--dry-run")[1]
     assert "10 cells to grade; nothing was started." in priced
-    assert "Of them 5 verify answers that are extracted first: at most so many." in priced
+    assert "Of them 5 verify answers that are extracted first; fewer if an extraction fails." in priced
     err = run(*VERIFYING)[1]
     extraction, verification = GradingJob.objects.order_by("pk")
     assert f"Started job {extraction.pk}: 5 cells, 1 item of 1 topic." in err

@@ -178,7 +178,7 @@ class TestTheWaitingJob:
         client = client_of(owner)
         priced = markup(client.get(f"/grades/{collection.slug}/missing/"))
         assert "<strong>15</strong> grades missing" in priced
-        assert "5 of them verify answers that are extracted first: at most so many" in priced
+        assert "5 of them verify answers that are extracted first; it is fewer" in priced
         said = markup(client.post(f"/grades/{collection.slug}/start/", follow=True))
         assert "Grading 10 cells; at most 5 more are verified when their answers are extracted." in said
         verification, extraction = GradingJob.objects.all()

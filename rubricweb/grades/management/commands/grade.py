@@ -115,7 +115,9 @@ class Command(BaseCommand):
         found = price(collection, sought.all, workers=len(monitor.workers().rows))
         self._say(f"{found.cells:,} cells to grade; nothing was started.")
         if later := sum(one.cells for one in sought.later):
-            self._say(f"Of them {later:,} verify answers that are extracted first: at most so many.")
+            self._say(
+                f"Of them {later:,} verify answers that are extracted first; fewer if an extraction fails."
+            )
         if found.tokens is not None:
             self._say(f"About {found.tokens:,} input tokens, estimated from the characters.")
         if found.dollars is not None:

@@ -70,7 +70,7 @@ def test_the_usual_against_another(rich, viewer, client_of, name, before, after,
 
 
 def test_before_what(made, viewer, client_of):
-    assert "Before what?" in text(client_of(viewer).get(PAGE))
+    assert "Choose what to compare with" in text(client_of(viewer).get(PAGE))
     assert "Both boards are made of the same" in text(client_of(viewer).get(PAGE, {"was_min_grade": "4"}))
 
 
