@@ -53,5 +53,6 @@ def _prompt(entry: dict[str, Any]) -> Prompt:  # Any: tomllib's own type of a ta
         rule=ParseRule(entry["parse"]),
         system=entry.get("system", ""),
         labels=tuple(entry.get("labels", {}).items()),
+        is_strict=entry.get("strict", False),
         min_grade=entry.get("min_grade"),
     )
