@@ -124,7 +124,7 @@ def _lost_references(before: Any, after: Any) -> Iterator[str]:
     written = {entry["answer"]: entry for entry in after or []}
     for entry in before or []:
         kept = {"answer": entry["answer"], **written.get(entry["answer"], {})}
-        lost = [key for key, value in entry.items() if value not in EMPTY and kept.get(key) != value]
+        lost = sorted(key for key, value in entry.items() if value not in EMPTY and kept.get(key) != value)
         if lost:
             yield f"{', '.join(lost)} of answer {shown(entry['answer'])}"
 
@@ -139,5 +139,5 @@ def _lost_metadata(before: Mapping[str, Any], after: Any) -> Iterator[str]:
         held = kept.get(OURS) if isinstance(kept.get(OURS), dict) else {}
         for dialect, said in value.items():
             if (held or {}).get(dialect) != said:
-                names = ", ".join(said) if isinstance(said, dict) else shown(said)
+                names = ", ".join(sorted(said)) if isinstance(said, dict) else shown(said)
                 yield f"{names} (of {dialect})" if isinstance(said, dict) else f"metadata.rubricweb.{dialect}"
