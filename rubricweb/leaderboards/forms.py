@@ -259,13 +259,6 @@ class PublishedBoardForm(CompactBoardForm):
     shown = (*SHOWN, "columns", "version", "source")
 
 
-class PublishForm(forms.Form):
-    title = forms.CharField(max_length=120, help_text="Shown above the board to everybody who has the link.")
-    is_anonymous = forms.BooleanField(
-        required=False, label="Hide the names of runs", help_text="Each goes by a made-up name that stays."
-    )
-
-
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:
     """Return what the address says, with a grader that has grades of the bank that it names, if any has."""
     number = parse_id(given.get("bank"))

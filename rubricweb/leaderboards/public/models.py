@@ -8,7 +8,10 @@ from rubricweb.corpus.models import Collection
 
 
 class PublicBoard(models.Model):
-    """It shows the board as it is when it is read, until somebody closes it; then it is gone for good."""
+    """A board that everybody with the link reads, until somebody closes it; then it is gone for good.
+
+    A live one shows the board as it is when it is read, a frozen one what it was when it was published.
+    """
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="public_boards")
     token = models.CharField(max_length=60, unique=True)
@@ -18,6 +21,8 @@ class PublicBoard(models.Model):
     is_anonymous = models.BooleanField(default=False)
     """Runs go by made-up names."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    frozen = models.JSONField(null=True, blank=True)
+    """What a frozen board shows, as `documents.document_of` writes it; None for a live one."""
     at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
 
@@ -29,6 +34,10 @@ class PublicBoard(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("leaderboards:public", args=[self.token])
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.frozen is not None
 
     @property
     def is_open(self) -> bool:

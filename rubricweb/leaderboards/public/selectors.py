@@ -10,9 +10,11 @@ from django.utils.crypto import salted_hmac
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
+from rubricweb.leaderboards import rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
+from rubricweb.leaderboards.public.documents import Document, digest, document_of
 from rubricweb.leaderboards.public.models import PublicBoard
 
 NAME_DIGITS = 6
@@ -23,6 +25,24 @@ class Published:
     public: PublicBoard
     board: Board
     statements: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicPage:
+    """What the page of a published board shows; `digest` is equal for pages that look the same."""
+
+    document: Document
+    digest: str
+
+
+def page_of(public: PublicBoard) -> PublicPage | None:
+    """Return what the page shows: a frozen board as it was, a live one as it is; None if that is gone."""
+    if public.frozen is not None:
+        return PublicPage(public.frozen, digest(public.frozen))
+    shown = published(public)
+    if shown is None:
+        return None
+    return PublicPage(document_of(shown.board, shown.statements), rank_changes.digest(shown.board))
 
 
 def open_board(token: str) -> PublicBoard | None:

@@ -14,12 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus import access
-from rubricweb.leaderboards import rank_changes
-from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board_page import query_of
-from rubricweb.leaderboards.forms import PublishedBoardForm, PublishForm
+from rubricweb.leaderboards.forms import PublishedBoardForm
 from rubricweb.leaderboards.public import actions, selectors
-from rubricweb.leaderboards.sorting import further_heads
+from rubricweb.leaderboards.public.forms import PublishForm
 
 PAGE = "leaderboards/publish.html"
 CACHED_SECONDS = 60
@@ -30,16 +28,14 @@ CACHED_SECONDS = 60
 def public(request: HttpRequest, token: str) -> HttpResponse:
     """The board, read only. A wrong, closed or broken link is not found, and none says which."""
     link = selectors.open_board(token)
-    shown = selectors.published(link) if link else None
-    if link is None or shown is None:
+    page = selectors.page_of(link) if link else None
+    if link is None or page is None:
         raise Http404("No such board.")
-    etag = quote_etag(f"{rank_changes.digest(shown.board)}-{link.pk}-{int(link.is_anonymous)}")
+    etag = quote_etag(f"{page.digest}-{link.pk}-{int(link.is_anonymous)}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
-        context = {"public": link, "board": shown.board, "statements": shown.statements}
-        context["measure_name"] = provenance.measure_name(shown.board.spec)
-        context["heads"] = further_heads(shown.board)
         # Without the request: nothing of the page depends on who reads it.
+        context = {"public": link, "board": page.document}
         response = HttpResponse(render_to_string("leaderboards/public.html", context))
     response["ETag"] = etag
     response["X-Robots-Tag"] = "noindex, nofollow"
@@ -57,8 +53,8 @@ def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     form = PublishForm(request.POST or None, initial={"title": f"Leaderboard of {collection}"})
     is_valid = bool(chosen.graders) and chosen.is_valid()
     if form.is_bound and is_valid and form.is_valid():
-        actions.publish_board(collection, query=query_of(chosen), by=request.user, **form.cleaned_data)
-        messages.success(request, "Published. Everybody who has the link can read it.")
+        words = form.publish(collection, query=query_of(chosen), by=request.user)
+        messages.success(request, f"{words} Everybody who has the link can read it.")
         return redirect("leaderboards:publish", slug)
     context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
     context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}

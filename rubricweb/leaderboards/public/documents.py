@@ -1,0 +1,42 @@
+"""What a published board's page shows, as JSON: a frozen board is nothing but this.
+
+No measure, item or run is looked up to show it, so that changes to any of them leave it as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.types import Board, BoardRow
+from rubricweb.leaderboards.sorting import further_heads
+
+VERSION = 1
+"""Of the document: a change to what it holds gets another, and the page shows both."""
+Document = dict[str, Any]  # JSON
+
+
+def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document:
+    """Return ranks, names, scores and what they stand on. No text of a topic, passage or item."""
+    return {
+        "version": VERSION,
+        "measure": provenance.measure_name(board.spec),
+        "judged_at": board.judged_at,
+        "heads": [{"label": head.label, "note": head.note} for head in further_heads(board)],
+        "rows": [_row(row) for row in board.rows],
+        "statements": [{"name": name, "value": value} for name, value in statements],
+    }
+
+
+def digest(document: Document) -> str:
+    """Return a digest that is equal for equal documents."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _row(row: BoardRow) -> Document:
+    names = ("interval", "run_tag", "score", "stderr", "low", "high", "judged", "n_topics")
+    others = [{"score": other.score, "stderr": other.stderr} for other in row.others]
+    return {name: getattr(row, name) for name in names} | {"others": others}

@@ -1,0 +1,33 @@
+"""How a board is published."""
+
+from __future__ import annotations
+
+from django import forms
+
+from rubricweb.accounts.models import User
+from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards.public import actions
+
+
+class PublishForm(forms.Form):
+    title = forms.CharField(max_length=120, help_text="Shown above the board to everybody who has the link.")
+    kind = forms.ChoiceField(
+        label="The link shows",
+        choices=[
+            ("live", "the board as it is when it is read"),
+            ("frozen", "the board as it is now, for ever"),
+        ],
+        initial="live",
+        required=False,
+        help_text="A paper cites a frozen board: edits, imports and withdrawn runs do not change it.",
+    )
+    is_anonymous = forms.BooleanField(
+        required=False, label="Hide the names of runs", help_text="Each goes by a made-up name that stays."
+    )
+
+    def publish(self, collection: Collection, *, query: str, by: User) -> str:
+        """Publish the board of `query` as a valid form says; return what was done, in words."""
+        is_frozen = self.cleaned_data.pop("kind") == "frozen"
+        action = actions.freeze_board if is_frozen else actions.publish_board
+        action(collection, query=query, by=by, **self.cleaned_data)
+        return "Published and frozen." if is_frozen else "Published."
