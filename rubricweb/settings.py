@@ -71,6 +71,7 @@ INSTALLED_APPS = [
     "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.exports",
+    "rubricweb.releases",
     "rubricweb.demo",
 ]
 

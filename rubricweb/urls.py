@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("rubricweb.submissions.urls")),
     path("leaderboards/", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),
+    path("", include("rubricweb.releases.urls")),
     path("admin/", admin.site.urls),
 ]
 

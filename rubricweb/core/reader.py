@@ -5,7 +5,7 @@ Like Django's active language and time zone, it is set once around a request. Wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +24,8 @@ class Reader:
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     salts: dict[int, str] = field(default_factory=dict)
     """By collection: the salt of `corpus.pseudonyms`; empty where names are shown."""
+    run_names: Mapping[str, str] = field(default_factory=dict)
+    """By run tag: the name by which it goes in a release; empty where tags are shown."""
 
     @property
     def user(self) -> User | None:

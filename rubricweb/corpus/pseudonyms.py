@@ -13,9 +13,16 @@ NAME_DIGITS = 6
 
 
 def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the runs' names for the reader: pseudonyms for viewers and assessors, unless tags are shown."""
+    """Return the runs' names for the reader: pseudonyms for viewers and assessors, unless tags are shown.
+
+    Readers of an anonymous release know runs by the names that it gave them.
+    """
     now = reader()
-    if now is None or now.user is None:
+    if now is None:
+        return run_tags
+    if now.run_names:
+        return tuple(now.run_names[tag] for tag in run_tags)
+    if now.user is None:
         return run_tags
     if collection_id not in now.salts:
         now.salts[collection_id] = _salt(now.user, collection_id)

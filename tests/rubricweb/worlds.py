@@ -24,6 +24,7 @@ from rubricweb.grades.raters import KINDS, raters
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.prompts.models import DryRun
+from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
@@ -121,6 +122,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _published(collection, viewer)
         | _imported(collection, viewer)
         | _submitted(collection, viewer)
+        | _released(collection, viewer)
     )
 
 
@@ -155,6 +157,10 @@ def _submitted(collection: Collection, viewer: User) -> dict[str, object]:
         team="oak", by=viewer, name="oak.run", received_at=call.opens_at, state="done"
     )
     return {"call_id": call.pk, "submission_id": sent.pk}
+
+
+def _released(collection: Collection, viewer: User) -> dict[str, object]:
+    return {"release_id": Release.objects.create(collection=collection, by=viewer, state="done").pk}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

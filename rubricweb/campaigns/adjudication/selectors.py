@@ -89,7 +89,7 @@ class Conflicts:
         return len(self.ratings) - self.decided
 
 
-def conflicts(collection: Collection, query: Query, person: User) -> Conflicts:
+def conflicts(collection: Collection, query: Query, person: User | None) -> Conflicts:
     decisions, hidden = standing(collection), hidden_from(person, collection.pk)
     by_cell = ratings(collection, campaign=query.campaign, at_least=2)
     differing = {

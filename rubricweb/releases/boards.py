@@ -1,0 +1,318 @@
+"""The parts of a release that are computed: qrels, leaderboards, agreement, figures and provenance.
+
+Nothing in them depends on the clock or on keys of the database: a grader is named by its fingerprint.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from grading.arrays import none_if_nan
+from grading.errors import BadFormat
+from grading.figures.leaderboard import Point
+from grading.figures.svg import heat_map_svg, leaderboard_svg
+from grading.formats.data_table import DataTable, Value, tsv_lines
+from grading.formats.trec import qrels_lines
+from grading.measures import registry
+from grading.measures.rubric_qrels import LabelMode
+from grading.types import Purpose, Qrel
+from rubricweb import __version__
+from rubricweb.campaigns.agreement import selectors as assessors
+from rubricweb.corpus.models import Collection, Judgment
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.exports import naming
+from rubricweb.exports import selectors as labels
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.defaults import scored_graders
+from rubricweb.grades.humans import Source
+from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.scales import default_min_grade
+from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import banks_graded_by, graders
+from rubricweb.grades.visibility import visible_human_grades
+from rubricweb.leaderboards.agreement import files as agreement_files
+from rubricweb.leaderboards.agreement.forms import labellers
+from rubricweb.leaderboards.agreement.selectors import agreements
+from rubricweb.leaderboards.board import columns, files, lookup, provenance, values
+from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
+from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
+
+FURTHER = "ndcg_cut_10,P_20,map"
+"""Columns beside the measure that ranks the runs, by Rubric-Qrels."""
+FINGERPRINT = 12
+"""Digits that name a grader."""
+CLOCK = ("made",)
+"""Statements that would differ from one writing to the next."""
+Json = dict[str, Any]  # documents of several shapes
+
+
+def board_specs(collection: Collection) -> list[BoardSpec]:
+    """Return the board of each grader over each bank that it graded, the default grader's first."""
+    specs = []
+    for row in scored_graders(collection):
+        is_direct = row.config.purpose == Purpose.DIRECT
+        for bank in [None] if is_direct else banks_graded_by(row.config, collection):
+            name = registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT
+            measure = MeasureSpec(name, default_min_grade(row.config))
+            spec = BoardSpec(collection, row.config, bank, kinds_of(row.config), measure)
+            specs.append(_with_columns(spec))
+    return specs
+
+
+def _with_columns(spec: BoardSpec) -> BoardSpec:
+    judged = Judgment.objects.filter(topic__collection=spec.collection).exists()
+    words = f"{FURTHER},judgments/ndcg_cut_10" if judged else FURTHER
+    try:
+        return columns.with_columns(
+            replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), words
+        )
+    except BoardError:
+        return spec
+
+
+def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
+    """The human judgments, and for each grader and bank the labels of every mode."""
+    judged = _judgments(contents.collection)
+    if judged:
+        yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
+    for spec, stem in _stems(contents.collection, _qrels_stem):
+        for source in _sources(contents.collection):
+            for mode in LabelMode:
+                one = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
+                qrels = list(labels.qrels(one))
+                if qrels:
+                    name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
+                    about = f"{provenance.label_basis(one)}, by {lookup.grader_name(spec.config)}"
+                    yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
+
+
+def boards(contents: Contents) -> list[tuple[str, Board]]:
+    """Return the boards with the beginning of their files' names, computed once."""
+    if not contents.computed:
+        stems = _stems(contents.collection, _board_stem)
+        contents.computed.extend((stem, board(spec)) for spec, stem in stems)
+    return contents.computed
+
+
+def board_files(contents: Contents) -> Iterator[ReleaseFile]:
+    """Each board overall (JSON, TSV, LaTeX) and by topic, in the formats that other tools read."""
+    for stem, shown in boards(contents):
+        spec = shown.spec
+        about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
+        yield text_file(f"boards/{stem}.json", about, partial(_board_json, shown))
+        for kind, lines in (("tsv", files.tsv_lines), ("tex", files.tex_lines)):
+            yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, shown))
+        for kind in values.FORMATS:
+            yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
+
+
+def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
+    for stem, shown in boards(contents):
+        spec, label = shown.spec, provenance.measure_name(shown.spec)
+        points = [Point(row.run_tag, row.score, row.low, row.high, row.n_topics) for row in shown.rows]
+        drawn = leaderboard_svg(points, title=contents.title, score_label=label)
+        about = f"the runs by {label} with 95 % intervals over topics"
+        yield text_file(f"figures/{stem}.svg", about, drawn.splitlines)
+        by_topic = _heat_map(spec, title=f"{label} by topic")
+        yield text_file(
+            f"figures/{stem}_topics.svg", f"{label} of each run on each topic", by_topic.splitlines
+        )
+
+
+def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
+    """Graders against the human judgments, and assessors with each other."""
+    collection = contents.collection
+    configs = [row.config for row in scored_graders(collection)]
+    pairs = labellers(collection, configs, list(collection.banks.all())) if _judgments(collection) else []
+    if pairs:
+        least, relevant = default_min_grade(configs[0]), collection.min_relevant
+        table = agreement_files.table(agreements(pairs), min_grade=least, min_relevant=relevant)
+        about = "labels of graders against the human judgments, with Cohen's kappa"
+        yield text_file("agreement/graders.tsv", about, partial(tsv_lines, _without_keys(table, configs)))
+    rated = assessors.agreement(collection, None)
+    if rated.overall.cells:
+        about = "how far assessors agree with each other (Krippendorff's alpha), overall and by topic"
+        yield text_file("agreement/assessors.json", about, partial(_assessors_json, rated))
+
+
+def provenance_files(contents: Contents) -> Iterator[ReleaseFile]:
+    about = "what the boards stand on: graders with their settings, banks, definitions and counts"
+    yield text_file("provenance/provenance.json", about, partial(_provenance_json, contents))
+
+
+def _qrels_lines(qrels: list[Qrel]) -> list[str]:
+    """Without the lines of ids that the format cannot have."""
+    lines: list[str] = []
+    for qrel in qrels:
+        try:
+            lines += qrels_lines([qrel])
+        except BadFormat:
+            continue
+    return lines
+
+
+def _judgments(collection: Collection) -> list[Qrel]:
+    """By topic and subtopic; a subtopic's id is `topic/subtopic`."""
+    rows = Judgment.objects.filter(topic__collection=collection)
+    fields = rows.values_list("topic__position", "topic__query_id", "facet_id", "doc_id", "relevance")
+    ordered = sorted(fields)
+    return [
+        Qrel(f"{topic}/{facet}" if facet else topic, doc_id, label)
+        for _, topic, facet, doc_id, label in ordered
+    ]
+
+
+def _sources(collection: Collection) -> list[Source]:
+    rated = HumanGrade.objects.filter(topic__collection=collection)
+    return list(Source) if visible_human_grades(rated, collection.pk).exists() else [Source.GRADER]
+
+
+def _qrels_stem(spec: BoardSpec) -> str:
+    return naming.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+
+
+def _board_stem(spec: BoardSpec) -> str:
+    return naming.leaderboard_name(spec, "").removesuffix(".")
+
+
+def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:
+    """Yield each board with the beginning of its files' names; graders of one name add their fingerprints."""
+    pairs = [(spec, stem(spec).removeprefix(f"{collection.slug}_")) for spec in board_specs(collection)]
+    names = [name for _, name in pairs]
+    for spec, name in pairs:
+        yield spec, name if names.count(name) == 1 else f"{name}_{spec.config.fingerprint[:FINGERPRINT]}"
+
+
+def _timeless(lines: Callable[[Board], list[str]], shown: Board) -> list[str]:
+    return [
+        _without_key(line, shown.spec.config)
+        for line in lines(shown)
+        if not re.match(rf"[#%] ({'|'.join(CLOCK)}): ", line)
+    ]
+
+
+def _statements(shown: Board) -> list[tuple[str, str]]:
+    stated = [pair for pair in provenance.statements(shown) if pair[0] not in CLOCK]
+    return [(name, _without_key(value, shown.spec.config)) for name, value in stated]
+
+
+def _without_key(text: str, config: GraderConfig) -> str:
+    return text.replace(f"config {config.pk}", f"fingerprint {config.fingerprint[:FINGERPRINT]}")
+
+
+def _board_json(shown: Board) -> list[str]:
+    document = files.document(shown)
+    for name in CLOCK:
+        document.pop(name)
+    document["grader"] = _grader(shown.spec.config)
+    return _json_lines(document)
+
+
+def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
+    """By the shown names of runs, whatever the order in the database."""
+    rows = sorted(values.value_rows(spec), key=lambda row: row.run_tag)
+    return values.FORMATS[kind](rows)
+
+
+def _heat_map(spec: BoardSpec, *, title: str) -> str:
+    scored = scored_board(spec)
+    means = np.nan_to_num(scored.means, nan=-1.0)
+    places = sorted(range(len(means)), key=lambda run: (-means[run], scored.run_tags[run]))
+    scores = [[none_if_nan(score) for score in scored.table.scores[run]] for run in places]
+    topics = [topic.query_id for topic in scored.base.pool.topics]
+    return heat_map_svg([scored.run_tags[run] for run in places], topics, scores, title=title)
+
+
+def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:
+    """Return the table with graders by their fingerprints, and without the time."""
+    place = table.columns.index("grader_id") if "grader_id" in table.columns else None
+    stated = tuple(pair for pair in table.stated if pair[0] not in CLOCK)
+    if place is None:
+        return replace(table, stated=stated)
+    fingerprints: dict[Value, Value] = {config.pk: config.fingerprint[:FINGERPRINT] for config in configs}
+    rows = ((*row[:place], fingerprints.get(row[place]), *row[place + 1 :]) for row in table.rows)
+    names = tuple("grader_fingerprint" if name == "grader_id" else name for name in table.columns)
+    return replace(table, columns=names, rows=tuple(sorted(rows, key=repr)), stated=stated)
+
+
+def _assessors_json(rated: assessors.AgreementView) -> list[str]:
+    """Without people and without items: alpha overall and by topic, and the effect of seeing the grader."""
+    by_topic = sorted((asdict(row) for row in rated.by_topic), key=lambda row: str(row["name"]))
+    anchoring = asdict(rated.anchoring) if rated.anchoring else None
+    return _json_lines({"overall": asdict(rated.overall), "by_topic": by_topic, "anchoring": anchoring})
+
+
+def _provenance_json(contents: Contents) -> list[str]:
+    collection = contents.collection
+    pool = collection_pool(collection)
+    configs = sorted((row.config for row in graders(collection)), key=lambda config: config.fingerprint)
+    return _json_lines(
+        {
+            "collection": {
+                "slug": collection.slug,
+                "name": collection.name,
+                "description": collection.description,
+            },
+            "software": {"name": "RubricWeb", "version": __version__},
+            "runs": len(pool.run_tags),
+            "topics": len(pool.topics),
+            "pooled_passages": sum(len(topic.doc_ids) for topic in pool.topics),
+            "first_relevant_judgment": collection.min_relevant,
+            "pool_rule": collection.pool_rule,
+            "graders": [_grader(config) for config in configs],
+            "boards": {stem: dict(_statements(shown)) for stem, shown in boards(contents)},
+        }
+    )
+
+
+def _grader(config: GraderConfig) -> Json:
+    return {
+        "fingerprint": config.fingerprint,
+        "llm": config.llm,
+        "prompt_class": config.prompt_class,
+        "prompt": config.prompt_name,
+        "backend": config.backend,
+        "purpose": config.purpose,
+        "options": config.settings,
+    }
+
+
+def _json_lines(document: Json) -> list[str]:
+    """With the keys in order, since PostgreSQL does not keep theirs; what is undefined is null."""
+    return json.dumps(_defined(document), indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+
+
+def _defined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _defined(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_defined(one) for one in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _size(contents: Contents) -> str:
+    return counted(len(board_specs(contents.collection)), "board")
+
+
+QRELS = Part("qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size)
+BOARDS = Part("boards", "Leaderboards", "Computed when the release was made.", board_files, _size)
+AGREEMENT = Part(
+    "agreement",
+    "Agreement",
+    "Over the cells that people rated and judged.",
+    agreement_files_of,
+    lambda _: "tables",
+)
+FIGURES = Part("figures", "Figures", "The boards, drawn.", figure_files, _size)
+PROVENANCE = Part(
+    "provenance", "Provenance", "What everything stands on.", provenance_files, lambda _: "one document"
+)

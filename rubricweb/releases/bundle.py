@@ -1,0 +1,209 @@
+"""Write a release: every part's files, a README, a manifest and checksums, as one zip.
+
+Equal data makes equal bytes: names are sorted, times are fixed, and nothing tells of the clock or of keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from django.db.models import Max
+
+from grading.errors import BadFormat
+from rubricweb import __version__
+from rubricweb.banks.models import ItemChange
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
+from rubricweb.grades.models import HumanStamp, MatrixStamp
+from rubricweb.releases import boards, parts, readme
+from rubricweb.releases.contents import Contents, Part, ReleaseFile, ReleaseOptions
+from rubricweb.releases.names import Names
+
+VERSION = 1
+"""Of the manifest and of which files a release has."""
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the zip."""
+MODE = 0o100644 << 16
+PACKED = (".gz",)
+"""Endings of files that are compressed already."""
+BLOCK = 1 << 20
+PARTS: tuple[Part, ...] = (
+    parts.TOPICS,
+    parts.BANKS,
+    parts.PROMPTS,
+    parts.GRADES,
+    parts.RUNS,
+    boards.QRELS,
+    boards.BOARDS,
+    boards.AGREEMENT,
+    boards.FIGURES,
+    boards.PROVENANCE,
+)
+
+Progress = Callable[[str, int], None]
+"""Called with what is written next, and how many parts are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file of a release as it was written."""
+
+    name: str
+    part: str
+    about: str
+    size: int
+    sha256: str
+    losses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRelease:
+    sha256: str
+    """Of the whole zip."""
+    size: int
+    files: tuple[WrittenFile, ...]
+    not_written: tuple[str, ...]
+    """Files that a format refuses, with the reason."""
+    names: Names
+    still_named: tuple[str, ...]
+    """Own names of runs and teams that texts of an anonymous release have, with the file: for organizers."""
+
+
+@dataclass(slots=True)
+class _Folder:
+    """The files of a release before they are packed."""
+
+    path: Path
+    files: list[WrittenFile] = field(default_factory=list)
+    not_written: list[str] = field(default_factory=list)
+
+    def add(self, part: Part, file: ReleaseFile) -> None:
+        path = self.path / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.write(path)
+        except BadFormat as error:
+            path.unlink(missing_ok=True)
+            self.not_written.append(f"{file.name}: {error.problem}")
+        else:
+            size, digest = path.stat().st_size, _digest(path)
+            self.files.append(WrittenFile(file.name, part.name, file.about, size, digest, file.losses))
+
+    def names(self) -> list[str]:
+        """The names of all files, in the order of the zip."""
+        files = (path for path in self.path.rglob("*") if path.is_file())
+        return sorted(path.relative_to(self.path).as_posix() for path in files)
+
+    def add_text(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+class ChangedMeanwhile(Exception):
+    """Grades, ratings, items or runs changed while the release was written: its parts do not agree."""
+
+    def __str__(self) -> str:
+        return (
+            "The collection was changed while its release was written: make it again when nobody works on it."
+        )
+
+
+def write_release(
+    contents: Contents, out: Path, *, note: Progress = lambda doing, done: None
+) -> WrittenRelease:
+    """Write the zip to `out`, beside it and renamed, so that nobody reads half of it.
+
+    Ratings are read as everybody sees them. Raises `visibility.Refused` where the collection shows no sums
+    while cells are to be rated blind, ChangedMeanwhile, and OSError where the files cannot be written.
+    """
+    before = _state(contents.collection)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as name:
+        folder = _Folder(Path(name) / "files")
+        folder.path.mkdir()
+        with contents.names.reading():
+            visibility.refuse_sums(contents.collection)
+            for number, part in enumerate(PARTS):
+                note(part.title, number)
+                for file in part.files(contents):
+                    folder.add(part, file)
+            note("Packing", len(PARTS))
+            _describe(contents, folder)
+        if _state(contents.collection) != before:
+            raise ChangedMeanwhile
+        written = _packed(folder, contents.names, Path(name) / "release.zip")
+        (Path(name) / "release.zip").replace(out)
+    return written
+
+
+def _packed(folder: _Folder, names: Names, out: Path) -> WrittenRelease:
+    still_named = [
+        f"{name} in {file}" for file in folder.names() for name in names.found_in(folder.path / file)
+    ]
+    _pack(folder, out)
+    return WrittenRelease(
+        sha256=_digest(out),
+        size=out.stat().st_size,
+        files=tuple(sorted(folder.files, key=lambda file: file.name)),
+        not_written=tuple(folder.not_written),
+        names=names,
+        still_named=tuple(still_named),
+    )
+
+
+def _state(collection: Collection) -> tuple[object, ...]:
+    """What moves with every change to imports, runs, grades, ratings and items."""
+    queries = (
+        MatrixStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
+        HumanStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
+        ItemChange.objects.filter(item__bank__collection=collection).aggregate(Max("pk")),
+        Collection.objects.filter(pk=collection.pk).aggregate(Max("stamp")),
+    )
+    return tuple(value for query in queries for value in query.values())
+
+
+def _describe(contents: Contents, folder: _Folder) -> None:
+    """Add README.md, manifest.json and, over all of them, SHA256SUMS."""
+    files = sorted(folder.files, key=lambda file: file.name)
+    folder.add_text("README.md", readme.text(contents, files, folder.not_written, PARTS))
+    folder.add_text("manifest.json", _manifest(contents.collection.slug, contents.options, files))
+    sums = {file.name: file.sha256 for file in files}
+    sums |= {name: _digest(folder.path / name) for name in ("README.md", "manifest.json")}
+    folder.add_text("SHA256SUMS", "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+
+
+def _manifest(slug: str, options: ReleaseOptions, files: list[WrittenFile]) -> str:
+    listed = [{"name": one.name, "part": one.part, "size": one.size, "sha256": one.sha256} for one in files]
+    document = {
+        "format": "rubricweb-release",
+        "version": VERSION,
+        "software": f"RubricWeb {__version__}",
+        "collection": slug,
+        "options": asdict(options),
+        "files": listed,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _pack(folder: _Folder, out: Path) -> None:
+    """Delete each file once it is in the zip, so that the disk holds a release once and not twice."""
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in folder.names():
+            entry = zipfile.ZipInfo(name, EARLIEST)
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(PACKED) else zipfile.ZIP_DEFLATED
+            entry.external_attr, entry.create_system = MODE, 3
+            path = folder.path / name
+            entry.file_size = path.stat().st_size  # zipfile has to know whether it is over 2 GB
+            with path.open("rb") as source, archive.open(entry, "w") as target:
+                shutil.copyfileobj(source, target, BLOCK)
+            path.unlink()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,89 @@
+"""What a release leaves out, and what an organizer should look at before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count
+from django.urls import reverse
+
+from rubricweb.banks.models import Item
+from rubricweb.campaigns.adjudication.selectors import Query, conflicts
+from rubricweb.corpus.models import Run
+from rubricweb.grades import visibility
+from rubricweb.grades.engine.missing import Missing, failed_cells, missing_cells
+from rubricweb.releases.boards import board_specs
+from rubricweb.releases.contents import Contents, counted
+from rubricweb.review.flags.models import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence about a release, and where to do something about it."""
+
+    text: str
+    address: str = ""
+
+
+def left_out(contents: Contents) -> list[Remark]:
+    """Return what is not in the release, and why. Call it inside `contents.names.reading()`."""
+    collection, remarks = contents.collection, []
+    states = collection.runs.not_accepted().values_list("state").annotate(Count("pk")).order_by("state")
+    for state, number in states:
+        remarks.append(
+            Remark(f"{counted(number, 'run')}: {Run.State(state).label}", _at("corpus:runs", contents))
+        )
+    if not contents.options.has_runs:
+        remarks.append(Remark("Rankings and responses of runs: the organizers chose so"))
+    if hidden := visibility.hidden_count(collection.pk):
+        words = "which people have still to rate blind: their ratings, and what is computed from them"
+        remarks.append(Remark(f"{counted(hidden, 'cell')} {words}"))
+    if retired := Item.objects.retired().filter(bank__collection=collection).count():
+        remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))
+    remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
+    return remarks
+
+
+def warnings(contents: Contents) -> list[Remark]:
+    """Return what is open in the collection. A release can be made all the same."""
+    collection = contents.collection
+    remarks = [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
+    if differing := conflicts(collection, Query(), None).open:
+        words = f"{counted(differing, 'conflict')} of assessors {_is(differing)} open"
+        remarks.append(Remark(words, _at("campaigns:adjudication", contents)))
+    if flags := Flag.objects.of(collection).open().count():
+        remarks.append(Remark(f"{counted(flags, 'flag')} {_is(flags)} open", _at("review:flags", contents)))
+    if waiting := collection.runs.filter(state=Run.State.SUBMITTED).count():
+        words = f"{counted(waiting, 'run')} {_is(waiting)} submitted and not accepted"
+        remarks.append(Remark(words, _at("corpus:runs", contents)))
+    if not collection.runs.accepted().exists():
+        remarks.append(Remark("No run is accepted: the boards are empty", _at("corpus:runs", contents)))
+    return remarks
+
+
+def _ungraded(contents: Contents) -> list[str]:
+    """By board: cells without a grade, and with a failed one."""
+    sentences = []
+    for spec in board_specs(contents.collection):
+        items = Item.objects.filter(bank=spec.bank) if spec.bank else None
+        asked = {"items": items} if items is not None else {}
+        for words, look in (("not graded", missing_cells), ("failed", failed_cells)):
+            if cells := _cells(look(contents.collection, [spec.config], **asked)):
+                sentences.append(f"{counted(cells, 'cell')} {_is(cells)} {words} by {spec.config}")
+    return sentences
+
+
+def _cells(missing: list[Missing]) -> int:
+    return sum(one.cells for one in missing)
+
+
+def _at(route: str, contents: Contents) -> str:
+    return reverse(route, args=[contents.collection.slug])
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _their(number: int) -> str:
+    return "its" if number == 1 else "their"

@@ -1,0 +1,60 @@
+"""Write a release of a collection."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.formats.reading import write_lines
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.visibility import Refused
+from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
+from rubricweb.releases.checks import warnings
+from rubricweb.releases.contents import ReleaseOptions, contents_of
+from rubricweb.releases.names import Names
+
+
+class Command(BaseCommand):
+    help = (
+        "Write what a track publishes of the collection SLUG as one zip: topics, banks, prompts, graded "
+        "passages, qrels, leaderboards, agreement, figures and provenance. Equal data makes equal bytes."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--out", type=Path, required=True, metavar="F.zip")
+        parser.add_argument("--title", default="", help="default: the collection's name")
+        parser.add_argument("--license", default="", metavar="L", help="of the data: CC BY 4.0")
+        parser.add_argument("--citation", default="", metavar="C")
+        parser.add_argument("--contact", default="", metavar="C")
+        parser.add_argument("--runs", action="store_true", help="with rankings and responses of the runs")
+        words = "runs and teams go by made-up names; the mapping is written to F, which is yours to keep"
+        parser.add_argument("--anonymous", type=Path, metavar="F", help=words)
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection = Collection.objects.filter(slug=slug).first()
+        if collection is None:
+            raise CommandError(f"no collection {slug}")
+        words = {name: options[name] for name in ("title", "license", "citation", "contact")}
+        chosen = ReleaseOptions(**words, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
+        contents = contents_of(collection, chosen)
+        try:
+            written = write_release(contents, options["out"])
+            if options["anonymous"]:
+                _keep(options["anonymous"], written.names)
+        except OSError as error:
+            raise CommandError(f"cannot write {error.filename}: {error.strerror}") from error
+        except (Refused, ChangedMeanwhile) as error:
+            raise CommandError(str(error)) from error
+        self._report(written, [remark.text for remark in warnings(contents)])
+
+    def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
+        named = [f"still named: {words}" for words in written.still_named]
+        for problem in (*written.not_written, *named, *open_points):
+            self.stderr.write(problem)
+        self.stdout.write(f"{len(written.files)} files, {written.size:,} bytes, SHA-256 {written.sha256}")
+
+
+def _keep(path: Path, names: Names) -> None:
+    write_lines(path, (line.encode() for line in names.lines()))

@@ -1,0 +1,221 @@
+"""The parts of a release that hold data: topics, banks, prompts, grades, qrels and runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from grading.errors import BadPrompt, UnknownPrompt
+from grading.formats.banks import BY_NAME
+from grading.formats.banks import losses as bank_losses
+from grading.formats.graded_writing import write_graded
+from grading.formats.reading import write_lines
+from grading.formats.responses import Dialect, losses, write_responses
+from grading.formats.topics import losses as topic_losses
+from grading.formats.trec import write_run
+from grading.prompts.writing import toml_lines
+from grading.types import Response
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Run
+from rubricweb.exports.banks import BankExport, bank_export
+from rubricweb.exports.graded import graded_lines
+from rubricweb.exports.naming import joined
+from rubricweb.exports.topics import topic_export
+from rubricweb.grades.configs import spec_of
+from rubricweb.grades.selectors import graders
+from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
+
+BANK_DIALECTS = ("workbench", "v3")
+ANONYMOUS_LOSS = "what its source says beyond our fields, which may name runs or teams"
+RESPONSES = Dialect.RAG25
+"""What all responses of a release are written in."""
+
+
+def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
+    export = topic_export(contents.collection)
+    lost = export.losses
+    if contents.names.are_made_up:
+        export = replace(export, topics=tuple(replace(topic, foreign=None) for topic in export.topics))
+        lost = (*topic_losses(export.topics, export.format_name), ANONYMOUS_LOSS)
+    ending = export.file_name.rpartition(".")[2]
+
+    def write(path: Path) -> None:
+        export.write(path)
+        if ending != "tsv":
+            _sort_keys(path)
+
+    yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {export.format_name}", lost)
+
+
+def bank_files(contents: Contents) -> Iterator[ReleaseFile]:
+    for bank in contents.collection.banks.all():
+        for name in BANK_DIALECTS:
+            export = _without_names(bank_export(bank, BY_NAME[name]), contents)
+            yield from _bank_file(bank, export, (ANONYMOUS_LOSS,) if contents.names.are_made_up else ())
+
+
+def _bank_file(bank: Bank, export: BankExport, lost: tuple[str, ...]) -> Iterator[ReleaseFile]:
+    about = f"the bank {bank.name}, as {export.dialect.label}"
+    if export.is_empty or export.refusals:
+        return
+
+    def write(path: Path) -> None:
+        path.write_bytes(export.content())
+        _sort_keys(path)
+
+    lost = (*lost, *map(str, (*export.losses, *export.warnings)))
+    yield ReleaseFile(f"banks/{joined(bank.name, export.dialect.name)}.jsonl", write, about, lost)
+
+
+def _without_names(export: BankExport, contents: Contents) -> BankExport:
+    """Return the bank without what its files say beyond our fields, where these could name runs."""
+    if not contents.names.are_made_up:
+        return export
+    lines = tuple(
+        replace(
+            line,
+            items=[replace(item, foreign=None, parts={}) for item in line.items],
+            foreign=None,
+            parts={},
+        )
+        for line in export.lines
+    )
+    kept = tuple(bank_losses(lines, export.dialect))
+    return replace(export, lines=lines, losses=kept, warnings=())
+
+
+def prompt_files(contents: Contents) -> Iterator[ReleaseFile]:
+    """The words of every grader; those of prompts that came with a file may be unknown."""
+    known, unknown = {}, []
+    for row in graders(contents.collection):
+        try:
+            prompt = spec_of(row.config).prompt
+        except (UnknownPrompt, BadPrompt):
+            unknown.append(f"the words of {row.config.prompt_class} are not known here")
+        else:
+            known[prompt.prompt_id] = prompt
+    if known:
+        write = partial(_write_text, lines=[*toml_lines(known[name] for name in sorted(known))])
+        lost = tuple(sorted(set(unknown)))
+        yield ReleaseFile("prompts/prompts.toml", write, "the prompts that the graders were asked", lost)
+
+
+def graded_files(contents: Contents) -> Iterator[ReleaseFile]:
+    def write(path: Path) -> None:
+        write_graded(path, graded_lines(contents.collection, has_rankings=contents.options.has_runs))
+
+    lost = (
+        "grades of retired items and earlier wordings",
+        "confidences, and what the passages' source says beyond their text",
+        *(() if contents.options.has_runs else ("the rankings of the runs",)),
+    )
+    about = "the pools with judgments and grades, a topic a line, as the RUBRIC Workbench has them"
+    yield ReleaseFile("grades/graded.jsonl.gz", write, about, lost)
+
+
+def run_files(contents: Contents) -> Iterator[ReleaseFile]:
+    """Only where the organizer says so; by their names in the release, so that no order tells of others."""
+    if not contents.options.has_runs:
+        return
+    names = contents.names
+    runs = sorted(contents.collection.runs.accepted(), key=lambda run: names.run(run.run_tag))
+    if runs:
+        yield text_file(
+            "runs/runs.tsv", "the runs, with team, task and type", partial(_listed, runs, contents)
+        )
+    for run in runs:
+        name = joined(names.run(run.run_tag))
+        if run.rankings.exists():
+            yield ReleaseFile(f"runs/{name}.run", partial(_write_run, run, contents), "a run's rankings")
+        if run.responses.exists():
+            yield _responses(run, name, contents)
+
+
+def _write_run(run: Run, contents: Contents, path: Path) -> None:
+    rows = run.rankings.select_related("run", "topic").order_by("topic__position")
+    rankings = (convert.ranking(row) for row in rows)
+    write_run(path, (replace(one, run_tag=contents.names.run(run.run_tag)) for one in rankings))
+
+
+def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
+    rows = run.responses.select_related("run", "topic").order_by("topic__position")
+    responses = [_response(convert.response(row), contents) for row in rows]
+
+    def write(path: Path) -> None:
+        write_responses(path, responses, RESPONSES)
+        _sort_keys(path)
+
+    lost = tuple(f"{one.query_id}: {loss}" for one in responses for loss in losses(one, RESPONSES))
+    return ReleaseFile(f"responses/{name}.jsonl", write, "a run's responses, a topic a line", lost)
+
+
+def _response(response: Response, contents: Contents) -> Response:
+    names = contents.names
+    if not names.are_made_up:
+        return response
+    run_tag, team = names.run(response.run_tag), names.team(response.team)
+    return replace(response, run_tag=run_tag, team=team, foreign={})
+
+
+def _listed(runs: list[Run], contents: Contents) -> Iterator[str]:
+    yield "\t".join(("run_tag", "team", "task", "type", "priority"))
+    for run in runs:
+        team, tag = contents.names.team(run.team), contents.names.run(run.run_tag)
+        cells = (tag, team, run.task, run.type, "" if run.priority is None else str(run.priority))
+        yield "\t".join(" ".join(cell.split()) for cell in cells)
+
+
+def _write_text(path: Path, *, lines: list[str]) -> None:
+    write_lines(path, (line.encode() for line in lines))
+
+
+def _sort_keys(path: Path) -> None:
+    """Order the keys of every object: PostgreSQL does not keep the order in which a file had them."""
+    rows = [json.loads(row) for row in path.read_bytes().splitlines() if row.strip()]
+    written = (json.dumps(row, ensure_ascii=False, sort_keys=True).encode() for row in rows)
+    write_lines(path, written)
+
+
+def _size_of_grades(contents: Contents) -> str:
+    return counted(sum(row.grades for row in graders(contents.collection)), "grade")
+
+
+def _size_of_runs(contents: Contents) -> str:
+    runs = contents.collection.runs.accepted().count()
+    return counted(runs, "run") if contents.options.has_runs else "left out"
+
+
+def _size_of_banks(contents: Contents) -> str:
+    items = Item.objects.active().filter(bank__collection=contents.collection).count()
+    return f"{counted(contents.collection.banks.count(), 'bank')}, {counted(items, 'item')}"
+
+
+TOPICS = Part(
+    "topics",
+    "Topics",
+    "In the format in which most of them came.",
+    topic_files,
+    lambda contents: counted(contents.collection.topics.count(), "topic"),
+)
+BANKS = Part(
+    "banks", "Banks", "Active items, in the Workbench's dialect and AutoJudge's.", bank_files, _size_of_banks
+)
+PROMPTS = Part(
+    "prompts",
+    "Prompts",
+    "What each grader was asked, word by word.",
+    prompt_files,
+    lambda contents: counted(len(graders(contents.collection)), "grader"),
+)
+GRADES = Part(
+    "grades",
+    "Graded passages",
+    "Every grade of an active item, with the model's reply.",
+    graded_files,
+    _size_of_grades,
+)
+RUNS = Part("runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs)

@@ -1,0 +1,163 @@
+"""Releases in the browser: who may make them, what is shown before, and what becomes of them."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import zipfile
+
+import pytest
+from django.test import Client
+
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.jobs.run import work_on
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.releases.kind import Releases
+from rubricweb.releases.models import Release
+from rubricweb.releases.names import made_up_names
+from rubricweb.review.flags.actions import open_flag
+from rubricweb.review.flags.subjects import Kind, Subject
+from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
+
+PAGE = "/collections/autumn/releases/"
+
+
+def text(response) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup(response))).split())
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings, tmp_path):
+    settings.DATA_DIR = tmp_path / "data"
+
+
+@pytest.fixture
+def make(made, owner, client_of):
+    """`make(has_runs="on")`: an organizer makes a release, and a worker writes it."""
+
+    def make(**sent) -> Release:
+        response = client_of(owner).post(PAGE, {"title": "Autumn 1.0", **sent})
+        assert response.status_code == 302, response.context["form"].errors
+        work_on(Releases.name, Release.objects.latest("pk").pk)
+        return Release.objects.latest("pk")
+
+    return make
+
+
+def downloaded(client: Client, release: Release) -> zipfile.ZipFile:
+    response = client.get(f"{PAGE}{release.pk}/file/")
+    assert response["Content-Disposition"] == f'attachment; filename="{release.file_name}"'
+    return zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content)))
+
+
+def test_one_click_makes_a_release(make, owner, client_of):
+    release, client = make(license="CC BY 4.0"), client_of(owner)
+
+    with downloaded(client, release) as archive:
+        assert "Autumn 1.0" in archive.read("README.md").decode()
+        assert "Licence of the data: CC BY 4.0" in archive.read("README.md").decode()
+    said = text(client.get(f"{PAGE}{release.pk}/"))
+    for words in (release.sha256, "CC BY 4.0", "qrels/judgments.qrels", "Rankings and responses of runs"):
+        assert words in said
+    assert f"SHA-256 {release.sha256[:16]}" in text(client.get(PAGE))
+
+
+def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_of):
+    made.collection.runs.create(run_tag="late", state=Run.State.SUBMITTED)
+    item, passage = made.items["t1"][0], made.passages["d1"]
+    subject = Subject(made.bank, item.topic, item, passage)
+    open_flag(subject, kind=Kind.COMMENT, text="Hm.", by=owner)
+    said = text(client_of(owner).get(PAGE))
+
+    for words in (
+        "3 topics",
+        "1 bank, 3 items",
+        "8 grades",
+        "1 cell is failed by lexical",
+        "1 flag is open",
+        "1 run is submitted and not accepted",
+        "1 run: submitted",
+    ):
+        assert words in said
+
+
+def test_only_organizers_see_releases(make, developer, outsider, client_of):
+    release = make()
+    addresses = [PAGE, *(f"{PAGE}{release.pk}/{page}" for page in ("", "file/", "names/"))]
+    for user, status in ((developer, 403), (outsider, 404)):
+        client = client_of(user)
+        assert {client.get(address).status_code for address in addresses} == {status}
+        assert client.post(PAGE, {"title": "x"}).status_code == status
+        assert client.post(f"{PAGE}{release.pk}/delete/").status_code == status
+    assert "Releases" not in text(client_of(developer).get("/exports/autumn/"))
+
+
+def test_made_up_names_are_kept_for_organizers(make, made, owner, client_of):
+    release = make(is_anonymous="on", freezes_boards="on")
+    names, client = made_up_names(made.collection), client_of(owner)
+
+    kept = client.get(f"{PAGE}{release.pk}/names/").content.decode()
+    assert f"run\tboth\t{names.run('both')}\n" in kept
+    board = release.boards.get()
+    public = text(Client().get(board.get_absolute_url()))
+    assert names.run("both") in public
+    assert not re.search(r"\bboth\b", public)
+    made.collection.name_salt = "another"
+    made.collection.save()
+    assert client.get(f"{PAGE}{release.pk}/names/").content.decode() == kept
+
+
+def test_a_release_is_deleted_and_its_board_stays(make, owner, client_of, django_capture_on_commit_callbacks):
+    release = make(freezes_boards="on")
+    assert release.path.is_file()
+    with django_capture_on_commit_callbacks(execute=True):
+        client_of(owner).post(f"{PAGE}{release.pk}/delete/")
+
+    assert not release.path.exists()
+    assert not Release.objects.exists()
+    assert Client().get(PublicBoard.objects.get().get_absolute_url()).status_code == 200
+    assert AuditEntry.objects.filter(verb__in=["release started", "release deleted"]).count() == 2
+
+
+def test_a_zip_that_is_elsewhere_is_said_to_be(make, owner, client_of):
+    release = make()
+    release.path.unlink()
+
+    assert "not on this machine" in text(client_of(owner).get(f"{PAGE}{release.pk}/file/", follow=True))
+
+
+def test_what_is_wrong_is_said(made, owner, client_of):
+    response = client_of(owner).post(PAGE, {"title": ""})
+
+    assert response.status_code == 422
+    assert "field is required" in text(response)
+    assert not Release.objects.exists()
+
+
+def test_no_release_while_sums_are_refused(collection, owner, assessor, client_of):
+    """An assessor has cells to rate blind, and could read a release."""
+    bank = world(collection, owner, assessor)
+    blind_campaign(bank, by=owner)
+    refusing = Collection.BlindSums.REFUSED
+    Collection.objects.update(blind_sums=refusing)
+    response = client_of(owner).post(PAGE, {"title": "Autumn"})
+
+    assert response.status_code == 422
+    assert "are to be rated without seeing" in text(response)
+    release = Release.objects.create(collection=collection, title="Autumn", by=owner)
+    work_on(Releases.name, release.pk)
+    release.refresh_from_db()
+    assert release.state == Release.State.FAILED
+    assert "are to be rated" in release.error
+
+
+def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, released):
+    bank = world(collection, owner, assessor)
+    campaign = blind_campaign(bank, by=owner)
+    before = released(collection)
+    rate_otherwise(campaign)
+    assert released(collection) == before
+    assert "8 cells which people have still to rate blind" in before["README.md"].decode()
