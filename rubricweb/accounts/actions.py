@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -27,6 +27,43 @@ def set_role(
     of_team = f" of team {team}" if team else ""
     audit.record("role set", membership, by=by, detail=f"{user.username}: {role}{of_team}")
     return membership
+
+
+Release = Callable[[User, "Collection | None"], object]
+_releases: list[Release] = []
+
+
+def on_leaving(release: Release) -> None:
+    """Have other rooms give back what a person held, in a collection or in all, when the person leaves."""
+    _releases.append(release)
+
+
+def release(person: User, collection: Collection | None) -> None:
+    for give_back in _releases:
+        give_back(person, collection)
+
+
+class LastOrganizer(Exception):
+    """Nobody else organizes the collection; the text names it."""
+
+
+@transaction.atomic
+def remove_member(membership: Membership, *, by: User | None) -> None:
+    """End a membership. What the person did stays under their name. Raises LastOrganizer."""
+    collection = membership.collection
+    list(collection.memberships.select_for_update().order_by("pk"))  # of two organizers one stays
+    if membership.role == Role.ORGANIZER and not others_who_organize(collection, membership.user):
+        raise LastOrganizer(f"Nobody else organizes {collection}: make somebody organizer first.")
+    detail = f"{membership.user.username}: {membership.role}"
+    audit.record("member removed", membership, by=by, detail=detail)
+    release(membership.user, collection)
+    membership.delete()
+
+
+def others_who_organize(collection: Collection, person: User) -> bool:
+    """Whether somebody else with an open account organizes the collection."""
+    rows = Membership.objects.filter(collection=collection, role=Role.ORGANIZER, user__is_active=True)
+    return rows.exclude(user=person).exists()
 
 
 @transaction.atomic

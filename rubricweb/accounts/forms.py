@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import UserCreationForm
 from django.http import QueryDict
 
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
+from rubricweb.accounts.models import User
 
 
 class KeyField(forms.CharField):
@@ -49,3 +51,29 @@ class ForgottenForm(forms.Form):
     email = forms.EmailField(
         label="Email address", widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
     )
+
+
+class NewAccountForm(UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """An account for somebody who was invited."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+
+class CloseForm(forms.Form):
+    """The person's password, so that nobody closes an account that was left open."""
+
+    password = forms.CharField(
+        label="Your password", widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+    )
+
+    def __init__(self, person: User, sent: QueryDict | None = None) -> None:
+        super().__init__(sent)
+        self.person = person
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not self.person.check_password(password):
+            raise forms.ValidationError("This is not your password.")
+        return password

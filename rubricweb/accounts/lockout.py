@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from axes.attempts import get_cool_off_threshold
 from axes.handlers.database import AxesDatabaseHandler
-from axes.helpers import get_failure_limit
+from axes.handlers.proxy import AxesProxyHandler
+from axes.helpers import get_failure_limit, get_lockout_response
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.models import update_last_login
 from django.db import OperationalError
 from django.db.models import Sum
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from rubricweb.core.sqlite import is_locked, short_wait
 
@@ -71,6 +72,18 @@ def _pass_if_locked(error: OperationalError) -> None:
     if not is_locked(error):
         raise error
     logger.info("who signed in or out was not noted: the database is locked")
+
+
+def refused(request: HttpRequest, name: str) -> HttpResponse | None:
+    """The page of the lockout, where too much was tried from this address; `name` stands for an account."""
+    if AxesProxyHandler.is_allowed(request, {"username": name}):
+        return None
+    return get_lockout_response(request, credentials={"username": name})  # type: ignore[no-any-return]
+
+
+def note_failure(request: HttpRequest, name: str) -> None:
+    """Count a wrong link as a wrong password is counted."""
+    AxesProxyHandler.user_login_failed(sender=__name__, credentials={"username": name}, request=request)
 
 
 def address_failures(request: HttpRequest) -> int:

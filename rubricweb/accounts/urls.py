@@ -1,7 +1,7 @@
 from django.contrib.auth import views as auth_views
 from django.urls import path
 
-from rubricweb.accounts import views
+from rubricweb.accounts import joining, views
 
 app_name = "accounts"
 urlpatterns = [
@@ -10,6 +10,8 @@ urlpatterns = [
     path("password/", views.password, name="password"),
     path("password/forgotten/", views.password_forgotten, name="password-forgotten"),
     path("password/set/<uidb64>/<token>/", views.PasswordSet.as_view(), name="password-set"),
+    path("close/", views.close, name="close"),
+    path("join/<str:token>/", joining.join, name="join"),
     path("keys/", views.keys, name="keys"),
     path("keys/reset/", views.keys_reset, name="keys-reset"),
 ]

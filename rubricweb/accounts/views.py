@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
@@ -13,8 +13,8 @@ from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from rubricweb.accounts import actions, passwords
-from rubricweb.accounts.forms import ForgottenForm, KeysForm
+from rubricweb.accounts import actions, closing, passwords
+from rubricweb.accounts.forms import CloseForm, ForgottenForm, KeysForm
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import HtmxRequest, form_response
 
@@ -47,6 +47,19 @@ def password(request: HtmxRequest) -> HttpResponse:
         messages.success(request, "Password changed. Other browsers must sign in again.")
         return redirect("accounts:password")
     return form_response(request, "accounts/password.html", {"form": form})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def close(request: HtmxRequest) -> HttpResponse:
+    """Close one's own account."""
+    form = CloseForm(request.user, request.POST or None)
+    why_not = closing.why_not(request.user)
+    if not why_not and form.is_valid():
+        closing.close_account(request.user, by=request.user)
+        logout(request)
+        messages.success(request, "Your account is closed.")
+        return redirect("accounts:login")
+    return form_response(request, "accounts/close.html", {"form": form, "why_not": why_not})
 
 
 @login_not_required

@@ -171,10 +171,9 @@ def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None)
     return form
 
 
-class MemberForm(forms.Form):
-    """Give an account a role."""
+class RoleForm(forms.Form):
+    """A role, with a team for participants."""
 
-    username = forms.CharField(max_length=150)
     role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
     team = forms.CharField(
         required=False,
@@ -188,6 +187,14 @@ class MemberForm(forms.Form):
             self.add_error("team", "A participant needs a team.")
         elif role != Role.PARTICIPANT and team:
             self.add_error("team", "Only participants have a team.")
+
+
+class MemberForm(RoleForm):
+    """Give an account a role."""
+
+    username = forms.CharField(max_length=150)
+
+    field_order = ("username", "role", "team")
 
     def clean_username(self) -> User:
         user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()

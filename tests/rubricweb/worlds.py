@@ -6,7 +6,9 @@ from uuid import uuid4
 
 from django.db.models import F
 
+from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -123,6 +125,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _imported(collection, viewer)
         | _submitted(collection, viewer)
         | _released(collection, viewer)
+        | _kept(collection, viewer)
     )
 
 
@@ -161,6 +164,12 @@ def _submitted(collection: Collection, viewer: User) -> dict[str, object]:
 
 def _released(collection: Collection, viewer: User) -> dict[str, object]:
     return {"release_id": Release.objects.create(collection=collection, by=viewer, state="done").pk}
+
+
+def _kept(collection: Collection, viewer: User) -> dict[str, object]:
+    invitation, path = invite(collection, Joining(Role.VIEWER, "", 1, 1), by=viewer)
+    token = path.rstrip("/").rpartition("/")[2]
+    return {"invitation_id": invitation.pk, "accounts:join token": token}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

@@ -1,0 +1,59 @@
+"""The page behind an invitation's link: sign in or make an account, and join."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from rubricweb.accounts import invitations, lockout
+from rubricweb.accounts.forms import NewAccountForm
+from rubricweb.accounts.invitations import InvitationOver
+from rubricweb.accounts.models import Invitation
+from rubricweb.accounts.roles import Role
+from rubricweb.core.http import HtmxRequest, form_response
+
+NAME = "invitation"
+"""Wrong links are counted under it, as wrong passwords are under an account."""
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HtmxRequest, token: str) -> HttpResponse:
+    """Show what the invitation is to; POST joins."""
+    if locked := lockout.refused(request, NAME):
+        return locked
+    invitation = invitations.invitation_of(token)
+    if invitation is None:
+        lockout.note_failure(request, NAME)
+        return render(request, "accounts/join_over.html", status=404)
+    form = NewAccountForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and (request.user.is_authenticated or form.is_valid()):
+        try:
+            return _joined(request, invitation, form)
+        except InvitationOver:
+            return render(request, "accounts/join_over.html", status=404)
+    context = {"invitation": invitation, "collection_name": invitation.collection.name, "form": form}
+    return form_response(request, "accounts/join.html", context)
+
+
+def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm) -> HttpResponse:
+    """The new account and the membership are made together. Raises InvitationOver."""
+    is_signed_in = bool(request.user.is_authenticated)
+    with transaction.atomic():
+        person = request.user if is_signed_in else form.save()
+        is_new = invitations.join(invitation, person=person)
+    if not is_signed_in:
+        login(request, person, backend=BACKEND)
+    role = invitation.get_role_display()
+    words = f"You are {role} of {invitation.collection}." if is_new else "You belong to it already."
+    messages.success(request, words)
+    is_participant = invitation.role == Role.PARTICIPANT
+    return redirect("home:home") if is_participant else redirect(invitation.collection)

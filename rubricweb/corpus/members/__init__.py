@@ -1,0 +1,1 @@
+"""Who belongs to a collection: invitations by link, and removal."""

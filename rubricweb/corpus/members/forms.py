@@ -1,0 +1,23 @@
+"""An invitation: the role, how long, and for how many people."""
+
+from __future__ import annotations
+
+from django import forms
+
+from rubricweb.corpus.forms import RoleForm
+
+MOST_DAYS = 90
+MOST_USES = 200
+
+
+class InvitationForm(RoleForm):
+    days = forms.IntegerField(
+        label="Days",
+        min_value=1,
+        max_value=MOST_DAYS,
+        initial=7,
+        help_text="Afterwards the link opens nothing.",
+    )
+    max_uses = forms.IntegerField(
+        label="People", min_value=1, max_value=MOST_USES, initial=1, help_text="How many may join by it."
+    )

@@ -1,0 +1,160 @@
+"""Links with which people join: who makes them, who may use them, and when they are over."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from rubricweb.accounts.invitations import InvitationOver, Joining, invite, join
+from rubricweb.accounts.models import Invitation, User
+from rubricweb.accounts.roles import Role
+from rubricweb.core.models import AuditEntry
+from tests.rubricweb.markup import markup
+
+PAGE = "/collections/autumn/invitations/"
+ACCOUNT = {"username": "newcomer", "password1": "leaves-turn-red", "password2": "leaves-turn-red"}
+
+
+@pytest.fixture
+def link(collection, owner) -> str:
+    return invite(collection, Joining(Role.ASSESSOR, "", 7, 1), by=owner)[1]
+
+
+def role_of(username: str) -> str:
+    return User.objects.get(username=username).memberships.get(collection__slug="autumn").role
+
+
+def test_an_organizer_makes_a_link_that_is_shown_once(owner, collection, client_of):
+    client = client_of(owner)
+    made = client.post(PAGE, {"role": "developer", "days": "3", "max_uses": "5"})
+    assert made["Cache-Control"] == "no-store"
+    token = re.search(r"/accounts/join/([\w-]{40,})/", markup(made))[1]
+    page = markup(client.get(PAGE))
+    assert "topic developer" in page
+    assert token not in page
+    stored = Invitation.objects.get()
+    assert token not in (stored.token_digest, str(stored))
+    assert (stored.role, stored.max_uses, stored.by) == ("developer", 5, owner)
+    assert AuditEntry.objects.get(verb="invitation made").collection == collection
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "king"},
+        {"role": "participant"},
+        {"team": "oak"},
+        {"days": "0"},
+        {"max_uses": "201"},
+        {"days": ""},
+    ],
+)
+def test_a_wrong_invitation_is_refused(owner, client_of, wrong):
+    answer = client_of(owner).post(PAGE, {"role": "viewer", "days": "7", "max_uses": "1"} | wrong)
+    assert answer.status_code == 422
+    assert not Invitation.objects.exists()
+
+
+def test_only_organizers_invite(developer, outsider, collection, client_of, link):
+    revoke = f"{PAGE}{Invitation.objects.get().pk}/revoke/"
+    assert [client_of(developer).get(PAGE).status_code, client_of(outsider).get(PAGE).status_code] == [
+        403,
+        404,
+    ]
+    assert [client_of(who).post(revoke).status_code for who in (developer, outsider)] == [403, 404]
+    assert Invitation.objects.get().is_open
+
+
+def test_who_has_no_account_makes_one_and_joins(link, client_of):
+    client = Client()
+    assert "Join Autumn track" in markup(client.get(link))
+    answer = client.post(link, ACCOUNT)
+    assert answer["Location"] == "/collections/autumn/"
+    assert client.get("/collections/autumn/").status_code == 200
+    assert role_of("newcomer") == Role.ASSESSOR
+    assert not User.objects.get(username="newcomer").is_staff
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"username": "owner"}, "already exists"),
+        ({"password1": "12345", "password2": "12345"}, "too"),
+        ({"password2": "other-words"}, "match"),
+    ],
+)
+def test_a_refused_account_uses_nothing_of_the_link(link, owner, wrong, told):
+    answer = Client().post(link, ACCOUNT | wrong)
+    assert answer.status_code == 422
+    assert told in markup(answer)
+    assert Invitation.objects.get().uses == 0
+
+
+def test_who_has_an_account_signs_in_and_joins(link, outsider, client_of):
+    assert f"/accounts/sign-in/?next={link}" in markup(Client().get(link))
+    client = client_of(outsider)
+    assert "signed in as outsider" in markup(client.get(link))
+    assert not outsider.memberships.exists()
+    client.post(link)
+    assert role_of("outsider") == Role.ASSESSOR
+
+
+def test_a_participant_joins_a_team(collection, owner, outsider, client_of):
+    path = invite(collection, Joining(Role.PARTICIPANT, "oak", 7, 1), by=owner)[1]
+    client = client_of(outsider)
+    assert "of the team oak" in markup(client.get(path))
+    assert client.post(path)["Location"] == "/"
+    membership = outsider.memberships.get()
+    assert (membership.role, membership.team) == ("participant", "oak")
+
+
+def test_a_member_gains_by_a_link_and_never_loses(collection, owner, viewer, link):
+    invitation = Invitation.objects.get()
+    assert not join(invitation, person=owner)
+    assert role_of("owner") == Role.ORGANIZER
+    assert join(invitation, person=viewer)
+    assert role_of("viewer") == Role.ASSESSOR
+
+
+def over_by_use(invitation, outsider):
+    join(invitation, person=outsider)
+
+
+def over_by_time(invitation, outsider):
+    Invitation.objects.update(expires_at=timezone.now() - dt.timedelta(seconds=1))
+
+
+def over_by_revocation(invitation, outsider):
+    Invitation.objects.update(revoked_at=timezone.now())
+
+
+@pytest.mark.parametrize("end", [over_by_use, over_by_time, over_by_revocation])
+def test_a_link_that_is_over_opens_nothing(link, owner, outsider, end):
+    invitation = Invitation.objects.get()
+    end(invitation, outsider)
+    assert Client().get(link).status_code == 404
+    answer = Client().post(link, ACCOUNT)
+    assert answer.status_code == 404
+    assert "not open" in markup(answer)
+    assert not User.objects.filter(username="newcomer").exists()
+    with pytest.raises(InvitationOver):
+        join(invitation, person=User.objects.create(username="late"))
+
+
+def test_an_organizer_revokes_a_link(link, owner, client_of):
+    client = client_of(owner)
+    client.post(f"{PAGE}{Invitation.objects.get().pk}/revoke/")
+    assert Client().get(link).status_code == 404
+    assert "revoked" in markup(client.get(PAGE))
+
+
+def test_guessing_links_locks_an_address_out(link):
+    guesses = [Client().get(f"/accounts/join/guess-{number}/").status_code for number in range(11)]
+    assert guesses[:9] == [404] * 9
+    assert guesses[-1] == 429
+    assert Client().get(link).status_code == 429
+    assert Client().get(link, REMOTE_ADDR="198.51.100.7").status_code == 200
