@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "rubricweb.leaderboards",
     "rubricweb.exports",
     "rubricweb.releases",
+    "rubricweb.archives",
     "rubricweb.demo",
 ]
 

@@ -19,6 +19,7 @@ urlpatterns = [
     path("leaderboards/", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),
     path("", include("rubricweb.releases.urls")),
+    path("", include("rubricweb.archives.urls")),
     path("admin/", admin.site.urls),
 ]
 

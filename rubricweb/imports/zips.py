@@ -27,11 +27,11 @@ def is_zip(path: Path) -> bool:
         return file.read(4) in _MAGIC
 
 
-def entries(path: Path, *, name: str) -> list[str]:
+def entries(path: Path, *, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> list[str]:
     """Return the names of the files in the zip at `path`, which people know as `name`.
 
     Raises `BadFormat` for a zip that is damaged, empty, encrypted, has too many or too large files, or names
-    a place outside of itself or a symbolic link.
+    a place outside of itself or a symbolic link, or unpacks to more than `max_bytes`.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -44,8 +44,8 @@ def entries(path: Path, *, name: str) -> list[str]:
         if problem := _problem(entry):
             raise BadFormat(problem, file=f"{name}: {entry.filename}")
     size = sum(entry.file_size for entry in listed)
-    if size > MAX_UNPACKED_BYTES:
-        problem = f"the zip unpacks to {size:,} bytes, expected at most {MAX_UNPACKED_BYTES:,}"
+    if size > max_bytes:
+        problem = f"the zip unpacks to {size:,} bytes, expected at most {max_bytes:,}"
         raise BadFormat(problem, file=name)
     if not listed:
         raise BadFormat("the zip has no files, expected at least one", file=name)

@@ -9,6 +9,7 @@ from django.db.models import F
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.archives.models import Archive
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -167,9 +168,10 @@ def _released(collection: Collection, viewer: User) -> dict[str, object]:
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
+    archive = Archive.objects.create(collection=collection, slug=collection.slug, by=viewer, state="done")
     invitation, path = invite(collection, Joining(Role.VIEWER, "", 1, 1), by=viewer)
     token = path.rstrip("/").rpartition("/")[2]
-    return {"invitation_id": invitation.pk, "accounts:join token": token}
+    return {"archive_id": archive.pk, "invitation_id": invitation.pk, "accounts:join token": token}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Whole collections as files: archive one, restore it, delete it."""

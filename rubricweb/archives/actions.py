@@ -1,0 +1,68 @@
+"""Archive a collection in the background, delete it, and take back what people held who leave."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from django.db import transaction
+
+from rubricweb.accounts.models import User
+from rubricweb.archives import freshness
+from rubricweb.archives.models import Archive
+from rubricweb.archives.removal import CannotDelete, delete_collection
+from rubricweb.campaigns.models import Turn
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs import dispatch
+from rubricweb.review.models import Flag, SavedView
+
+
+@transaction.atomic
+def start_archive(collection: Collection, *, by: User) -> Archive:
+    """Have a worker write an archive in place of earlier ones. One that is under way is returned."""
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    earlier = list(collection.archives.all())
+    if live := next((archive for archive in earlier if archive.is_live), None):
+        return live
+    for archive in earlier:
+        transaction.on_commit(partial(Path.unlink, archive.path, missing_ok=True))
+        archive.delete()
+    archive = Archive.objects.create(collection=collection, slug=collection.slug, by=by)
+    audit.record("collection archived", collection, by=by, detail=collection.slug)
+    dispatch.enqueue([archive])
+    return archive
+
+
+def newest_archive(collection: Collection) -> Archive | None:
+    archive: Archive | None = collection.archives.select_related("by").first()
+    return archive
+
+
+def is_up_to_date(archive: Archive | None) -> bool:
+    """Whether the archive is there and nothing has changed since."""
+    if archive is None or not archive.is_there:
+        return False
+    return archive.state_digest == freshness.state_digest(archive.collection)
+
+
+def delete_archived(collection: Collection, *, by: User) -> dict[str, int]:
+    """Delete the collection if its archive is up to date. Raises CannotDelete."""
+    with transaction.atomic():
+        if not is_up_to_date(newest_archive(collection)):
+            raise CannotDelete("The collection has changed since it was archived.")
+        return delete_collection(collection, by=by)
+
+
+def give_back(person: User, collection: Collection | None) -> None:
+    """In one collection or in all: assigned cells are anybody's again, open flags nobody's."""
+    turns = Turn.objects.filter(person=person).exclude(state__in=Turn.DONE)
+    flags = Flag.objects.filter(assignee=person, resolved_at=None)
+    views = SavedView.objects.filter(user=person)
+    if collection is not None:
+        turns = turns.filter(campaign__collection=collection)
+        flags = flags.filter(bank__collection=collection)
+        views = views.filter(collection=collection)
+    turns.update(person=None, assigned_by=None, state=Turn.State.PENDING, lease_until=None, mode="")
+    flags.update(assignee=None)
+    views.delete()

@@ -1,0 +1,88 @@
+"""What an archive is: a zip with a manifest, a file of JSON lines a table, and uploaded files.
+
+`manifest.json` has the version of this layout, the newest migration of each app, and for each table its
+columns, rows, bytes and SHA-256. A line of a table is the JSON list of one row's columns. Its number, from 1,
+is its key: foreign keys hold these numbers. The same collection gives the same bytes on every database.
+
+An archive that lacks a table or a column is read: its rows get the column's default. A change that defaults
+cannot bridge needs another `VERSION`, and a step in `reading` that brings older archives up to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+VERSION = 1
+FORMAT = "rubricweb-archive"
+MANIFEST = "manifest.json"
+LARGEST_PLAIN_FLOAT = 1e16
+"""From here on Python writes an exponent, where PostgreSQL's JSON has digits only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One table of an archive, or one uploaded file (without columns and rows)."""
+
+    name: str
+    """Its path in the zip."""
+    bytes: int
+    sha256: str
+    columns: tuple[str, ...] = ()
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    collection: str
+    """The slug."""
+    tables: Mapping[str, Part]
+    """By the label of the model, such as `corpus.Topic`."""
+    files: Mapping[str, Part] = field(default_factory=dict)
+    """By label and number of the row that they belong to: `imports.ImportFile/3`."""
+    migrations: Mapping[str, str] = field(default_factory=dict)
+    """By app, the newest; for people who look for the version that wrote an archive."""
+
+
+def table_path(label: str) -> str:
+    return f"tables/{label}.jsonl"
+
+
+def file_path(label: str, number: int) -> str:
+    return f"files/{label}/{number}"
+
+
+def line_of(values: list[Any]) -> str:
+    """One row as JSON, the same for the same values on every database.
+
+    >>> line_of([1, {"b": 1e20, "a": "\u00fc"}, None])
+    '[1,{"a":"\\\\u00fc","b":100000000000000000000},null]\\n'
+    """
+    text = _dumped(values)
+    if "e+" in text or "-0.0" in text:
+        text = _dumped(_plain_numbers(json.loads(text)))
+    return f"{text}\n"
+
+
+def _dumped(values: Any) -> str:
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), default=_as_json)
+
+
+def _as_json(value: object) -> str:
+    """Dates are in UTC; UUIDs and decimals as their own text."""
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _plain_numbers(value: Any) -> Any:
+    """The value as PostgreSQL gives JSON back: large floats as whole numbers, and no negative zero."""
+    if isinstance(value, dict):
+        return {key: _plain_numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain_numbers(one) for one in value]
+    if isinstance(value, float) and abs(value) >= LARGEST_PLAIN_FLOAT and value - value == 0:
+        return int(Decimal(repr(value)))
+    return value + 0.0 if isinstance(value, float) else value

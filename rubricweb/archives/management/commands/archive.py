@@ -1,0 +1,37 @@
+"""Write a whole collection to one file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from rubricweb.archives.writing import CannotArchive, write_archive
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the collection SLUG with everything that belongs to it to a file, from which `restore` makes "
+        "it again, here or on another server. People keep working meanwhile; the file has one moment's state."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--out", type=Path, metavar="F.zip", required=True)
+
+    def handle(self, *, slug: str, out: Path, **options: Any) -> None:  # Any: what argparse parsed
+        collection = Collection.objects.filter(slug=slug).first()
+        if collection is None:
+            raise CommandError(f"no collection {slug}")
+        try:
+            manifest = write_archive(collection, out)
+        except OSError as error:
+            raise CommandError(f"cannot write {out}: {error.strerror}") from error
+        except CannotArchive as error:
+            raise CommandError(str(error)) from error
+        audit.record("collection archived", collection, by=None, detail=out.name)
+        rows = sum(part.rows for part in manifest.tables.values())
+        files = f" and {len(manifest.files):,} uploaded files" if manifest.files else ""
+        self.stderr.write(f"{out}: {rows:,} rows{files}, {out.stat().st_size:,} bytes")

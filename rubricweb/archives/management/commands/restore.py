@@ -1,0 +1,50 @@
+"""Make a collection of an archive."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.errors import BadFormat
+from rubricweb.archives.restoring import Restored, restore_archive
+from rubricweb.core.copies import Overtaken
+
+SHOWN = ("corpus.Topic", "corpus.Passage", "corpus.Run", "banks.Item", "grades.Grade", "grades.HumanGrade")
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the collection of an archive again, all or nothing. People are known by their user names: "
+        "check that the names of an archive from another server mean the same people here."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("archive", type=Path, metavar="F.zip")
+        parser.add_argument("--slug", default="", help="the slug it gets (default: the one it had)")
+
+    def handle(self, *, archive: Path, slug: str, **options: Any) -> None:  # Any: what argparse parsed
+        try:
+            restored = restore_archive(archive, slug=slug)
+        except BadFormat as error:
+            raise CommandError(str(error)) from error
+        except Overtaken as error:
+            raise CommandError(f"{error}; nothing was restored: run the command again") from error
+        self._report(restored)
+
+    def _report(self, restored: Restored) -> None:
+        counts = [f"{restored.rows[label]:,} {_words(label)}" for label in SHOWN if restored.rows.get(label)]
+        self.stderr.write(f"{restored.slug}: {', '.join(counts) or 'an empty collection'}")
+        if restored.members:
+            self.stderr.write(f"Matched by user name: {', '.join(restored.members)}")
+        if restored.strangers:
+            names = ", ".join(restored.strangers)
+            self.stderr.write(
+                f"Unknown here; their accounts cannot sign in until an administrator says so: {names}"
+            )
+
+
+def _words(label: str) -> str:
+    from django.apps import apps
+
+    return str(apps.get_model(label)._meta.verbose_name_plural)

@@ -1,0 +1,44 @@
+"""An archive that was asked for in the browser, and how to tell whether it is out of date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs.models import Task
+
+
+class Archive(Task):
+    """A worker writes it to the data folder. Of a collection the newest one is kept."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="archives")
+    slug = models.CharField(max_length=80)
+    """The collection's, as a name for the file."""
+    state_digest = models.CharField(max_length=64, blank=True)
+    """Of the collection's state that it holds: see `freshness`."""
+    row_count = models.PositiveBigIntegerField(default=0)
+    size = models.PositiveBigIntegerField(default=0)
+    """Bytes."""
+    sha256 = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"archive {self.pk} of {self.slug}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("archives:archive", args=[self.collection.slug])
+
+    @property
+    def path(self) -> Path:
+        """It stays when the collection is deleted, for the server's administrator."""
+        return Path(settings.DATA_DIR) / "archives" / f"{self.slug}-{self.pk}.zip"
+
+    @property
+    def is_there(self) -> bool:
+        return self.state == self.State.DONE and self.path.is_file()

@@ -1,0 +1,117 @@
+"""Delete a collection with everything that belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Model, QuerySet
+
+from rubricweb.accounts.models import User
+from rubricweb.archives import tables, uploads
+from rubricweb.banks.models import Bank, Item
+from rubricweb.campaigns.models import Campaign
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Run, Topic
+from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.jobs.models import Job, LeasedWork
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.review.models import Flag
+
+COUNTED: dict[type[Model], tuple[str, str]] = {
+    Topic: ("topic", "topics"),
+    Passage: ("passage", "passages"),
+    Run: ("run", "runs"),
+    Response: ("generated answer", "generated answers"),
+    Judgment: ("judgment", "judgments"),
+    Bank: ("bank", "banks"),
+    Item: ("question or nugget", "questions and nuggets"),
+    Grade: ("grade", "grades"),
+    HumanGrade: ("rating by a person", "ratings by people"),
+    Campaign: ("campaign", "campaigns"),
+    Flag: ("flag", "flags"),
+    PublicBoard: ("public board", "public boards"),
+}
+"""What people know of a collection, as one and as several."""
+
+
+class CannotDelete(Exception):
+    """The collection stays; the text says why."""
+
+
+def why_not(collection: Collection) -> str:
+    """Why the collection cannot be deleted now; empty if it can."""
+    working = [words for table in tables.owned() if (words := _at_work(table, collection))]
+    return f"Work is under way: {', '.join(working)}. Cancel it, or wait for its end." if working else ""
+
+
+def counted(rows: QuerySet[Any]) -> str:
+    """In words, such as "2,000 grades"; empty for none."""
+    names = rows.model._meta
+    number = rows.count()
+    one, many = COUNTED.get(rows.model, (str(names.verbose_name), str(names.verbose_name_plural)))
+    return f"{number:,} {one if number == 1 else many}" if number else ""
+
+
+def going(collection: Collection) -> list[str]:
+    """What people know of what would be deleted, counted."""
+    rows = {table.model: table.rows(collection) for table in tables.owned() if table.model in COUNTED}
+    return list(filter(None, (counted(rows[model]) for model in COUNTED)))
+
+
+@transaction.atomic
+def delete_collection(collection: Collection, *, by: User | None) -> dict[str, int]:
+    """Delete it, and return how many rows went, by label. Raises CannotDelete while work for it is under way.
+
+    Rows go by one statement a table. The graders stay, which other collections may share, and so do people.
+    """
+    collection = Collection.objects.select_for_update().get(pk=collection.pk)
+    if reason := why_not(collection):
+        raise CannotDelete(reason)
+    files = [path for _, path in uploads.files_of(collection)]
+    with _passages_of_grades_indexed():
+        gone = {table.label: _delete(table, collection) for table in _deepest_first()}
+    detail = f"{collection.slug}: {sum(gone.values()):,} rows"
+    AuditEntry.objects.create(
+        verb="collection deleted", kind="collection", object_id=collection.pk, by=by, detail=detail
+    )
+    transaction.on_commit(partial(uploads.remove, files))
+    return gone
+
+
+def _at_work(table: tables.Table, collection: Collection) -> str:
+    """Such as "2 jobs"; empty if nothing of the table is queued or running. Chunks count as their jobs."""
+    model: type[Model] = table.model
+    rows = table.rows(collection)
+    if issubclass(model, Job):
+        rows = rows.exclude(state__in=Job.ENDED)
+    elif issubclass(model, LeasedWork) and not hasattr(model, "job"):
+        rows = rows.filter(state__in=LeasedWork.LIVE)
+    else:
+        return ""
+    return counted(rows)
+
+
+def _deepest_first() -> list[tables.Table]:
+    """Rows are found through the rows above them, which must be there until then."""
+    return sorted(tables.owned(), key=lambda table: -table.path.count("__") - (table.path != "pk"))
+
+
+def _delete(table: tables.Table, collection: Collection) -> int:
+    """Foreign keys are checked when the transaction ends."""
+    return int(table.rows(collection)._raw_delete(using="default"))
+
+
+@contextmanager
+def _passages_of_grades_indexed() -> Iterator[None]:
+    """Deleting a passage looks for its grades, which no usual index of theirs finds by the passage alone."""
+    name, table = map(connection.ops.quote_name, ("grades_by_passage_meanwhile", Grade._meta.db_table))
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE INDEX {name} ON {table} ("passage_id")')
+        yield
+        if connection.vendor == "postgresql":
+            connection.check_constraints()  # SQLite has looked already
+        cursor.execute(f"DROP INDEX {name}")

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from rubricweb.archives import views
+
+app_name = "archives"
+urlpatterns = [
+    path("collections/<slug:slug>/archive/", views.archive, name="archive"),
+    path("collections/<slug:slug>/archive/<int:archive_id>/download/", views.download, name="download"),
+    path("collections/<slug:slug>/delete/", views.delete, name="delete"),
+    path("collections/<slug:slug>/runs/<int:run_id>/remove/", views.run_remove, name="run-remove"),
+    path("banks/<int:bank_id>/remove/", views.bank_remove, name="bank-remove"),
+]

@@ -1,0 +1,119 @@
+"""Archive a collection and download the file; delete the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.archives import actions, pieces, removal
+from rubricweb.archives.forms import DeleteForm
+from rubricweb.banks.access import bank_for
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.access import collection_for, run_for_organizer
+from rubricweb.corpus.models import Collection
+from rubricweb.imports.screens import has_worker
+
+PAGE = "archives/archive.html"
+DELETE = "archives/delete.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def archive(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The newest archive of the collection; POST makes another."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    if request.method == "POST":
+        return redirect(actions.start_archive(collection, by=request.user))
+    newest = actions.newest_archive(collection)
+    context = {
+        "collection": collection,
+        "section": "settings",
+        "archive": newest,
+        "banks": collection.banks.all(),
+        "is_up_to_date": actions.is_up_to_date(newest),
+        "has_worker": newest is None or not newest.is_live or has_worker(),
+    }
+    return page_or_part(request, PAGE, context, part="archive")
+
+
+@require_safe
+def download(request: HtmxRequest, slug: str, archive_id: int) -> FileResponse:
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    kept = collection.archives.filter(pk=archive_id).first()
+    if kept is None or not kept.is_there:
+        raise Http404("No such archive.")
+    return FileResponse(kept.path.open("rb"), as_attachment=True, filename=f"{kept.slug}.zip")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Say what goes, and delete it once the slug is typed."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    newest = actions.newest_archive(collection)
+    form = DeleteForm(request.POST or None)
+    form.expected, form.is_archived = collection.slug, actions.is_up_to_date(newest)
+    if form.is_bound and form.is_valid():
+        try:
+            if form.cleaned_data["without_archive"]:
+                removal.delete_collection(collection, by=request.user)
+            else:
+                actions.delete_archived(collection, by=request.user)
+        except removal.CannotDelete as reason:
+            form.add_error(None, str(reason))
+        else:
+            messages.success(request, f"{collection} is deleted.")
+            return redirect("home:home")
+    goes = {"going": removal.going(collection), "archive": newest, "why_not": removal.why_not(collection)}
+    context = {"collection": collection, "section": "settings", "form": form} | goes
+    return form_response(request, DELETE, context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_remove(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """Say what a removal of the run does; POST removes it."""
+    run = run_for_organizer(request.user, slug, run_id)
+    if request.method == "POST" and _removed(request, partial(pieces.remove_run, run, by=request.user), run):
+        return redirect("corpus:runs", slug)
+    back = reverse("corpus:runs", args=[slug])
+    return _removal_page(request, run.collection, run, pieces.removal_of_run(run), back)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bank_remove(request: HtmxRequest, bank_id: int) -> HttpResponse:
+    """Say what a removal of the bank does; POST removes it."""
+    bank = bank_for(request.user, bank_id, needed=roles.TO_ORGANIZE)
+    if request.method == "POST" and _removed(
+        request, partial(pieces.remove_bank, bank, by=request.user), bank
+    ):
+        return redirect(bank.collection)
+    back = reverse("archives:archive", args=[bank.collection.slug])
+    return _removal_page(request, bank.collection, bank, pieces.removal_of_bank(bank), back)
+
+
+def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) -> bool:
+    try:
+        remove()
+    except pieces.CannotRemove as reason:
+        messages.error(request, f"{thing} was not removed. {reason}")
+        return False
+    messages.success(request, f"{thing} is removed.")
+    return True
+
+
+def _removal_page(
+    request: HtmxRequest, collection: Collection, thing: object, removal: pieces.Removal, back: str
+) -> HttpResponse:
+    context = {
+        "collection": collection,
+        "section": "settings",
+        "thing": thing,
+        "removal": removal,
+        "back": back,
+    }
+    return page_or_part(request, "archives/remove.html", context, part="remove")

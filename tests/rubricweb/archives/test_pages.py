@@ -1,0 +1,123 @@
+"""Archive and delete a collection in the browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rubricweb.archives.kind import Archives
+from rubricweb.archives.models import Archive
+from rubricweb.archives.reading import opened
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.models import GradingJob
+from rubricweb.jobs.run import work_on
+from tests.factories import CollectionFactory, TopicFactory
+from tests.rubricweb.markup import markup
+
+pytestmark = pytest.mark.django_db
+
+PAGE, DELETE = "/collections/autumn/archive/", "/collections/autumn/delete/"
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", markup(answer))
+
+
+def archived(client) -> Archive:
+    """An archive that an organizer asked for and a worker wrote."""
+    assert client.post(PAGE)["Location"] == PAGE
+    archive = Archive.objects.get()
+    work_on(Archives.name, archive.pk)
+    archive.refresh_from_db()
+    assert (archive.state, archive.error) == ("done", "")
+    return archive
+
+
+def test_an_organizer_archives_and_downloads(bank, owner, client_of):
+    client = client_of(owner)
+    assert "No archive yet" in words(client.get(PAGE))
+    made = archived(client)
+    page = words(client.get(PAGE))
+    assert "up to date" in page
+    assert made.sha256 in page
+    answer = client.get(f"{PAGE}{made.pk}/download/")
+    assert answer["Content-Disposition"] == 'attachment; filename="autumn.zip"'
+    assert b"".join(answer.streaming_content) == made.path.read_bytes()
+    with opened(made.path) as read:
+        assert read.manifest.tables["corpus.Topic"].rows == 2
+
+
+def test_while_it_is_made_the_page_says_so(bank, owner, client_of):
+    client = client_of(owner)
+    client.post(PAGE)
+    client.post(PAGE)  # twice makes one
+    Archive.objects.get()
+    assert "waits for a worker" in words(client.get(PAGE))
+    assert "No worker is alive" in words(client.get(PAGE))
+    assert "1 archive" in words(client.get(DELETE))
+
+
+def rated(bank, owner):
+    item = bank.items.first()
+    rate_cell(Cell.of(item, item.topic.pool.first().passage), rating=1, by=owner, seen=1)
+
+
+def more_topics(bank, owner):
+    TopicFactory(collection=bank.collection)
+
+
+@pytest.mark.parametrize("change", [rated, more_topics])
+def test_a_change_makes_an_archive_an_old_one(bank, owner, client_of, change):
+    client = client_of(owner)
+    first = archived(client)
+    change(bank, owner)
+    assert "has changed since" in words(client.get(PAGE))
+    assert "has changed since" in words(client.get(DELETE))
+    answer = client.post(DELETE, {"slug": "autumn"})
+    assert "Archive it first, or tick this." in words(answer)
+    assert answer.status_code == 422
+    assert archived(client).pk != first.pk
+
+
+def test_a_deleted_collection_is_gone_and_its_archive_stays(bank, owner, client_of):
+    other = TopicFactory(collection=CollectionFactory(slug="other"))
+    client = client_of(owner)
+    made = archived(client)
+    page = words(client.get(DELETE))
+    assert "2 topics" in page
+    assert "ratings by people" in page
+    assert client.post(DELETE, {"slug": "autumn"})["Location"] == "/"
+    assert list(Collection.objects.all()) == [other.collection]
+    assert made.path.is_file()
+    entry = AuditEntry.objects.get(verb="collection deleted")
+    assert (entry.by, entry.collection) == (owner, None)
+    assert entry.detail.startswith("autumn: ")
+
+
+def test_deleting_needs_the_slug_and_a_word_about_the_archive(bank, owner, client_of):
+    client = client_of(owner)
+    assert "It has no archive" in words(client.get(DELETE))
+    for sent, told in (({"slug": "winter"}, "This is not autumn."), ({"slug": "autumn"}, "Archive it first")):
+        answer = client.post(DELETE, sent)
+        assert answer.status_code == 422
+        assert told in words(answer)
+    assert client.post(DELETE, {"slug": "autumn", "without_archive": "on"}).status_code == 302
+    assert not Collection.objects.exists()
+
+
+def test_nothing_is_deleted_while_a_job_runs(bank, owner, client_of):
+    GradingJob.objects.update(state="running")
+    client = client_of(owner)
+    assert "Work is under way: 1 grading job" in words(client.get(DELETE))
+    answer = client.post(DELETE, {"slug": "autumn", "without_archive": "on"})
+    assert answer.status_code == 422
+    assert Collection.objects.exists()
+
+
+def test_only_organizers_archive_and_delete(bank, developer, outsider, client_of):
+    for page in (PAGE, DELETE, f"{PAGE}1/download/"):
+        assert [client_of(who).get(page).status_code for who in (developer, outsider)] == [403, 404]
+    assert [client_of(who).post(DELETE).status_code for who in (developer, outsider)] == [403, 404]

@@ -1,0 +1,126 @@
+"""Archive, delete, restore, archive: the same bytes, and a collection that works as before."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from rubricweb.accounts.models import User
+from rubricweb.archives import tables, uploads
+from rubricweb.archives.removal import delete_collection
+from rubricweb.archives.restoring import restore_archive
+from rubricweb.archives.writing import write_archive
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import Draw, GraderConfig, GradingJob, JobChunk
+from rubricweb.leaderboards.models import PublicBoard
+from tests.factories import CollectionFactory, TopicFactory
+
+OF_ACCOUNTS = {"accounts.User_groups", "accounts.User_user_permissions"}
+"""Rights on the admin pages, which are none of a collection's business."""
+
+
+@pytest.fixture
+def archive(collection, bank, tmp_path) -> Path:
+    path = tmp_path / "autumn.zip"
+    write_archive(collection, path)
+    return path
+
+
+def scores(client_of, username: str, slug: str) -> list[list[str]]:
+    """The board as a file, without the lines that name the collection."""
+    client = client_of(User.objects.get(username=username))
+    answer = client.get(f"/exports/{slug}/leaderboard/", {"format": "tsv"})
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("#")]
+
+
+def test_every_model_is_archived_or_says_why_not():
+    known = {table.label for table in tables.owned()} | {model._meta.label for model in tables.SHARED}
+    assert {model._meta.label for model in tables.own_models()} - known == OF_ACCOUNTS
+    archived = {table.model for table in tables.archived()} | set(tables.SHARED)
+    targets = {tables.target_of(column) for table in tables.archived() for column in table.columns}
+    assert targets - {None} <= archived
+    assert tables.LEFT_OUT.keys() <= known
+
+
+def test_a_restored_collection_has_the_same_archive(collection, archive, tmp_path):
+    delete_collection(collection, by=None)
+    TopicFactory(collection=CollectionFactory(slug="other"))  # so that keys become others
+    restored = restore_archive(archive)
+    again = tmp_path / "again.zip"
+    write_archive(Collection.objects.get(slug="autumn"), again)
+    assert again.read_bytes() == archive.read_bytes()
+    assert restored.strangers == []
+    assert [path.read_text() for _, path in uploads.files_of(Collection.objects.get(slug="autumn"))] == [
+        "t1\twhy do leaves turn red"
+    ]
+
+
+def test_a_copy_beside_the_original_works_by_itself(collection, bank, archive, client_of):
+    before = scores(client_of, "owner", "autumn")
+    assert len(before) > 3
+    restore_archive(archive, slug="autumn-copy")
+    copy = Collection.objects.get(slug="autumn-copy")
+    assert scores(client_of, "owner", "autumn-copy") == before
+    first, second = (PublicBoard.objects.get(collection=one) for one in (collection, copy))
+    assert first.token != second.token
+    assert second.query == f"grader={first.query.split('=')[1][:-5]}&bank={copy.banks.get().pk}&topic=7"
+    delete_collection(copy, by=None)
+    assert scores(client_of, "owner", "autumn") == before
+
+
+def test_keys_inside_of_values_are_those_of_the_new_rows(collection, archive):
+    restore_archive(archive, slug="autumn-copy")
+    copy = Collection.objects.get(slug="autumn-copy")
+    wording = copy.banks.get().items.order_by("pk").first().revision
+    assert Draw.objects.filter(collection=copy).last().revisions == [wording.pk]
+    passage = copy.passages.order_by("pk").first()
+    assert JobChunk.objects.get(job__collection=copy).cells == [[wording.pk, passage.pk]]
+    flagged = AuditEntry.objects.get(collection=copy, kind="flag")
+    assert flagged.object_id == copy.banks.get().flags.get().pk
+
+
+def test_people_without_an_account_get_one_that_cannot_sign_in(collection, archive):
+    delete_collection(collection, by=None)
+    AuditEntry.objects.update(by=None)
+    User.objects.filter(username="assessor").delete()
+    restored = restore_archive(archive)
+    assert restored.strangers == ["assessor"]
+    assert "owner" in restored.members
+    person = User.objects.get(username="assessor")
+    assert not person.is_active
+    assert not person.has_usable_password()
+    assert person.human_grades.count() == 12
+
+
+def test_work_under_way_is_archived_as_cancelled(collection, bank, tmp_path):
+    GradingJob.objects.update(state="running")
+    JobChunk.objects.update(state="leased", worker="w1")
+    write_archive(collection, tmp_path / "a.zip")
+    restore_archive(tmp_path / "a.zip", slug="autumn-copy")
+    job = GradingJob.objects.get(collection__slug="autumn-copy")
+    assert (job.state, job.chunks.get().state, job.chunks.get().worker) == ("cancelled", "cancelled", "")
+
+
+def test_graders_are_found_again_or_made(collection, archive):
+    before = GraderConfig.objects.count()
+    restore_archive(archive, slug="autumn-copy")
+    assert GraderConfig.objects.count() == before
+
+
+def test_commands_archive_and_restore(collection, bank, tmp_path):
+    told, path = StringIO(), tmp_path / "autumn.zip"
+    call_command("archive", "autumn", out=path, stderr=told)
+    call_command("restore", path, slug="copy", stderr=told)
+    assert "2 topics" in told.getvalue()
+    assert "Matched by user name: assessor, owner, viewer" in told.getvalue()
+    with pytest.raises(CommandError, match="no collection winter"):
+        call_command("archive", "winter", out=path)
+    with pytest.raises(CommandError, match="there is a collection autumn already"):
+        call_command("restore", path)
+    with pytest.raises(CommandError, match="cannot write"):
+        call_command("archive", "autumn", out=tmp_path / "nowhere" / "a.zip")
