@@ -7,7 +7,7 @@ from collections.abc import Callable
 from grading.arrays import none_if_nan
 from grading.formats.data_table import DataTable, from_mappings
 from grading.formats.sheets import Mark, PrintedTable, TextCell, number
-from grading.topic_attributes import TopicSlice
+from grading.topic_attributes import Attribute, TopicSlice
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.by_attribute.selectors import BoardByAttribute, SliceColumn
@@ -49,7 +49,7 @@ def score_sheet(board: BoardByAttribute, scored: ScoredBoard) -> PrintedTable:
         )
         for run, tag in enumerate(board.run_tags)
     ]
-    heads = ("Run", *(f"{_name(column)} ({column.n_topics})" for column in columns))
+    heads = ("Run", *(f"{_short_name(column, board.attribute)} ({column.n_topics})" for column in columns))
     return PrintedTable(
         f"{provenance.measure_name(scored.spec)} by {board.attribute.name}",
         heads,
@@ -86,6 +86,13 @@ def _slice_line(column: SliceColumn) -> dict[str, str | int | float | None]:
 
 def _name(column: SliceColumn) -> str:
     return column.topics.words if column.topics else ALL
+
+
+def _short_name(column: SliceColumn, attribute: Attribute) -> str:
+    """Return the name of a slice where the attribute is known."""
+    if column.topics is None:
+        return ALL
+    return f"{column.topics.value} third" if attribute.is_scored else column.topics.value
 
 
 def _score(column: SliceColumn, run: int) -> str:

@@ -57,7 +57,7 @@ def test_the_page(sliced, viewer, client_of):
         "kind = why 1",
         "too few topics: a test could tell runs apart from 8 on",
         "A topic may be in several slices.",
-        "kind = what (1)",
+        "all topics (2) why (1) what (1) when (1)",
         "both 1.000 \N{PLUS-MINUS SIGN}0.00 1.000 1.000 1.000",
     ):
         assert words in shown
