@@ -1,11 +1,15 @@
-"""How fast is an import, and in how much memory? Beside it: json.loads, and a row at a time through the ORM.
+"""How fast is an import, and in how much memory? Beside it: another reader of the same files.
 
-    bench/import_collection.py [--queries FILE] [--graded FILE]... [--bank FILE]... [--runs DIR] ...
+    bench/import_collection.py [--workbench DIR] [--queries FILE] [--graded FILE]... [--bank FILE]...
 
 takes the files of `manage.py import_collection`, by default those of the demo collection, which has no grades
 of its own: 200 ratings a passage are written for it first. Each import is a process of its own on a new
 SQLite database (or on DATABASE_URL where that is set: migrated, and without the collection). The ratio
-leaves out the start of the process, which the alternative does not have.
+leaves out the start of the process.
+
+With --workbench, a checkout of the published Workbench, its parser reads the graded files in turn with ours,
+which also checks them and stores them; compared are the medians of three times of the processor. Without it
+the other is json.loads and a row at a time through the ORM.
 """
 
 from __future__ import annotations
@@ -13,19 +17,22 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from itertools import islice, pairwise
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "fixtures" / "demo"
 SAMPLE_ROWS = 2_000
 RATED_ITEMS = 200
 SLUG = "bench-import"
+REPEATED = 3
 
 
 def demo_arguments(folder: Path) -> list[str]:
@@ -56,14 +63,30 @@ def ratings(query_id: str, seed: int) -> dict[str, object]:
     }
 
 
-def ours(arguments: list[str]) -> tuple[float, float, dict[str, dict[str, int]]]:
-    """(seconds, peak MB, counts) of the whole command, its start included."""
-    command = [sys.executable, "manage.py", "import_collection", SLUG, "--json", *arguments]
+class Run(NamedTuple):
+    """What a process took, its start included."""
+
+    seconds: float
+    cpu: float
+    """Seconds of the processor, which other processes disturb less."""
+    peak: float
+    """MB."""
+    output: str
+
+
+def run(*command: str) -> Run:
     start = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return seconds, peak, json.loads(done.stdout)["counts"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    output = process.stdout.read() if process.stdout else ""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command[:4])} ended with {process.returncode}")
+    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output)
+
+
+def ours(arguments: list[str]) -> Run:
+    return run(sys.executable, "manage.py", "import_collection", SLUG, "--json", *arguments)
 
 
 def alternative(graded: list[str], grades: int) -> tuple[float, float]:
@@ -111,23 +134,53 @@ def rows_one_at_a_time() -> float:
     return seconds / len(rows)
 
 
-def start_up() -> float:
-    start = time.perf_counter()
-    command = [sys.executable, "manage.py", "import_collection", "--help"]
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - start
+WORKBENCH = """
+import gzip, sys, tempfile, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from exam_pp.data_model import parseQueryWithFullParagraphs
+start, parsed = time.process_time(), []
+for path in map(Path, sys.argv[2:]):
+    if not path.read_bytes().startswith(b"\\x1f\\x8b"):
+        packed = Path(tempfile.mkdtemp()) / "graded.jsonl.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        start, path = time.process_time(), packed
+    parsed.append(parseQueryWithFullParagraphs(path))
+print(time.process_time() - start)
+"""
+
+
+def beside_workbench(folder: str, arguments: list[str], data_dir: Path) -> None:
+    """In turn, each time on a new database."""
+    files = graded_of(arguments)
+    theirs, own, starts = [], [], []
+    for number in range(REPEATED):
+        new_database(data_dir / str(number))
+        starts.append(start_up().cpu)
+        own.append(ours(arguments))
+        theirs.append(run(sys.executable, "-c", WORKBENCH, folder, *files))
+    parsing = median(float(one.output) for one in theirs)
+    importing, peak = median(one.cpu for one in own) - median(starts), median(one.peak for one in own)
+    their_peak = median(one.peak for one in theirs)
+    print(f"Workbench's parser: {parsing:.1f} s, peak {their_peak:.0f} MB")
+    print(f"import_collection: {importing:.1f} s without its start, peak {peak:.0f} MB")
+    print(f"ratio: {importing / parsing:.2f} times its time, {peak / their_peak:.2f} of its memory")
+
+
+def start_up() -> Run:
+    return run(sys.executable, "manage.py", "import_collection", "--help")
 
 
 def report(arguments: list[str]) -> None:
-    started = start_up()
-    seconds, peak, counts = ours(arguments)
-    grades, work = counts["grades"]["new"], seconds - started
-    print(f"import_collection: {seconds:.1f} s ({started:.1f} s of it to start), peak {peak:.0f} MB")
+    started, first = start_up().seconds, ours(arguments)
+    grades = json.loads(first.output)["counts"]["grades"]["new"]
+    work = first.seconds - started
+    print(
+        f"import_collection: {first.seconds:.1f} s ({started:.1f} s of it to start), peak {first.peak:.0f} MB"
+    )
     print(f"{grades:,} grades, {grades / work:,.0f} grades/s")
-    again, _, _ = ours(arguments)
-    print(f"the same files again (nothing changes): {again:.1f} s")
-    graded = [value for option, value in pairwise(arguments) if option == "--graded"]
-    parsed, created = alternative(graded, grades)
+    print(f"the same files again (nothing changes): {ours(arguments).seconds:.1f} s")
+    parsed, created = alternative(graded_of(arguments), grades)
     print(
         f"alternative: json.loads {parsed:.1f} s + Grade.objects.create one at a time {created:.1f} s "
         f"(scaled from {min(SAMPLE_ROWS, grades):,} rows), without passages, pools, runs and checks"
@@ -135,14 +188,29 @@ def report(arguments: list[str]) -> None:
     print(f"ratio: {(parsed + created) / work:.1f} times as fast")
 
 
+def graded_of(arguments: list[str]) -> list[str]:
+    return [value for option, value in pairwise(arguments) if option == "--graded"]
+
+
+def new_database(folder: Path) -> None:
+    if "DATABASE_URL" not in os.environ:
+        os.environ["RUBRIC_DATA_DIR"] = str(folder)
+        run(sys.executable, "manage.py", "migrate", "-v0")
+
+
 def main() -> None:
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workbench", metavar="DIR")
+    options, given = parser.parse_known_args()
+    os.environ["RUBRIC_LOG_LEVEL"] = "ERROR"
     with tempfile.TemporaryDirectory() as folder:
-        if "DATABASE_URL" not in os.environ:
-            os.environ["RUBRIC_DATA_DIR"] = folder
-            subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
-        os.environ["RUBRIC_LOG_LEVEL"] = "ERROR"
-        given = sys.argv[1:] or demo_arguments(Path(folder))
-        report([part for argument in given for part in argument.split("=", 1)])
+        listed = given or demo_arguments(Path(folder))
+        arguments = [part for argument in listed for part in argument.split("=", 1)]
+        if options.workbench:
+            beside_workbench(options.workbench, arguments, Path(folder))
+            return
+        new_database(Path(folder) / "data")
+        report(arguments)
 
 
 if __name__ == "__main__":

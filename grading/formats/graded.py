@@ -9,9 +9,16 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.graded_entries import direct_grade, direct_key, entry_key, item_grades
+from grading.formats.graded_entries import direct_grade, graded_by, item_grades, labelled_by
 from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
-from grading.formats.graded_records import GradedLine, GradedPassage, ImportedGrade, Judgment, PooledRank
+from grading.formats.graded_records import (
+    ConfigKey,
+    GradedLine,
+    GradedPassage,
+    ImportedGrade,
+    Judgment,
+    PooledRank,
+)
 from grading.formats.graded_writing import write_graded
 from grading.formats.jsonl import records
 from grading.formats.numbers import real, whole
@@ -52,19 +59,20 @@ def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:
 
 
 def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
+    """The grades, and how many entries repeat the config of an earlier one and are left out."""
     grades: list[ImportedGrade] = []
-    seen: set[tuple[object, ...]] = set()
+    seen: set[ConfigKey] = set()
     entries, directs = raw.exam_grades or [], raw.grades or []
     for entry in entries:
-        key = entry_key(entry)
-        if key not in seen:
-            seen.add(key)
-            grades += item_grades(entry)
+        by = graded_by(entry)
+        if by.config not in seen:
+            seen.add(by.config)
+            grades += item_grades(entry, by)
     for direct in directs:
-        key = direct_key(direct)
-        if key not in seen:
-            seen.add(key)
-            grades.append(direct_grade(direct))
+        by = labelled_by(direct)
+        if by.config not in seen:
+            seen.add(by.config)
+            grades.append(direct_grade(direct, by))
     return grades, len(entries) + len(directs) - len(seen)
 
 

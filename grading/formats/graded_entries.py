@@ -13,7 +13,13 @@ from grading.formats.graded_json import (
     PromptJson,
     SelfRatingJson,
 )
-from grading.formats.graded_records import DEFAULT_PROMPT_CLASS, DIRECT_ITEM, ImportedGrade, OptionPairs
+from grading.formats.graded_records import (
+    DEFAULT_PROMPT_CLASS,
+    DIRECT_ITEM,
+    GradedBy,
+    ImportedGrade,
+    OptionPairs,
+)
 from grading.formats.numbers import Number, whole
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
@@ -21,20 +27,30 @@ from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 LONGEST_VALUE = 60
 """Characters; a longer option is a prompt or the like, and no part of a grader's name."""
 
+Found = tuple[str, int | None, str, Outcome]
+"""(item id, rating, reply, outcome)."""
+
 _DEFAULTS = {("attempt", 1)}
+_NUMBERS = frozenset(map(str, range(MIN_RATING, MAX_RATING + 1)))
+"""What most replies are."""
 _NO_PROMPT = PromptJson()
 _NO_ERROR = (None, "", ErrorJson())
 
 
-def entry_key(entry: ExamGradesJson) -> tuple[object, ...]:
-    """Entries of a passage with equal keys come from one grader config."""
-    return str(entry.llm), options_of(entry.llm_options), _prompt_class(entry.prompt_info), _purpose(entry)
+def graded_by(entry: ExamGradesJson) -> GradedBy:
+    return GradedBy(
+        _kind(entry),
+        str(entry.llm),
+        _prompt_class(entry.prompt_info),
+        _purpose(entry),
+        options_of(entry.llm_options),
+    )
 
 
-def direct_key(direct: DirectGradeJson) -> tuple[object, ...]:
-    """As `entry_key`, for a direct grade."""
-    options = options_of(direct.llm_options)
-    return str(direct.llm), options, _prompt_class(direct.prompt_info), Purpose.DIRECT
+def labelled_by(direct: DirectGradeJson) -> GradedBy:
+    """As `graded_by`, for a direct grade."""
+    prompt_class, options = _prompt_class(direct.prompt_info), options_of(direct.llm_options)
+    return GradedBy(ItemKind.DIRECT, str(direct.llm), prompt_class, Purpose.DIRECT, options)
 
 
 def options_of(options: object) -> OptionPairs:
@@ -42,7 +58,7 @@ def options_of(options: object) -> OptionPairs:
 
     The Workbench lets anything stand there; lists, objects, null and long texts are left out.
     """
-    if not isinstance(options, dict):
+    if not options or not isinstance(options, dict):
         return ()
     pairs = {(name, value) for name, value in options.items() if _is_short(name) and _is_short(value)}
     return tuple(sorted(pairs - _DEFAULTS))
@@ -54,60 +70,65 @@ def _is_short(value: object) -> bool:
     return isinstance(value, bool | int | float)
 
 
-def item_grades(entry: ExamGradesJson) -> list[ImportedGrade]:
+def item_grades(entry: ExamGradesJson, by: GradedBy) -> list[ImportedGrade]:
     """The grades of one entry of `exam_grades`, each item once. Raises `BadFormat` that names the item."""
-    purpose = _purpose(entry)
-    whose = _kind(entry), str(entry.llm), _prompt_class(entry.prompt_info), purpose
-    errors, options = entry.llm_response_errors or {}, options_of(entry.llm_options)
     grades = [
-        ImportedGrade(item_id, *whose, rating, reply, outcome, options=options)
-        for item_id, rating, reply, outcome in _FOUND[purpose](entry)
-        if item_id not in errors or rating is not None
+        ImportedGrade(item_id, by, rating, reply, outcome)
+        for item_id, rating, reply, outcome in _FOUND[by.purpose](entry)
     ]
-    graded = {grade.item_id for grade in grades} if errors else set()
+    errors = entry.llm_response_errors
+    if not errors:
+        return grades
+    grades = [grade for grade in grades if grade.item_id not in errors or grade.rating is not None]
+    graded = {grade.item_id for grade in grades}
     for item_id, error in errors.items():
         if item_id not in graded:
             reply, reason = _failure(error)
-            grades.append(ImportedGrade(item_id, *whose, None, reply, Outcome.FAILED, reason, options))
+            grades.append(ImportedGrade(item_id, by, None, reply, Outcome.FAILED, reason))
     return grades
 
 
-def direct_grade(direct: DirectGradeJson) -> ImportedGrade:
+def direct_grade(direct: DirectGradeJson, by: GradedBy) -> ImportedGrade:
     """The grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
-    llm, prompt_class = str(direct.llm), _prompt_class(direct.prompt_info)
-    whose = DIRECT_ITEM, ItemKind.DIRECT, llm, prompt_class, Purpose.DIRECT
-    options = options_of(direct.llm_options)
     if direct.llm_response_error not in _NO_ERROR:
         reply, reason = _failure(direct.llm_response_error)
-        return ImportedGrade(*whose, None, reply, Outcome.FAILED, reason, options)
+        return ImportedGrade(DIRECT_ITEM, by, None, reply, Outcome.FAILED, reason)
     reply = _text(direct.answer if direct.answer is not None else direct.answers)
     is_rated = direct.self_ratings is not None
     rating = _rating(direct.self_ratings, DIRECT_ITEM) if is_rated else int(bool(direct.correct))
     outcome = _direct_outcome(reply) if reply.strip() else Outcome.NUMERIC
-    return ImportedGrade(*whose, rating, reply, outcome, options=options)
+    return ImportedGrade(DIRECT_ITEM, by, rating, reply, outcome)
 
 
-def _rated(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+def _rated(entry: ExamGradesJson) -> Iterator[Found]:
     """The file's ratings; an item with only a reply, and no error, is rated by the papers' rules."""
-    replies = _replies(entry)
-    ratings: dict[str, int] = {}
-    for rated in entry.self_ratings or []:
-        item_id = _item_of(rated)
-        rating = _rating(rated.self_rating, item_id)
-        if ratings.setdefault(item_id, rating) != rating:
-            raise BadFormat(
-                f"item {item_id} is rated {ratings[item_id]} and {rating}, expected one rating an entry"
-            )
+    replies, ratings = _replies(entry), _ratings(entry)
     for item_id, rating in ratings.items():
         reply = replies.get(item_id)
-        yield item_id, rating, reply or "", Outcome.NUMERIC if reply is None else parse_rating(reply).outcome
+        is_number = reply is None or reply in _NUMBERS
+        outcome = Outcome.NUMERIC if is_number else parse_rating(reply or "").outcome
+        yield item_id, rating, reply or "", outcome
+    errors = entry.llm_response_errors or {}
     for item_id, reply in replies.items():
-        if item_id not in ratings and item_id not in (entry.llm_response_errors or {}):
+        if item_id not in ratings and item_id not in errors:
             parsed, outcome = parse_rating(reply)
             yield item_id, parsed, reply, outcome
 
 
-def _verified(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+def _ratings(entry: ExamGradesJson) -> dict[str, int]:
+    ratings: dict[str, int] = {}
+    for rated in entry.self_ratings or ():
+        item_id, rating = _item_of(rated), rated.self_rating
+        if type(rating) is not int or not MIN_RATING <= rating <= MAX_RATING:
+            rating = _rating(rating, item_id)
+        if ratings.setdefault(item_id, rating) != rating:
+            raise BadFormat(
+                f"item {item_id} is rated {ratings[item_id]} and {rating}, expected one rating an entry"
+            )
+    return ratings
+
+
+def _verified(entry: ExamGradesJson) -> Iterator[Found]:
     """1 for items that the file lists as correct, 0 for the others."""
     replies = _replies(entry)
     correct = {str(item_id) for item_id in entry.correct}
@@ -118,7 +139,7 @@ def _verified(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Out
         yield item_id, int(item_id in correct), replies.get(item_id, ""), Outcome.NUMERIC
 
 
-def _extracted(entry: ExamGradesJson) -> Iterator[tuple[str, int | None, str, Outcome]]:
+def _extracted(entry: ExamGradesJson) -> Iterator[Found]:
     for item_id, reply in _replies(entry).items():
         yield item_id, None, reply, Outcome.EXTRACTED
 
@@ -134,7 +155,7 @@ _FOUND = {
 def _replies(entry: ExamGradesJson) -> dict[str, str]:
     replies: dict[str, str] = {}
     for answer in entry.answers:
-        replies.setdefault(str(answer.item_id), _text(answer.text))
+        replies.setdefault(str(answer.item_id), str(answer.text) if answer.text is not None else "")
     return replies
 
 

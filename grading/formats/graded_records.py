@@ -12,6 +12,9 @@ DEFAULT_PROMPT_CLASS = "QuestionPromptWithChoices"
 OptionPairs = tuple[tuple[str, bool | int | float | str], ...]
 """Options of the model, as sorted (name, value) pairs, without defaults."""
 
+ConfigKey = tuple[str, str, Purpose, OptionPairs]
+"""(llm, prompt class, purpose, options)."""
+
 DIRECT_ITEM = "direct"
 """The item id of a direct grade; one per topic."""
 
@@ -32,8 +35,23 @@ class PooledRank(msgspec.Struct, frozen=True, gc=False):
     score: float
 
 
+class GradedBy(msgspec.Struct, frozen=True):
+    """Who graded, with which prompt, and what kind of items. The grades of an entry share one."""
+
+    kind: ItemKind
+    llm: str
+    prompt_class: str
+    purpose: Purpose
+    options: OptionPairs = ()
+
+    @property
+    def config(self) -> ConfigKey:
+        """What tells grader configs apart."""
+        return self.llm, self.prompt_class, self.purpose, self.options
+
+
 class ImportedGrade(msgspec.Struct, frozen=True, gc=False):
-    """One item graded against one passage by one grader.
+    """One item graded against one passage.
 
     `rating` is 0..5, or 1/0 (correct or not) for the purpose VERIFY, or None for EXTRACT and for
     Outcome.FAILED. `answer` is the extracted answer, or the raw reply to a rating prompt; `reason` is set for
@@ -41,15 +59,11 @@ class ImportedGrade(msgspec.Struct, frozen=True, gc=False):
     """
 
     item_id: str
-    kind: ItemKind
-    llm: str
-    prompt_class: str
-    purpose: Purpose
+    by: GradedBy
     rating: int | None
     answer: str
     outcome: Outcome
     reason: str = ""
-    options: OptionPairs = ()
 
 
 class GradedPassage(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from grading.formats.graded_json import (
     SelfRatingJson,
     TopicJson,
 )
-from grading.formats.graded_records import GradedLine, GradedPassage, ImportedGrade
+from grading.formats.graded_records import GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.reading import write_lines
 from grading.types import ItemKind, Outcome, Purpose
 
@@ -44,11 +45,11 @@ def _topic(topic: GradedLine) -> TopicJson:
 
 def _passage(passage: GradedPassage, query_id: str) -> PassageJson:
     exam_grades = [
-        _entry(list(grades))
-        for purpose_and_grader, grades in groupby(passage.grades, key=_grader)
-        if Purpose.DIRECT not in purpose_and_grader
+        _entry(by, list(grades))
+        for by, grades in groupby(passage.grades, key=attrgetter("by"))
+        if by.purpose is not Purpose.DIRECT
     ]
-    grades = [_direct(grade) for grade in passage.grades if grade.purpose is Purpose.DIRECT]
+    grades = [_direct(grade) for grade in passage.grades if grade.by.purpose is Purpose.DIRECT]
     pooling = PoolingJson(_judgments(passage), _rankings(passage, query_id))
     return PassageJson(passage.doc_id, passage.text, pooling, exam_grades, grades)
 
@@ -72,24 +73,19 @@ def _rankings(passage: GradedPassage, query_id: str) -> list[RankingJson]:
     ]
 
 
-def _grader(grade: ImportedGrade) -> tuple[object, ...]:
-    return grade.purpose, grade.kind, grade.llm, grade.options, grade.prompt_class
-
-
-def _entry(grades: list[ImportedGrade]) -> ExamGradesJson:
-    first = grades[0]
+def _entry(by: GradedBy, grades: list[ImportedGrade]) -> ExamGradesJson:
     counted = [grade for grade in grades if grade.outcome is not Outcome.FAILED]
     correct = [grade.item_id for grade in counted if _is_correct(grade)]
     return ExamGradesJson(
         correct=list[str | int](correct),
         wrong=[grade.item_id for grade in counted if not _is_correct(grade)],
         answers=[AnswerJson(grade.item_id, grade.answer) for grade in counted if _has_answer(grade)],
-        llm=first.llm,
-        llm_options=dict(first.options),
+        llm=by.llm,
+        llm_options=dict(by.options),
         exam_ratio=len(correct) / len(counted) if counted else 0.0,
-        prompt_info=_prompt(first),
-        prompt_type=_PROMPT_TYPE[first.kind],
-        self_ratings=[_self_rating(grade) for grade in counted] if first.purpose is Purpose.RATE else None,
+        prompt_info=_prompt(by),
+        prompt_type=_PROMPT_TYPE[by.kind],
+        self_ratings=[_self_rating(grade) for grade in counted] if by.purpose is Purpose.RATE else None,
         llm_response_errors={
             grade.item_id: _error(grade) for grade in grades if grade.outcome is Outcome.FAILED
         },
@@ -106,13 +102,13 @@ def _has_answer(grade: ImportedGrade) -> bool:
 
 
 def _self_rating(grade: ImportedGrade) -> SelfRatingJson:
-    if grade.kind is ItemKind.NUGGET:
+    if grade.by.kind is ItemKind.NUGGET:
         return SelfRatingJson(grade.rating, nugget_id=grade.item_id)
     return SelfRatingJson(grade.rating, question_id=grade.item_id)
 
 
-def _prompt(grade: ImportedGrade) -> PromptJson:
-    return PromptJson(grade.prompt_class, grade.purpose is Purpose.RATE, grade.purpose is Purpose.VERIFY)
+def _prompt(by: GradedBy) -> PromptJson:
+    return PromptJson(by.prompt_class, by.purpose is Purpose.RATE, by.purpose is Purpose.VERIFY)
 
 
 def _error(grade: ImportedGrade) -> ErrorJson | str | None:
@@ -123,10 +119,10 @@ def _direct(grade: ImportedGrade) -> DirectGradeJson:
     is_failed = grade.outcome is Outcome.FAILED
     return DirectGradeJson(
         correct=bool(grade.rating),
-        llm=grade.llm,
+        llm=grade.by.llm,
         answer=grade.answer,
-        llm_options=dict(grade.options),
-        prompt_info=_prompt(grade),
+        llm_options=dict(grade.by.options),
+        prompt_info=_prompt(grade.by),
         prompt_type=_PROMPT_TYPE[ItemKind.DIRECT],
         self_ratings=grade.rating,
         llm_response_error=_error(grade) if is_failed else None,

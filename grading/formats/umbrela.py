@@ -14,7 +14,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.graded_records import DIRECT_ITEM, GradedLine, GradedPassage, ImportedGrade
+from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.jsonl import records
 from grading.formats.numbers import Number, whole
 from grading.formats.passages import PassageEntry, read_passages
@@ -115,17 +115,11 @@ def _same(
 
 
 def _grade(output: UmbrelaOutput, prompt_class: str) -> ImportedGrade:
-    return ImportedGrade(
-        item_id=DIRECT_ITEM,
-        kind=ItemKind.DIRECT,
-        llm=output.model,
-        prompt_class=prompt_class,
-        purpose=Purpose.DIRECT,
-        rating=output.label,
-        answer=output.reply,
-        outcome=Outcome.FAILED if output.label is None else Outcome.NUMERIC,
-        reason="UMBRELA found no label in the reply" if output.label is None else "",
-    )
+    by = GradedBy(ItemKind.DIRECT, output.model, prompt_class, Purpose.DIRECT)
+    if output.label is None:
+        reason = "UMBRELA found no label in the reply"
+        return ImportedGrade(DIRECT_ITEM, by, None, output.reply, Outcome.FAILED, reason)
+    return ImportedGrade(DIRECT_ITEM, by, output.label, output.reply, Outcome.NUMERIC)
 
 
 def _is_umbrela(sample: Sample) -> bool:

@@ -6,6 +6,8 @@ from grading.formats.graded import read_graded
 from grading.formats.graded_records import (
     DEFAULT_PROMPT_CLASS,
     DIRECT_ITEM,
+    ConfigKey,
+    GradedBy,
     GradedLine,
     GradedPassage,
     ImportedGrade,
@@ -22,6 +24,8 @@ __all__ = [
     "DIRECT_ITEM",
     "BankItem",
     "BankLine",
+    "ConfigKey",
+    "GradedBy",
     "GradedLine",
     "GradedPassage",
     "ImportedGrade",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from grading.formats.workbench import GradedLine, GradedPassage, ImportedGrade, OptionPairs, PooledRank
+from grading.formats.workbench import (
+    GradedBy,
+    GradedLine,
+    GradedPassage,
+    ImportedGrade,
+    OptionPairs,
+    PooledRank,
+)
 from grading.formats.workbench import Judgment as JudgmentOfPassage
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
@@ -86,7 +93,7 @@ def _grades(
     for passage, config, uid, revision, *values in rows.values_list(*FIELDS).iterator(chunk_size=5_000):
         if uid == DIRECT_UID or revision in kinds:
             grade = graders[config].grade(uid, kinds.get(revision, set()), values)
-            by_passage[passage].append(((*graders[config].order, grade.kind, uid), grade))
+            by_passage[passage].append(((*graders[config].order, grade.by.kind, uid), grade))
     sorted_grades = {passage: sorted(rows, key=lambda row: row[0]) for passage, rows in by_passage.items()}
     return defaultdict(list, {pk: [grade for _, grade in rows] for pk, rows in sorted_grades.items()})
 
@@ -116,16 +123,15 @@ class _Grader:
         kind = ItemKind.DIRECT if uid == DIRECT_UID else min(kinds & self.kinds or kinds)
         return ImportedGrade(
             item_id=uid,
-            kind=kind,
-            llm=self.config.llm,
-            prompt_class=self.config.prompt_class,
-            purpose=self.purpose,
+            by=self._by(kind),
             rating=rating,  # type: ignore[arg-type]  # a column's value
             answer=str(reply if has_reply else answer),
             outcome=Outcome(str(outcome)),
             reason=str(reply) if is_failed else "",
-            options=self.options,
         )
+
+    def _by(self, kind: ItemKind) -> GradedBy:
+        return GradedBy(kind, self.config.llm, self.config.prompt_class, self.purpose, self.options)
 
 
 def _options(config: GraderConfig) -> OptionPairs:

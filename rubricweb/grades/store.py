@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -35,6 +35,9 @@ class GradeRow(NamedTuple):
     context_chars: int | None = None
 
 
+NewGrade = tuple[int, int, int | None, str, str, str]
+"""The columns that differ from grade to grade of one grader, topic and file; named in NEW."""
+NEW = ("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
 COLUMNS = ("config_id", "job_id", "attempts", "at", *GradeRow._fields)
 CELL = ("config_id", "revision_id", "passage_id")
 REPLACED = (*GradeRow._fields[3:], "job_id", "at")
@@ -55,6 +58,24 @@ def save_grades(
             _correct_stamp(config, topic_id, inserted - len(rows))
         new += inserted
     return new
+
+
+@transaction.atomic
+def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGrade]) -> int:
+    """As `save_grades`, faster: for the many grades of one topic that an import has."""
+    if connection.vendor == "postgresql":
+        return save_grades(config, [GradeRow(topic_id, *grade) for grade in grades])
+    _move_stamp(config, topic_id, expected=len(grades))
+    # What is the same in all rows stands in the statement: binding it takes as long as binding the rest.
+    same: dict[str, object] = {"config_id": config.pk, "topic_id": topic_id, "attempts": 1}
+    same |= {"error_class": "''", "at": f"'{_now()}'"}
+    values = ", ".join([*("%s" for _ in NEW), *map(str, same.values())])
+    statement = _statement(f"VALUES ({values})", "DO NOTHING", columns=(*NEW, *same))
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, grades)
+        written: int = cursor.rowcount
+    _correct_stamp(config, topic_id, written - len(grades))
+    return written
 
 
 @transaction.atomic
@@ -127,8 +148,7 @@ def _insert(
 
     PostgreSQL gets them as one JSON text: psycopg is slow with a placeholder, or an array element, per value.
     """
-    at = connection.ops.adapt_datetimefield_value(timezone.now())
-    same = (config.pk, job.pk if job else None, 1, at)
+    same = (config.pk, job.pk if job else None, 1, _now())
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             rows = json.dumps([dict(zip(GradeRow._fields, _values(grade), strict=True)) for grade in grades])
@@ -141,10 +161,14 @@ def _insert(
     return written
 
 
-def _statement(rows: str, on_conflict: str) -> str:
-    """Made of our own names only. SQLite and PostgreSQL both support this ON CONFLICT."""
+def _now() -> Any:  # a text or a datetime: what the database takes
+    return connection.ops.adapt_datetimefield_value(timezone.now())
+
+
+def _statement(rows: str, on_conflict: str, *, columns: Iterable[str] = COLUMNS) -> str:
+    """Made of our own names and numbers only. SQLite and PostgreSQL both support this ON CONFLICT."""
     quote = connection.ops.quote_name
-    names, cell = (", ".join(map(quote, some)) for some in (COLUMNS, CELL))
+    names, cell = (", ".join(map(quote, some)) for some in (columns, CELL))
     table = quote(Grade._meta.db_table)
     return f"INSERT INTO {table} ({names}) {rows} ON CONFLICT ({cell}) {on_conflict}"
 

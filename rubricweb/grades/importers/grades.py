@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grading.errors import BadFormat
-from grading.formats.workbench import GradedPassage, ImportedGrade, OptionPairs
+from grading.formats.workbench import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.store import GradeRow
 
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
@@ -22,8 +21,10 @@ Cell = tuple[int, int]
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply), as a row has them."""
 Cells = dict[Cell, Value]
-Key = tuple[str, str, Purpose, OptionPairs]
-"""(llm, prompt class, purpose, options), one config's."""
+
+_TEXTS = {outcome: outcome.value for outcome in Outcome}
+"""As plain texts, which databases take without a look at their class."""
+_ANSWERING = frozenset({Purpose.EXTRACT, Purpose.VERIFY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +49,31 @@ class GradeImporter:
 
     def __init__(self, tally: Tally, *, is_replacing: bool) -> None:
         self._tally, self._is_replacing = tally, is_replacing
-        self._configs: dict[Key, GraderConfig] = {}
+        self._configs: dict[ConfigKey, GraderConfig] = {}
 
     def add(self, line: GradedCells) -> None:
         """Write the grades of one line of a graded file."""
+        stamps = MatrixStamp.objects.filter(topic=line.topic, grades__gt=0)
+        graded = set(stamps.values_list("config_id", flat=True))
         for config, cells in self._by_config(line).items():
-            self._write(config, cells, line)
+            before = _values(config, line.topic) if config.pk in graded else {}
+            self._write(config, cells, before, line)
 
     def _by_config(self, line: GradedCells) -> dict[GraderConfig, Cells]:
-        by_key: dict[Key, Cells] = {}
+        by_key: dict[ConfigKey, Cells] = {}
         for passage in line.passages:
             passage_id = line.passage_of[passage.doc_id]
+            by, cells = None, Cells()
             for grade in passage.grades:
-                key = grade.llm, grade.prompt_class, grade.purpose, grade.options
-                cells = by_key.setdefault(key, {})
+                if grade.by is not by:
+                    by = grade.by
+                    cells = by_key.setdefault(by.config, {})
                 cell, value = (line.revision_of[grade.item_id], passage_id), value_of(grade)
                 if cells.setdefault(cell, value) != value:
                     raise _contradiction(line, cell, value, cells[cell])
         return {self._config(key, line.at): cells for key, cells in by_key.items()}
 
-    def _config(self, key: Key, at: FilePosition) -> GraderConfig:
+    def _config(self, key: ConfigKey, at: FilePosition) -> GraderConfig:
         if key not in self._configs:
             llm, prompt_class, purpose, options = key
             fitting_name(llm, what="the llm", at=at, limit=NAME_LIMIT)
@@ -75,15 +81,16 @@ class GradeImporter:
             self._configs[key] = configs.imported_config(llm, prompt_class, purpose, dict(options))
         return self._configs[key]
 
-    def _write(self, config: GraderConfig, cells: Cells, line: GradedCells) -> None:
-        before = _values(config, line.topic)
+    def _write(self, config: GraderConfig, cells: Cells, before: Cells, line: GradedCells) -> None:
         fresh = {cell: value for cell, value in cells.items() if cell not in before} if before else cells
         otherwise = {cell: cells[cell] for cell in before if cell in cells and cells[cell] != before[cell]}
         if otherwise and not self._is_replacing:
             cell = next(iter(otherwise))
             raise _contradiction(line, cell, cells[cell], before[cell])
         if fresh:
-            _insert(config, line.topic, fresh)
+            # In the order of the index, so that a database appends to it.
+            rows = [(*cell, *fresh[cell]) for cell in sorted(fresh)]
+            store.save_new_grades(config, line.topic.pk, rows)
         if otherwise:
             _replace(config, line.topic, otherwise)
         counts = self._tally.of("grades")
@@ -94,30 +101,21 @@ class GradeImporter:
 
 def value_of(grade: ImportedGrade) -> Value:
     """The value that the row stores: a rating's reply, an extraction's answer, or a failure's reason."""
+    outcome = _TEXTS[grade.outcome]
     if grade.outcome is Outcome.FAILED:
-        return None, grade.outcome.value, grade.answer, grade.reason
-    if grade.purpose in (Purpose.EXTRACT, Purpose.VERIFY):
-        return grade.rating, grade.outcome.value, grade.answer, ""
-    return grade.rating, grade.outcome.value, "", grade.answer
+        return None, outcome, grade.answer, grade.reason
+    if grade.by.purpose in _ANSWERING:
+        return grade.rating, outcome, grade.answer, ""
+    return grade.rating, outcome, "", grade.answer
 
 
-def _values(config: GraderConfig, topic: Topic) -> dict[Cell, Value]:
-    """The stored values of the config and topic; no query if its counter is 0."""
-    if not MatrixStamp.objects.filter(config=config, topic=topic, grades__gt=0).exists():
-        return {}
+def _values(config: GraderConfig, topic: Topic) -> Cells:
+    """The stored values of the config and topic."""
     rows = Grade.objects.by(config).for_topic(topic)
     fields = rows.values_list("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
     return {
         (revision, passage): tuple(value) for revision, passage, *value in fields.iterator(chunk_size=5_000)
     }
-
-
-def _insert(config: GraderConfig, topic: Topic, cells: Cells) -> None:
-    rows = (
-        GradeRow(topic.pk, revision, passage, rating, outcome, answer, reply)
-        for (revision, passage), (rating, outcome, answer, reply) in cells.items()
-    )
-    store.save_grades(config, rows)
 
 
 def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:

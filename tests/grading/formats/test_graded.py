@@ -32,7 +32,7 @@ def topics():
 def by_class(topics):
     """prompt class -> grades of the first passage."""
     grades = topics[0].passages[0].grades
-    return {name: list(group) for name, group in groupby(grades, key=lambda grade: grade.prompt_class)}
+    return {name: list(group) for name, group in groupby(grades, key=lambda grade: grade.by.prompt_class)}
 
 
 def seen(grades):
@@ -65,14 +65,14 @@ def test_ratings_keep_the_reply_and_how_it_was_read(by_class):
         (COLLECT, 5, "5", Outcome.NUMERIC),
         (WATER, 4, "Rating: 4", Outcome.NUMERIC),
     ]
-    assert {(grade.kind, grade.purpose, grade.llm) for grade in grades} == {
+    assert {(grade.by.kind, grade.by.purpose, grade.by.llm) for grade in grades} == {
         (ItemKind.QUESTION, Purpose.RATE, "example/model")
     }
 
 
 def test_the_file_s_rating_stays_where_its_reply_says_none(by_class):
     nectar, fanning = by_class["NuggetSelfRatedPrompt"]
-    assert (nectar.kind, nectar.rating, nectar.outcome) == (ItemKind.NUGGET, 4, Outcome.NUMERIC)
+    assert (nectar.by.kind, nectar.rating, nectar.outcome) == (ItemKind.NUGGET, 4, Outcome.NUMERIC)
     assert (fanning.rating, fanning.outcome) == (0, Outcome.DEFAULTED)
 
 
@@ -82,8 +82,8 @@ def test_extracted_answers_have_no_rating(by_class):
         (COLLECT, None, "nectar", Outcome.EXTRACTED),
         (WATER, None, "by fanning", Outcome.EXTRACTED),
     ]
-    assert by_class["NuggetExtractionPrompt"][0].kind is ItemKind.NUGGET
-    assert by_class["NuggetExtractionPrompt"][0].purpose is Purpose.EXTRACT
+    assert by_class["NuggetExtractionPrompt"][0].by.kind is ItemKind.NUGGET
+    assert by_class["NuggetExtractionPrompt"][0].by.purpose is Purpose.EXTRACT
 
 
 def test_the_first_of_two_entries_of_one_grader_counts(topics, by_class):
@@ -94,7 +94,7 @@ def test_the_first_of_two_entries_of_one_grader_counts(topics, by_class):
 def test_direct_grades(by_class):
     yes, two = by_class["FagB"][0], by_class["Thomas"][0]
     assert (yes.item_id, yes.rating, yes.answer, yes.outcome) == ("direct", 1, "Yes", Outcome.NUMERIC)
-    assert (two.rating, two.answer, two.purpose) == (2, "2", Purpose.DIRECT), "`answers` for `answer`"
+    assert (two.rating, two.answer, two.by.purpose) == (2, "2", Purpose.DIRECT), "`answers` for `answer`"
 
 
 def test_an_error_of_the_model_is_a_failed_grade(topics):
@@ -106,7 +106,7 @@ def test_an_error_of_the_model_is_a_failed_grade(topics):
 
 def test_an_entry_without_prompt_information_was_checked_against_the_key(topics):
     grades = topics[0].passages[1].grades[2:]
-    assert {(grade.prompt_class, grade.purpose) for grade in grades} == {
+    assert {(grade.by.prompt_class, grade.by.purpose) for grade in grades} == {
         ("QuestionPromptWithChoices", Purpose.VERIFY)
     }
     assert {grade.item_id: (grade.rating, grade.answer) for grade in grades} == {
@@ -164,7 +164,7 @@ def test_options_tell_graders_of_one_model_apart(said, expected, tmp_path):
     entries = [REPLY | {"llm_options": {"attempt": 9}}, REPLY | {"llm_options": said}]
     label = {"correctAnswered": False, "answer": "No", "llm": "m", "llm_options": said}
     grades = read_one(tmp_path, exam_grades=entries, grades=[label])
-    assert [grade.options for grade in grades] == [(("attempt", 9),), expected, expected]
+    assert [grade.by.options for grade in grades] == [(("attempt", 9),), expected, expected]
 
 
 def test_options_are_written(tmp_path):
@@ -198,5 +198,5 @@ def test_a_converted_direct_grade_has_both_ids(tmp_path):
     rated = {"question_id": "direct", "nugget_id": "direct", "self_rating": "2"}
     entry = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": 7, "self_ratings": [rated]}
     (grade,) = read_one(tmp_path, exam_grades=[entry | {"prompt_type": "direct_grading"}])
-    assert (grade.item_id, grade.kind, grade.purpose) == ("direct", ItemKind.DIRECT, Purpose.DIRECT)
-    assert (grade.rating, grade.llm) == (2, "7")
+    assert (grade.item_id, grade.by.kind, grade.by.purpose) == ("direct", ItemKind.DIRECT, Purpose.DIRECT)
+    assert (grade.rating, grade.by.llm) == (2, "7")

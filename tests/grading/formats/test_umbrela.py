@@ -17,7 +17,7 @@ def test_labels_have_the_ids_of_the_requests():
     assert (first.graded.query_id, first.query_text) == ("1", "how do bees make honey")
     assert [one.doc_id for one in first.graded.passages] == ["d1", "d3"]
     (grade,) = second.graded.passages[0].grades
-    assert (grade.rating, grade.llm, grade.prompt_class) == (2, "gpt-4o", "Umbrela")
+    assert (grade.rating, grade.by.llm, grade.by.prompt_class) == (2, "gpt-4o", "Umbrela")
     assert all(not one.judgments for one in first.graded.passages)
 
 
@@ -31,7 +31,9 @@ def test_a_label_of_4_tells_the_longer_scale(tmp_path):
     path = tmp_path / "out.jsonl"
     path.write_text(OUTPUT.read_text().replace('"judgment": 3', '"judgment": 4'))
     first, second = read_labels(path, REQUESTS)
-    assert [one.graded.passages[0].grades[0].prompt_class for one in (first, second)] == ["Umbrela-0-4"] * 2
+    assert [one.graded.passages[0].grades[0].by.prompt_class for one in (first, second)] == [
+        "Umbrela-0-4"
+    ] * 2
 
 
 @pytest.mark.parametrize(

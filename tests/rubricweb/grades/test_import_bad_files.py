@@ -235,8 +235,10 @@ def test_a_late_error_takes_everything_back(folder, monkeypatch):
     graded = folder.graded(passage("d2", rated(dict.fromkeys(uids, 3))), name="many.jsonl")
     bad = folder.write("bad.txt", "bm25 1 2")
     inserted = []
-    real = importers._insert
-    monkeypatch.setattr(importers, "_insert", lambda *given: (inserted.append(given), real(*given)))
+    real = importers.store.save_new_grades
+    monkeypatch.setattr(
+        importers.store, "save_new_grades", lambda *given: (inserted.append(given), real(*given))
+    )
     refused(folder, r"bad\.txt:1: ", "--graded", graded, "--official", bad, slug="another")
     assert len(inserted) == 1
 
