@@ -34,6 +34,7 @@ class Content(StrEnum):
     QRELS = "qrels"
     LEADERBOARD = "leaderboard"
     LABELS = "labels of a grader"
+    LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,16 @@ class Format:
     """Whether a written file says all that the file said that was read; layout and order of keys aside."""
     source: str
     """Where the format is described."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether files of it can be read at all."""
+        return self.read is not only_written
+
+
+def only_written(path: Path) -> Iterable[Any]:
+    """The reader of formats that are written for people. Raises `BadFormat`."""
+    raise BadFormat("a listing that is only written, expected a file of data", file=path.name, line=1)
 
 
 def read_sample(path: Path) -> Sample:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats import base, graded, leaderboards, official, passages, topics, trec
+from grading.formats import base, graded, leaderboards, listings, official, passages, topics, trec
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.responses.formats import FORMATS as RESPONSES
@@ -25,6 +25,7 @@ FORMATS: tuple[Format, ...] = (
     UMBRELA,
     *official.FORMATS,
     *leaderboards.FORMATS,
+    *listings.FORMATS,
 )
 """In the order of docs/formats.md."""
 
@@ -65,6 +66,6 @@ def table() -> list[str]:
     head = ("format", "name", "content", "read", "write", "lossless", "source")
     rows = [head, ("---",) * len(head)]
     for one in FORMATS:
-        marks = ("yes", "yes" if one.write else "no", "yes" if one.is_lossless else "no")
+        marks = ("yes" if mark else "no" for mark in (one.is_read, one.write, one.is_lossless))
         rows.append((one.label, f"`{one.name}`", one.content.value, *marks, one.source))
     return [f"| {' | '.join(row)} |" for row in rows]

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import banks, humans, topics, views
+from rubricweb.exports import banks, humans, listings, topics, views
 
 app_name = "exports"
 urlpatterns = [
@@ -12,6 +12,7 @@ urlpatterns = [
     path("<slug:slug>/banks/<int:bank_id>/", banks.bank_page, name="bank"),
     path("<slug:slug>/banks/<int:bank_id>/file/", banks.bank_file, name="bank-file"),
     path("<slug:slug>/banks/<int:bank_id>/losses/", banks.bank_losses, name="bank-losses"),
+    path("<slug:slug>/banks/<int:bank_id>/listings/<str:listing>/", listings.listing, name="listing"),
     path("<slug:slug>/topics/", topics.topics_page, name="topics"),
     path("<slug:slug>/topics/file/", topics.topics_file, name="topics-file"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),

@@ -93,6 +93,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
             "slug": collection.slug,
             "user_id": viewer.pk,
             "form": "tsv",
+            "listing": "grid",
             "uidb64": "MQ",
             "bank_id": bank.pk,
             "topic_id": topic.pk,

@@ -14,3 +14,5 @@ def sample_files() -> list[Path]:
 
 
 SAMPLES = [(path, one.name) for path in sample_files() for one in registry.candidates(path)]
+READ = [(path, name) for path, name in SAMPLES if registry.find(name).is_read]
+"""Without those that are only written."""

@@ -9,12 +9,12 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats import registry
 from tests.grading.formats.mutations import damaged
-from tests.grading.formats.samples import SAMPLES
+from tests.grading.formats.samples import READ
 
 MUTATIONS = 150
 
 
-@pytest.mark.parametrize(("path", "name"), SAMPLES, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(("path", "name"), READ, ids=lambda value: getattr(value, "name", value))
 def test_damaged_files_are_refused_with_their_place(path, name, tmp_path):
     one, chance = registry.find(name), random.Random(f"{path.name} {name}")
     file, refusals = tmp_path / "damaged", []

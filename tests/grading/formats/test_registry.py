@@ -8,7 +8,7 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats import registry
 from grading.formats.base import Content
-from tests.grading.formats.samples import SAMPLES
+from tests.grading.formats.samples import READ, SAMPLES
 
 ROOT = Path(__file__).resolve().parents[3]
 FORMATS = ROOT / "fixtures" / "formats"
@@ -31,12 +31,16 @@ def test_names_are_of_one_format_each():
 def test_each_has_a_sample_that_is_read(one):
     paths = [path for path, name in SAMPLES if name == one.name]
     assert paths, f"fixtures/formats has no file that is recognised as {one.name}"
-    assert all(list(one.read(path)) for path in paths)
+    if one.is_read:
+        assert all(list(one.read(path)) for path in paths)
+        return
+    with pytest.raises(BadFormat, match=rf"{paths[0].name}:1: a listing that is only written, expected"):
+        one.read(paths[0])
 
 
 @pytest.mark.parametrize(
     ("path", "name"),
-    [(path, name) for path, name in SAMPLES if registry.find(name).write],
+    [(path, name) for path, name in READ if registry.find(name).write],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_what_is_written_is_recognised_and_reads_the_same(path, name, tmp_path):

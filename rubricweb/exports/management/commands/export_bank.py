@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help=words)
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
-        export = bank_export(_bank(slug, bank), BY_NAME[options["dialect"]])
+        export = bank_export(named_bank(slug, bank), BY_NAME[options["dialect"]])
         if export.refusals:
             reasons = map(str, export.refusals)
             raise CommandError("\n".join([f"{export.dialect.label} cannot say this bank:", *reasons]))
@@ -48,7 +48,8 @@ class Command(BaseCommand):
         self.stderr.write(f"{count:,} items in {len(export.lines):,} lines, {len(export.losses):,} losses")
 
 
-def _bank(slug: str, name: str) -> Bank:
+def named_bank(slug: str, name: str) -> Bank:
+    """Return the bank. Raises CommandError, which lists those that there are."""
     collection = Collection.objects.filter(slug=slug).first()
     if collection is None:
         raise CommandError(f"no collection {slug}")

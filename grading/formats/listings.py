@@ -1,0 +1,187 @@
+"""The listings that the published Workbench prints for people who supervise a grader, written byte for byte.
+
+Its `exam_verification` prints three texts and a table: extracted answers beside their ratings (verify
+grading), items that passages cover which are judged not relevant (bad question), relevant passages without a
+high rating (uncovered passages), and all ratings and answers of a topic (grid). Nothing reads them back.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+
+from grading.formats.base import Content, Format, Sample, only_written
+from grading.formats.ids import md5_of_id
+from grading.formats.reading import write_lines
+from grading.types import ItemKind
+
+MOST_SPURIOUS = 20
+"""Items of a kind that the bad-question listing names for a topic."""
+NO_RATING = -1
+
+_UNCOVERED = "relevant passages without any high self-ratings:"
+_SPURIOUS = (
+    f"{MOST_SPURIOUS} {{kind}}s most frequently associated with paragraphs that are judged negative, "
+    "but have high self-ratings:"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    item_id: str
+    text: str
+    """Empty where it is not known."""
+    kind: ItemKind = ItemKind.QUESTION
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPassage:
+    doc_id: str
+    text: str
+    ratings: tuple[int, ...] = ()
+    """By item of the topic; below 0 without a rating."""
+    answers: tuple[str, ...] = ()
+    """By item of the topic: the extracted answer; empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTopic:
+    """What the verify and grid listings say of a topic: passages in the order of its pool."""
+
+    query_id: str
+    items: tuple[ListedItem, ...]
+    passages: tuple[ListedPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpuriousTopic:
+    """Items with the number of passages that cover them and are not relevant, most first."""
+
+    counts: Sequence[tuple[ListedItem, int]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class UncoveredTopic:
+    """Relevant passages with their lowest judgment and highest rating."""
+
+    query_id: str
+    passages: Sequence[tuple[ListedPassage, int, int]] = field(default_factory=tuple)
+
+
+def verify_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
+    """By topic and item: the passages from which an answer was extracted, highest rating first."""
+    for topic in topics:
+        for place, item in enumerate(topic.items):
+            answered = [one for one in topic.passages if one.answers[place]]
+            cells = [(max(one.ratings[place], NO_RATING), one) for one in answered]
+            yield f"\n{item.item_id}\n{item.text}\n"
+            for rating, one in sorted(cells, key=itemgetter(0), reverse=True):
+                yield f"{item.text}\t {one.doc_id}\t {rating} \t {one.answers[place]}\n"
+            yield "\n" if cells else "\n\n"
+        yield "\n"
+
+
+def spurious_lines(topics: Iterable[SpuriousTopic]) -> Iterator[str]:
+    """By topic: the worst nuggets, then the worst questions; only questions with their text."""
+    for topic in topics:
+        for kind in (ItemKind.NUGGET, ItemKind.QUESTION):
+            yield _SPURIOUS.format(kind=kind) + "\n"
+            counts = [entry for entry in topic.counts if entry[0].kind is kind]
+            for item, count in counts[:MOST_SPURIOUS]:
+                has_text = kind is ItemKind.QUESTION and item.text
+                yield f"{item.item_id}\t {count}" + (f"\t{item.text}\n" if has_text else "\n")
+        yield "\n"
+
+
+def uncovered_lines(topics: Iterable[UncoveredTopic]) -> Iterator[str]:
+    yield f"{_UNCOVERED}\n"
+    for topic in topics:
+        yield f"query_id: {topic.query_id}\nparagraphId worst_judgment best_rating text\n"
+        for passage, judgment, rating in topic.passages:
+            yield f"{passage.doc_id}\t{judgment}\t{rating}\t{passage.text}\n"
+
+
+def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
+    """CSV: for each topic its items, then a row for each passage, highest sum of ratings first.
+
+    A passage without a rating of an item has -1 there, which also counts in the sum.
+    """
+    for topic in topics:
+        if not topic.items or not topic.passages:
+            continue
+        table = io.StringIO(newline="")
+        rows = csv.writer(table)
+        rows.writerow([])
+        rows.writerow(["queryid", topic.query_id, "query_text=?"])
+        rows.writerow([topic.query_id, "", "", *_spaced(item.item_id for item in topic.items)])
+        rows.writerow([topic.query_id, "", "", *_spaced(item.text for item in topic.items)])
+        for one in sorted(topic.passages, key=_rating_sum, reverse=True):
+            cells = zip(one.ratings, one.answers, strict=True)
+            both = [value for rating, answer in cells for value in (max(rating, NO_RATING), answer)]
+            rows.writerow([topic.query_id, one.doc_id, one.text, *both])
+        yield table.getvalue()
+
+
+def _spaced(texts: Iterable[str]) -> Iterator[str]:
+    """Each text stands over its column of ratings; the column of answers has none."""
+    for text in texts:
+        yield from (text, "")
+
+
+def _rating_sum(passage: ListedPassage) -> int:
+    return sum(max(rating, NO_RATING) for rating in passage.ratings)
+
+
+def write_verify(path: Path, topics: Iterable[RatedTopic]) -> None:
+    _write(path, verify_lines(topics))
+
+
+def write_spurious(path: Path, topics: Iterable[SpuriousTopic]) -> None:
+    _write(path, spurious_lines(topics))
+
+
+def write_uncovered(path: Path, topics: Iterable[UncoveredTopic]) -> None:
+    _write(path, uncovered_lines(topics))
+
+
+def write_grid(path: Path, topics: Iterable[RatedTopic]) -> None:
+    _write(path, grid_lines(topics))
+
+
+def _write(path: Path, texts: Iterable[str]) -> None:
+    """Each text ends with its line feed."""
+    write_lines(path, (text.removesuffix("\n").encode() for text in texts))
+
+
+def _is_verify(sample: Sample) -> bool:
+    first, *others = sample.lines
+    is_item = md5_of_id(first) is not None and len(first.split()) == 1
+    return is_item and bool(others) and all("\t" not in line or "\t " in line for line in others)
+
+
+def _is_spurious(sample: Sample) -> bool:
+    return sample.lines[0] == _SPURIOUS.format(kind=ItemKind.NUGGET)
+
+
+def _is_uncovered(sample: Sample) -> bool:
+    return sample.lines[0] == _UNCOVERED
+
+
+def _is_grid(sample: Sample) -> bool:
+    return sample.lines[0].startswith("queryid,") and sample.lines[0].endswith(",query_text=?")
+
+
+_SOURCE = "RUBRIC Workbench, exam_verification"
+VERIFY, SPURIOUS, UNCOVERED, GRID = FORMATS = tuple(
+    Format(name, label, Content.LISTING, recognises, only_written, write, is_lossless=False, source=_SOURCE)
+    for name, label, recognises, write in (
+        ("workbench-verify", "Workbench listing of extracted answers", _is_verify, write_verify),
+        ("workbench-bad-question", "Workbench listing of bad questions", _is_spurious, write_spurious),
+        ("workbench-uncovered", "Workbench listing of uncovered passages", _is_uncovered, write_uncovered),
+        ("workbench-grid", "Workbench grid as CSV", _is_grid, write_grid),
+    )
+)

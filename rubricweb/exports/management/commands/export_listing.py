@@ -1,0 +1,76 @@
+"""Write a review screen as a listing of the published Workbench."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+from rubricweb.exports.listings import LISTINGS, ListingQuery
+from rubricweb.exports.management.commands.export_bank import named_bank
+from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.visibility import reading_for_everybody
+from rubricweb.review.evidence import EvidenceQuery, RelevanceSource
+
+
+class Command(BaseCommand):
+    help = (
+        "Write what a review screen of the bank BANK of SLUG shows as the RUBRIC Workbench prints it: "
+        "extracted answers beside their ratings (verify), spurious items, uncovered passages, or the grid "
+        "as CSV. Ratings that an assessor may not see yet are left out."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("bank", metavar="BANK")
+        parser.add_argument("listing", choices=list(LISTINGS))
+        parser.add_argument("--topic", metavar="ID", help="only this one (default: all)")
+        parser.add_argument("--llm", metavar="NAME", help="the grader's model (default: the collection's)")
+        words = "from which rating an item is covered (default: the grader's threshold)"
+        parser.add_argument("--min-grade", type=int, choices=range(1, 6), metavar="N", help=words)
+        words = "from which judgment a passage is relevant (default: the collection's)"
+        parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
+        parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+
+    def handle(self, *, slug: str, bank: str, listing: str, **options: Any) -> None:  # Any: by argparse
+        chosen = named_bank(slug, bank)
+        lines, *_ = LISTINGS[listing]
+        with reading_for_everybody():
+            text = "".join(lines(_query(chosen, options)))
+        if options["out"] is None:
+            self.stdout.write(text, ending="")
+            return
+        try:
+            options["out"].write_bytes(text.encode())
+        except OSError as error:
+            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
+
+
+def _query(bank: Bank, options: dict[str, Any]) -> ListingQuery:  # Any: what argparse parsed
+    rater, collection = _rater(bank, options["llm"]), bank.collection
+    least = options["min_relevant"]
+    evidence = EvidenceQuery(
+        RelevanceSource.JUDGMENTS,
+        collection.min_relevant if least is None else least,
+        options["min_grade"] or rater.min_grade,
+    )
+    topic = _topic(bank, options["topic"]) if options["topic"] else None
+    return ListingQuery(bank, rater, evidence, None, topic.pk if topic else None)
+
+
+def _rater(bank: Bank, llm: str | None) -> Rater:
+    known = raters(bank)
+    for rater in known:
+        if llm is None or llm in {config.llm for config in rater.configs}:
+            return rater
+    names = ", ".join(dict.fromkeys(config.llm for rater in known for config in rater.configs))
+    raise CommandError(f"no grader {llm} of the bank {bank.name}; its graders are {names}")
+
+
+def _topic(bank: Bank, query_id: str) -> Topic:
+    topic: Topic | None = bank.collection.topics.filter(query_id=query_id).first()
+    if topic is None:
+        raise CommandError(f"{bank.collection.slug} has no topic {query_id}")
+    return topic
