@@ -13,6 +13,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.dictionary import read_document
+from grading.formats.envelopes import unwrapped
 from grading.formats.reading import MAX_LINE_BYTES, lines
 
 SAMPLE_LINES = 50
@@ -34,6 +35,7 @@ class Content(StrEnum):
     QRELS = "qrels"
     LEADERBOARD = "leaderboard"
     LABELS = "labels of a grader"
+    GRADES = "grades of nuggets"
     LISTING = "listing"
 
 
@@ -57,8 +59,8 @@ class Sample:
 
     @property
     def first_object(self) -> dict[str, Any]:
-        """The first JSON value; empty where it is no object."""
-        first = self.documents[0] if self.documents else None
+        """The first JSON value, or the first record of an envelope; empty where it is no object."""
+        first = next(iter(unwrapped(self.documents[0])), None) if self.documents else None
         return first if isinstance(first, dict) else {}
 
     @property

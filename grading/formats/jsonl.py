@@ -4,7 +4,7 @@ JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,14 +18,19 @@ Record = TypeVar("Record")
 
 
 def records(
-    path: Path, decoder: msgspec.json.Decoder[Raw], convert: Callable[[Raw, int], Record], *, shape: str
+    path: Path,
+    decoder: msgspec.json.Decoder[Raw],
+    convert: Callable[[Raw, int], Record],
+    *,
+    shape: str,
+    numbered: Iterable[tuple[int, str]] | None = None,
 ) -> Iterator[Record]:
-    """Decode each line of `path` and yield `convert(raw, line number)`.
+    """Decode each line of `path`, or of `numbered` lines made of it, and yield `convert(raw, line number)`.
 
     `shape` says in words what a line should be. `convert` raises `BadFormat` without a place; file and line
     are added here. A blank line is an error.
     """
-    for number, text in lines(path):
+    for number, text in numbered if numbered is not None else lines(path):
         try:
             yield convert(decode(text, decoder, shape=shape), number)
         except BadFormat as error:

@@ -13,6 +13,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, recognise_among
+from grading.formats.envelopes import record_lines
 from grading.formats.jsonl import decode
 from grading.formats.numbers import real
 from grading.formats.reading import lines, write_lines
@@ -57,12 +58,12 @@ def read_passages(path: Path) -> Iterator[PassageEntry]:
 
 
 def _read_jsonl(path: Path) -> Iterator[PassageEntry]:
-    for line, raw in _objects(path, _PASSAGE):
+    for line, raw in _objects(path, _PASSAGE, lines(path)):
         yield _placed(path, line, _of_object, raw, line)
 
 
 def _read_requests(path: Path) -> Iterator[PassageEntry]:
-    for line, raw in _objects(path, _REQUEST):
+    for line, raw in _objects(path, _REQUEST, record_lines(path)):
         yield from _placed(path, line, _candidates, raw, line)
 
 
@@ -75,8 +76,10 @@ def _read_tsv(path: Path) -> Iterator[PassageEntry]:
         yield PassageEntry(columns[0].strip(), columns[1], line=line)
 
 
-def _objects(path: Path, shape: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in lines(path):
+def _objects(
+    path: Path, shape: str, numbered: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in numbered:
         yield line, _placed(path, line, lambda text: decode(text, _OBJECT, shape=shape), text)
 
 

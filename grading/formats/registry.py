@@ -12,6 +12,7 @@ from grading.errors import BadFormat
 from grading.formats import base, graded, leaderboards, listings, official, passages, topics, trec
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
+from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.responses.formats import FORMATS as RESPONSES
 from grading.formats.umbrela import UMBRELA
 
@@ -23,6 +24,7 @@ FORMATS: tuple[Format, ...] = (
     *trec.FORMATS,
     *RESPONSES,
     UMBRELA,
+    NUGGET_GRADES,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,

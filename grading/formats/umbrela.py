@@ -14,6 +14,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
+from grading.formats.envelopes import record_lines
 from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.jsonl import records
 from grading.formats.numbers import Number, whole
@@ -63,7 +64,7 @@ class LabelledTopic:
 
 def read_umbrela(path: Path) -> Iterator[UmbrelaOutput]:
     """Yield the labels in the file's order. Raises `BadFormat` for a label that is not from 0 to 4."""
-    return records(path, _DECODER, _output, shape=_SHAPE)
+    return records(path, _DECODER, _output, shape=_SHAPE, numbered=record_lines(path))
 
 
 def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:

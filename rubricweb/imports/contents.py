@@ -37,6 +37,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.PASSAGES: Taken("passages", "passages"),
     Content.RESPONSES: Taken("responses", "responses"),
     Content.GRADED: Taken("graded", "graded passages", lambda line: len(line.passages)),
+    Content.GRADES: Taken("nugget_grades", "grades"),
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),

@@ -19,9 +19,10 @@ from grading.formats.banks import (
     research_rubrics,
     workbench,
 )
-from grading.formats.banks.records import Record, read_records, unwrapped
+from grading.formats.banks.records import Record, read_records
 from grading.formats.banks.types import BankLine, Dialect, Json, Source
 from grading.formats.base import Content, Format, Sample
+from grading.formats.envelopes import unwrapped
 from grading.formats.reading import write_lines
 
 DIALECTS = (

@@ -11,9 +11,9 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.banks.types import Json
+from grading.formats.envelopes import ENVELOPE, unwrapped
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
 
-ENVELOPE = "castorini.cli.v1"
 MAX_DEPTH = 60
 """How deeply the objects and lists of a bank may be nested."""
 _SHAPE = "a bank as JSON: one object a line, one object, or a list of objects"
@@ -110,15 +110,3 @@ def _refuse_deep(value: Any) -> None:
         if not level:
             return
     raise BadFormat(f"nested too deeply, expected at most {MAX_DEPTH} levels")
-
-
-def unwrapped(value: Any) -> list[Any]:
-    """The records of an envelope's artifacts, which may be none; anything else is a record itself."""
-    if not isinstance(value, dict) or value.get("schema_version") != ENVELOPE:
-        return [value]
-    artifacts = value.get("artifacts")
-    held: list[Any] = []
-    for artifact in artifacts if isinstance(artifacts, list) else []:
-        content = artifact.get("data", artifact.get("value")) if isinstance(artifact, dict) else None
-        held += content if isinstance(content, list) else [content] if isinstance(content, dict) else []
-    return held

@@ -69,6 +69,12 @@ class ResponseImporter:
             names = some(other.name for other in others)
             self._tally.note(f"left out files that do not end in .jsonl, .json, .gz or .txt: {names}")
 
+    def text_of(self, run_tag: str, query_id: str) -> str | None:
+        """Return the whole text of a response; None where the collection has none."""
+        topic = self._topics.by_query_id.get(query_id)
+        row = Response.objects.filter(topic=topic, run__run_tag=run_tag).first() if topic else None
+        return " ".join(sentence["text"] for sentence in row.sentences) if row else None
+
     def finish(self) -> None:
         """Write the rankings, and take passages out of pools that only replaced responses had."""
         for run in self._read.values():

@@ -4,6 +4,7 @@
 
 from rubricweb.grades.importers.collection import (
     DEFAULT_BANK,
+    NUGGET_GRADER,
     ImportFiles,
     ImportSummary,
     import_collection,
@@ -12,6 +13,7 @@ from rubricweb.grades.importers.in_copies import import_files, preview_import
 
 __all__ = [
     "DEFAULT_BANK",
+    "NUGGET_GRADER",
     "ImportFiles",
     "ImportSummary",
     "import_collection",

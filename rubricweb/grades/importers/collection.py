@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.db import reset_queries, transaction
 
+from grading.formats.nugget_grades import graded_lines
 from grading.formats.umbrela import read_labels
 from grading.formats.workbench import GradedLine, read_graded
 from grading.response_passages import PassagesOf
@@ -58,6 +59,7 @@ CORPUS = (
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
 DEFAULT_BANK = "main"
+NUGGET_GRADER = "AutoJudge"
 OBJECTS = 200_000
 """So many new ones make Python look for reference cycles during an import."""
 
@@ -80,6 +82,10 @@ class ImportFiles:
     labels: Path | None = None
     """UMBRELA's output for the reranker requests `labels_of`: labels of a grader, no judgments."""
     labels_of: Path | None = None
+    nugget_grades: tuple[Path, ...] = ()
+    """Grades of nuggets as AutoJudge's judges write them."""
+    nugget_grader: str = NUGGET_GRADER
+    """Who made them, which the files do not say."""
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
@@ -228,6 +234,8 @@ class _Import:
         self.runs.read_files(files.run_files)
         for path in files.responses:
             self.responses.read(path)
+        for path in files.nugget_grades:
+            self._read_nugget_grades(path)
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
@@ -260,6 +268,11 @@ class _Import:
             at = FilePosition(path, labelled.graded.line)
             self.topics.require(labelled.graded.query_id, text=labelled.query_text, at=at)
             self._read_line(labelled.graded, at=at)
+
+    def _read_nugget_grades(self, path: Path) -> None:
+        lines = graded_lines(path, llm=self.files.nugget_grader, response_of=self.responses.text_of)
+        for line in lines:
+            self._read_line(line, at=FilePosition(path, line.line))
 
     def _read_line(self, line: GradedLine, *, at: FilePosition) -> None:
         topic = self.topics.require(line.query_id, at=at)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
+from grading.formats.passages import read_passages
 from grading.formats.umbrela import read_labels, read_umbrela
 from grading.types import Outcome
 
@@ -72,3 +73,16 @@ def test_the_compact_output_names_no_model(tmp_path):
     path.write_text('{"query": "q", "passage": "p", "judgment": 1}\n')
     (output,) = read_umbrela(path)
     assert (output.label, output.model, output.reply) == (1, "umbrela", "")
+
+
+def test_envelopes_of_castorini_are_unwrapped(tmp_path):
+    outputs = list(read_umbrela(FORMATS / "umbrela_envelope.json"))
+    assert [(output.label, output.line) for output in outputs] == [(3, 1), (2, 1)]
+    wrapped, plain = (
+        list(read_passages(FORMATS / name)) for name in ("requests_envelope.json", REQUESTS.name)
+    )
+    assert wrapped == plain
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"schema_version": "castorini.cli.v1", "artifacts": []}')
+    with pytest.raises(BadFormat, match=r"^empty.json:1: no records in artifacts, expected data or value"):
+        list(read_umbrela(empty))

@@ -20,7 +20,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.copies import Overtaken
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles, ImportSummary, import_files
+from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles, ImportSummary, import_files
 
 FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
@@ -35,6 +35,7 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
+    "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
@@ -73,7 +74,7 @@ class Command(BaseCommand):
             default=PassagesOf.SENTENCE,
             help=words,
         )
-        _add_official_arguments(parser)
+        _add_foreign_arguments(parser)
         words = "the first judgment that counts as relevant (a new collection: 1)"
         parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
         words = "which of several judgments of a passage counts (default: highest; with --replace: last)"
@@ -111,6 +112,8 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
         graded=tuple(options["graded"]),
         labels=options["labels"],
         labels_of=options["labels_of"],
+        nugget_grades=tuple(options["nugget_grades"]),
+        nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
         runs=options["runs"],
@@ -126,7 +129,10 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
     )
 
 
-def _add_official_arguments(parser: CommandParser) -> None:
+def _add_foreign_arguments(parser: CommandParser) -> None:
+    """What has to be said of files that do not say it themselves."""
+    words = "who made the --nugget-grades (%(default)s)"
+    parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=words)
     words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=words)
     words = "what --official is, where its content does not tell"
@@ -142,6 +148,7 @@ def _check(slug: str, files: ImportFiles) -> None:
         files.passages,
         files.graded,
         files.labels,
+        files.nugget_grades,
         files.banks,
         files.runs,
         files.responses,
