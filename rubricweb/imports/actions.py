@@ -21,6 +21,7 @@ from rubricweb.jobs import dispatch
 
 KEPT_FOR = timedelta(days=7)
 """How long files that nobody imports are kept."""
+_ANEW = {"state": Import.State.QUEUED, "attempts": 0, "error": "", "doing": "", "done": 0}
 
 
 def begin_import(collection: Collection, *, by: User) -> Import:
@@ -65,17 +66,23 @@ def start_import(batch: Import) -> Import:
     return _start(batch, Import.Step.WRITE)
 
 
+@transaction.atomic
+def start_undo(batch: Import, *, by: User) -> Import:
+    """Have a worker remove what the import added; `undo.why_not` says beforehand whether it can."""
+    made = Import.objects.imported().filter(pk=batch.pk, undone_at=None).exclude(state__in=Import.LIVE)
+    if made.update(step=Import.Step.UNDO, undone_by=by, total=0, **_ANEW, queued_at=timezone.now()):
+        batch.refresh_from_db()
+        dispatch.enqueue([batch])
+    return batch
+
+
 def _start(batch: Import, step: Import.Step) -> Import:
     """Nothing happens while a worker has it, or once it is imported."""
     changes = {
         "step": step,
         "options": batch.options,
-        "state": Import.State.QUEUED,
-        "attempts": 0,
+        **_ANEW,
         "queued_at": timezone.now(),
-        "error": "",
-        "doing": "",
-        "done": 0,
         "total": batch.files.filter(is_left_out=False).aggregate(sum=Sum("size"))["sum"] or 0,
     }
     rows = Import.objects.open().filter(pk=batch.pk).exclude(state__in=Import.LIVE)

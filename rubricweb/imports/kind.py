@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rubricweb.core import events
-from rubricweb.imports import checking, staging, writing
+from rubricweb.imports import checking, staging, undo, writing
 from rubricweb.imports.models import Import
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
@@ -12,11 +12,14 @@ from rubricweb.jobs.leases import Lease
 class Imports(TaskKind[Import]):
     name = "import"
     model = Import
-    related = ("collection", "by")
+    related = ("collection", "by", "undone_by")
     is_retried = True
 
     def run(self, lease: Lease[Import]) -> None:
         """What a file does not allow is a result; other errors are tried again."""
+        if lease.work.step == Import.Step.UNDO:
+            undo.undo_by_worker(lease)
+            return
         if not staging.is_here(lease.work):
             raise CannotRun(
                 "The uploaded files are not on the worker's machine: "

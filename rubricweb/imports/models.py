@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.urls import reverse
 
 from rubricweb.corpus.models import Collection
@@ -16,12 +17,12 @@ NAME_LIMIT = 300
 
 class ImportQuerySet(models.QuerySet[Any]):
     def imported(self) -> ImportQuerySet:
-        """Imports that were made."""
-        return self.filter(step=Import.Step.WRITE, state=Import.State.DONE)
+        """Imports that were made, also those that a worker undoes now."""
+        return self.filter(_MADE)
 
     def open(self) -> ImportQuerySet:
         """Imports that were not made, or not yet."""
-        return self.exclude(step=Import.Step.WRITE, state=Import.State.DONE)
+        return self.exclude(_MADE)
 
 
 class Import(Task):
@@ -30,6 +31,7 @@ class Import(Task):
     class Step(models.TextChoices):
         CHECK = "check", "check"
         WRITE = "write", "import"
+        UNDO = "undo", "undo"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="imports")
     step = models.CharField(max_length=20, choices=Step, default=Step.CHECK)
@@ -71,7 +73,11 @@ class Import(Task):
 
     @property
     def is_imported(self) -> bool:
-        return self.step == self.Step.WRITE and self.state == self.State.DONE
+        is_written = self.step == self.Step.WRITE and self.state == self.State.DONE
+        return is_written or self.step == self.Step.UNDO
+
+
+_MADE = Q(step=Import.Step.WRITE, state=Import.State.DONE) | Q(step=Import.Step.UNDO)
 
 
 class ImportFile(models.Model):

@@ -8,10 +8,12 @@ as ratings, grades, edits, campaigns, flags or drafts, stays, and the import wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, ForeignObjectRel, Max, Min, Model, Q, QuerySet
 from django.utils import timezone
 
@@ -34,7 +36,12 @@ from rubricweb.corpus.models import (
 )
 from rubricweb.grades import store
 from rubricweb.grades.models import Grade, GraderConfig, HumanStamp, MatrixStamp
+from rubricweb.imports import progress
 from rubricweb.imports.models import Import
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
 
 KINDS: dict[str, tuple[type[Model], str]] = {
     "grades": (Grade, "topic__collection"),
@@ -58,6 +65,10 @@ DERIVED: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, BankTopic, NearDupl
 
 Ranges = dict[str, tuple[int, int, int]]
 """By kind: first key, last key, number of rows."""
+
+
+AT_ONCE = 20_000
+"""Rows that are removed while somebody waits for the page."""
 
 
 class CannotUndo(Exception):
@@ -100,26 +111,57 @@ def why_not(batch: Import) -> str:
     return next(_obstacles(batch), "")
 
 
-@transaction.atomic
-def undo_import(batch: Import, *, by: User) -> Import:
-    """Remove what the import added. Raises CannotUndo."""
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=batch.collection_id)
-    batch.refresh_from_db()
-    if reason := why_not(batch):
-        raise CannotUndo(reason)
+def is_large(batch: Import) -> bool:
+    """Whether a worker had better undo it: it takes seconds."""
+    rows: int = sum(number for _, _, number in batch.added.values())
+    return rows > AT_ONCE
+
+
+def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = lambda: None) -> Import:
+    """Remove what the import added. Raises CannotUndo.
+
+    `then` is called within the transaction. SQLite does not check foreign keys meanwhile, as it would look
+    through all grades for each passage that goes: `why_not` has found that nothing else refers to the rows.
+    """
+    with connection.constraint_checks_disabled(), transaction.atomic():
+        collection = Collection.objects.select_for_update(no_key=True).get(pk=batch.collection_id)
+        batch.refresh_from_db()
+        if reason := why_not(batch):
+            raise CannotUndo(reason)
+        _remove(batch)
+        collection.stamp = new_stamp()
+        collection.save(update_fields=["stamp"])
+        batch.undone_at, batch.undone_by = timezone.now(), by
+        batch.save(update_fields=["undone_at", "undone_by"])
+        audit.record("import undone", collection, by=by, detail=str(batch))
+        for event in ("runs", "items", "grades"):
+            events.publish_on_commit(collection.channel, event)
+        then()
+    return batch
+
+
+def undo_by_worker(lease: Lease[Import]) -> None:
+    """Undo a large import. Where something was built on it since it was asked for, the import stays."""
+    batch = lease.work
+    end = partial(endings.finish, lease, doing="", step=Import.Step.WRITE)
+    progress.note(lease, "removing what it added", done=0)
+    try:
+        undo_import(batch, by=batch.undone_by, then=end)
+    except CannotUndo as reason:
+        end(undone_by=None)
+        logger.info("import %s was not undone: %s", batch.pk, reason)
+
+
+def _remove(batch: Import) -> None:
+    """All at once: `why_not` has seen that these are the rows, and that no others hang on them."""
     _remove_grades(batch)
     ItemChange.objects.filter(item__in=_keys(batch, "items")).delete()
-    BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=_keys(batch, "topics"))).delete()
+    topics = _keys(batch, "topics")
+    BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
+    for stamp in (MatrixStamp, HumanStamp):
+        stamp._default_manager.filter(topic__in=topics).delete()
     for kind in [kind for kind in KINDS if kind in batch.added and kind != "grades"]:
-        _rows(batch, kind).delete()
-    collection.stamp = new_stamp()
-    collection.save(update_fields=["stamp"])
-    batch.undone_at, batch.undone_by = timezone.now(), by
-    batch.save(update_fields=["undone_at", "undone_by"])
-    audit.record("import undone", collection, by=by, detail=str(batch))
-    for event in ("runs", "items", "grades"):
-        events.publish_on_commit(collection.channel, event)
-    return batch
+        _rows(batch, kind)._raw_delete(connection.alias)
 
 
 def _has_later(batch: Import) -> bool:

@@ -112,8 +112,11 @@ def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 
 @require_POST
 def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
-    """Remove what the import added, if nothing was built on it."""
+    """Remove what the import added, if nothing was built on it; a worker removes much."""
     batch = access.import_for(request.user, slug, import_id)
+    if undo.is_large(batch) and not undo.why_not(batch):
+        actions.start_undo(batch, by=request.user)
+        return redirect(batch)
     try:
         undo.undo_import(batch, by=request.user)
     except undo.CannotUndo as reason:
@@ -176,7 +179,7 @@ def _context(batch: Import) -> dict[str, object]:
         "has_worker": not batch.is_live or screens.has_worker(),
         "options": OptionsForm(initial=batch.options),
         "upload": UploadForm(),
-        "why_not_undo": undo.why_not(batch) if batch.is_imported else "",
+        "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",
     }
 
 

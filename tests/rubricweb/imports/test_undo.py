@@ -73,6 +73,47 @@ def test_undo_removes_all_that_was_added(imported, client, owner):
     assert "undone" in words(client.get(PAGE))
 
 
+@pytest.fixture
+def asked_to_undo(imported, client, monkeypatch):
+    """A large import whose undo waits for a worker, and the rows before it."""
+    before = rows()
+    batch = imported(ALL)
+    monkeypatch.setattr(undo, "AT_ONCE", 0)
+    client.post(f"{PAGE}{batch.pk}/undo/")
+    return Import.objects.get(), before
+
+
+def test_a_worker_undoes_a_large_import(asked_to_undo, client, owner):
+    batch, before = asked_to_undo
+    assert rows() != before
+    page = words(client.get(f"{PAGE}{batch.pk}/"))
+    assert "waits for a worker" in page
+    assert "Undo this import" not in page
+    batch = worked(batch)
+    assert rows() == before
+    assert (batch.undone_by, batch.is_imported, batch.is_live) == (owner, True, False)
+    assert "What it added was removed by" in words(client.get(f"{PAGE}{batch.pk}/"))
+
+
+def test_what_was_built_while_a_worker_was_awaited_keeps_the_import(asked_to_undo, client, owner):
+    batch, _ = asked_to_undo
+    rate(owner)
+    before = rows()
+    batch = worked(batch)
+    assert rows() == before
+    assert (batch.undone_at, batch.undone_by, batch.is_imported) == (None, None, True)
+    assert "Cannot be undone. Since then: 1 human grades" in words(client.get(f"{PAGE}{batch.pk}/"))
+
+
+def test_an_import_that_is_being_undone_is_no_open_one(asked_to_undo, client):
+    batch, _ = asked_to_undo
+    client.post(f"{PAGE}{batch.pk}/discard/")
+    client.post(f"{PAGE}{batch.pk}/start/", OPTIONS)
+    client.post(f"{PAGE}{batch.pk}/undo/")
+    assert Import.objects.get().step == Import.Step.UNDO
+    assert not Import.objects.open().exists()
+
+
 def test_undo_of_the_second_leaves_the_first(imported, client):
     imported({"queries.json": QUERIES, "bank.jsonl": BANK, "graded.jsonl": GRADED})
     before, stamps = rows(), list(MatrixStamp.objects.values_list("config", "topic", "grades"))
