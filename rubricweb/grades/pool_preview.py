@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
@@ -11,6 +12,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine.missing import missing_over
 from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.stages import extractions, unanswered
 from rubricweb.jobs.progress import Price
 
 
@@ -18,13 +20,20 @@ from rubricweb.jobs.progress import Price
 class PoolPreview:
     plan: PoolPlan
     price: Price
-    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted."""
+    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted.
+
+    Answers are verified after their extraction, which is counted too: at most so much, since some questions
+    have no answer in a passage.
+    """
 
 
 def preview_pool(collection: Collection, rule: PoolRule, *, workers: int) -> PoolPreview:
     """`workers` share the work."""
     plan = plan_pool(collection, rule)
-    missing = missing_over(collection, active_configs(collection), _new_passages(collection, plan))
+    pool = _new_passages(collection, plan)
+    find = partial(missing_over, collection, pool=pool)
+    found = find(active_configs(collection))
+    missing = [*extractions(found, find), *found, *unanswered(found)]
     return PoolPreview(plan, price(collection, missing, workers=workers))
 
 

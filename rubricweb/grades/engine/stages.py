@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,16 +56,30 @@ def stages(
     """What is missing of these configs, in the order in which it can be graded."""
     find = partial(missing_cells, collection, topics=None if topics is None else list(topics), items=items)
     found = find(list(configs))
-    unanswered = [replace(one, gaps=one.unanswered) for one in found if one.unanswered]
-    sources = {one.config.pk: source for one in unanswered if (source := source_of(one.config))}
-    asked = {one.config for one in found}
-    lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
-    needed = [_needed(each, unanswered, sources) for each in find(sorted(lacking, key=lambda one: one.pk))]
+    needed = extractions(found, find)
     at_once = left_to_start(collection, [*needed, *found])
-    waiting = left_to_start(collection, unanswered)
-    later = [_extracted_soon(collection, one, sources.get(one.config.pk), at_once) for one in waiting]
+    waiting = left_to_start(collection, unanswered(found))
+    later = [_extracted_soon(collection, one, source_of(one.config), at_once) for one in waiting]
     stuck = sum(one.cells for one in waiting) - sum(one.cells for one in later)
     return Stages([*needed, *found], at_once, [one for one in later if one.cells], stuck)
+
+
+def unanswered(missing: Iterable[Missing]) -> list[Missing]:
+    """The cells that can be verified only after an answer was extracted."""
+    return [replace(one, gaps=one.unanswered) for one in missing if one.unanswered]
+
+
+def extractions(missing: list[Missing], find: Callable[[list[GraderConfig]], list[Missing]]) -> list[Missing]:
+    """The extractions that these verifications lack, of configs that are not among the `missing` themselves.
+
+    `find` returns what is missing of configs.
+    """
+    waiting = unanswered(missing)
+    sources = {one.config.pk: source for one in waiting if (source := source_of(one.config))}
+    asked = {one.config for one in missing}
+    lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
+    found = find(sorted(lacking, key=lambda config: config.pk))
+    return [_needed(each, waiting, sources) for each in found]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
@@ -96,9 +110,9 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
     list(_live(collection, sources).select_for_update(no_key=True))
 
 
-def _needed(extraction: Missing, unanswered: list[Missing], sources: dict[int, GraderConfig]) -> Missing:
+def _needed(extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]) -> Missing:
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
-    asking = [one for one in unanswered if sources.get(one.config.pk) == extraction.config]
+    asking = [one for one in waiting if sources.get(one.config.pk) == extraction.config]
     return _within(extraction, (gap for one in asking for gap in one.gaps))
 
 

@@ -8,13 +8,15 @@ from django.db.models import RestrictedError
 
 from grading.types import GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
+from rubricweb.corpus.pooling import PoolRule
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_asking
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.answers import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.grades.pool_preview import preview_pool
 from rubricweb.jobs import endings
-from tests.factories import PooledFactory
+from tests.factories import PassageFactory, PooledFactory, ranked
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import (
     EXTRACTING,
@@ -69,6 +71,11 @@ class TestOnePress:
         assert (extraction.config, extraction.total) == (source_of(verifier), 5)
         assert (verification.total, verification.after) == (5, extraction)
         assert press(collection, configs=[extraction.config])[0].total == 5
+
+    def test_the_price_of_a_pool_has_extraction_and_verification(self, collection):
+        PassageFactory(collection=collection, doc_id="new", text="Leaves turn red in autumn.")
+        ranked(collection.topics.get(), {"alpha": ["new"]})
+        assert preview_pool(collection, PoolRule(1), workers=1).price.cells == 2 + 1
 
     def test_an_extraction_that_is_under_way_is_waited_for(self, collection):
         source, verifier = active_configs(collection)
