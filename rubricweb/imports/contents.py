@@ -64,6 +64,8 @@ class ImportOptions:
     """A `PassagesOf`: what of a response becomes a passage."""
     is_segmenting: bool = False
     """Cut documents into windows of sentences."""
+    candidates_run: str = ""
+    """The run that the order of candidates in reranker requests makes; empty for none."""
     replace: bool = False
 
     @classmethod
@@ -97,5 +99,6 @@ def files_of(batch: Import) -> ImportFiles:
         official_format=official_format,
         passages_of=PassagesOf(options.passages_of),
         is_segmenting=options.is_segmenting,
+        candidates_run=options.candidates_run,
         replace=options.replace,
     )

@@ -9,8 +9,10 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
 
+from grading.formats.ids import is_one_word
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.grades.importers import DEFAULT_BANK
 from rubricweb.imports.contents import ImportOptions
@@ -123,6 +125,12 @@ class OptionsForm(forms.Form):
         required=False,
         help_text="Of files of passages: windows of ten sentences, five apart.",
     )
+    candidates_run = forms.CharField(
+        label="Run of the candidates",
+        required=False,
+        max_length=TAG_LIMIT,
+        help_text="Of reranker requests: their order is the ranking of the run of this name. Empty: of none.",
+    )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
         required=False,
@@ -131,6 +139,12 @@ class OptionsForm(forms.Form):
 
     def clean_passages_of(self) -> str:
         return self.cleaned_data["passages_of"] or Response.PassagesOf.SENTENCE.value
+
+    def clean_candidates_run(self) -> str:
+        run_tag: str = self.cleaned_data["candidates_run"]
+        if run_tag and not is_one_word(run_tag):
+            raise ValidationError("The name of a run is one word, without white space.")
+        return run_tag
 
     def clean_bank_name(self) -> str:
         name: str = self.cleaned_data["bank_name"]

@@ -197,8 +197,24 @@ def test_documents_are_cut_into_passages(upload, client, started):
     assert Collection.objects.get().passages.count() == 2 * 3
 
 
+def test_the_order_of_candidates_can_be_a_run(upload, started):
+    candidates = [{"docid": f"d{n}", "score": 9 - n, "doc": {"contents": f"Text {n}."}} for n in (1, 2)]
+    request = json.dumps({"query": {"qid": "t1", "text": "why leaves turn red"}, "candidates": candidates})
+    batch = started(upload({"requests.jsonl": request}), candidates_run="reranked")
+    assert started(batch, candidates_run="reranked").is_imported
+    run = Collection.objects.get().runs.get()
+    assert (run.run_tag, run.rankings.get().doc_ids) == ("reranked", ["d1", "d2"])
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"bank_name": ""}, {"judgments": "best"}, {"min_relevant": "-1"}, {"passages_of": "word"}]
+    "wrong",
+    [
+        {"bank_name": ""},
+        {"judgments": "best"},
+        {"min_relevant": "-1"},
+        {"passages_of": "word"},
+        {"candidates_run": "two words"},
+    ],
 )
 def test_options_that_do_not_fit_keep_the_page(upload, client, wrong):
     batch = upload(ALL)
