@@ -52,6 +52,18 @@ def test_answers_are_found_as_whole_words(text, answer, pieces):
     assert "".join(segment.text for segment in highlighted(text, answer)) == text
 
 
+@pytest.mark.parametrize(
+    ("url", "is_link"), [("https://example.org/a?b=1", True), ("javascript:alert(1)", False)]
+)
+def test_a_passage_has_its_title_and_address(autumn, viewer, client_of, url, is_link):
+    autumn.passages["d1"].title, autumn.passages["d1"].url = "Leaves & colours", url
+    autumn.passages["d1"].save()
+    html = page(client_of(viewer), autumn.cell("d1", 0))
+    assert "<strong>Leaves &amp; colours</strong>" in html
+    assert (f'href="{url}"' in html) == is_link
+    assert url in html
+
+
 def test_the_page_tells_everything_about_a_cell(autumn, viewer, client_of):
     html = page(client_of(viewer), autumn.cell("d1", 0))
     text = text_of(html)
