@@ -10,7 +10,16 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats.responses import read_responses
-from grading.submissions import Severity, check, check_file, rules_of, tracks
+from grading.submissions import (
+    Severity,
+    check,
+    check_file,
+    inspect_file,
+    rules_as_json,
+    rules_from_json,
+    rules_of,
+    tracks,
+)
 from grading.submissions.findings import CATEGORIES
 from tests.grading.formats.mutations import damaged
 
@@ -207,6 +216,25 @@ def test_topics_are_counted_over_the_file(tmp_path):
         ("missing_topics", Severity.WARNING, None, "2"),
     ]
     assert str(found[2]) == "run.jsonl: warning missing_topics: topic 2: no line, expected one of this topic"
+
+
+def test_what_is_off_is_not_looked_for(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(rag26(topic)) + "\n" for topic in "119"))
+    rules = rules_from_json(
+        rules_as_json(rules_of("rag26")) | {"off": ["duplicate_topics", "missing_topics"]}
+    )
+    assert [one.category for one in check_file(path, rules, [Topic("1"), Topic("2")])] == ["new_topics"]
+
+
+def test_a_report_keeps_some_of_many_findings_and_counts_all(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(rag26(topic)) + "\n" for topic in "12345"))
+    inspected = inspect_file(path, rules_of("rag26"), [Topic("1")], most_each=2)
+    assert [one.query_id for one in inspected.findings] == ["2", "3"]
+    assert inspected.counts == {"new_topics": 4}
+    assert (inspected.run_tags, inspected.query_ids) == (("alpha-1",), tuple("12345"))
+    assert inspected.teams == ("alpha",)
 
 
 def test_topic_ids_are_compared_as_text(tmp_path):

@@ -1,9 +1,11 @@
 """Rules as data: those that come along, and those that an organizer writes."""
 
+import json
+
 import pytest
 
 from grading.errors import BadFormat
-from grading.submissions import read_rules, rules_of, tracks
+from grading.submissions import read_rules, rules_as_json, rules_from_json, rules_of, tracks
 from grading.submissions.findings import CATEGORIES
 from grading.submissions.rules import Rules
 
@@ -53,6 +55,7 @@ def test_an_organizer_writes_rules_of_their_own(tmp_path):
         ('"ids"', '"numbers"', "Invalid enum value 'numbers'"),
         ('"autojudge"', '"car"', "Invalid enum value 'car'"),
         ('["length"]', '["lenght"]', "no category 'lenght', expected one of malformed, layout"),
+        ('["length"]', '["malformed"]', "malformed in warnings or off, expected it to be an error always"),
         ("'d\\d+'", "'d('", "the pattern 'd(' (missing ), unterminated subpattern"),
         ('name = "ours"', "", "Object missing required field `name`"),
         ("[run_id]", "[run_id", "malformed TOML"),
@@ -66,6 +69,13 @@ def test_a_mistake_in_rules_is_named(was, now, phrase, tmp_path):
         read_rules(path)
     assert phrase in str(caught.value)
     assert caught.value.file == "ours.toml"
+
+
+@pytest.mark.parametrize("track", tracks())
+def test_rules_go_to_json_and_back(track):
+    stored = rules_as_json(rules_of(track))
+    assert json.loads(json.dumps(stored)) == stored
+    assert rules_from_json(stored) == rules_of(track)
 
 
 def test_an_unknown_track_is_answered_with_those_that_there_are():
