@@ -46,7 +46,7 @@ from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
 
-FURTHER = "ndcg_cut_10,P_20,map"
+FURTHER = ("ndcg_cut_10", "P_20", "map")
 """Columns beside the measure that ranks the runs, by Rubric-Qrels."""
 FINGERPRINT = 12
 """Digits that name a grader."""
@@ -70,7 +70,8 @@ def board_specs(collection: Collection) -> list[BoardSpec]:
 
 def _with_columns(spec: BoardSpec) -> BoardSpec:
     judged = Judgment.objects.filter(topic__collection=spec.collection).exists()
-    words = f"{FURTHER},judgments/ndcg_cut_10" if judged else FURTHER
+    further = [name for name in FURTHER if name != spec.measure.name]
+    words = ",".join([*further, "judgments/ndcg_cut_10"] if judged else further)
     try:
         return columns.with_columns(
             replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), words
@@ -303,7 +304,11 @@ def _size(contents: Contents) -> str:
     return counted(len(board_specs(contents.collection)), "board")
 
 
-QRELS = Part("qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size)
+def _size_of_qrels(contents: Contents) -> str:
+    return counted(len(LabelMode) * len(board_specs(contents.collection)), "file")
+
+
+QRELS = Part("qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size_of_qrels)
 BOARDS = Part("boards", "Leaderboards", "Computed when the release was made.", board_files, _size)
 AGREEMENT = Part(
     "agreement",

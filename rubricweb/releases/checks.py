@@ -40,6 +40,9 @@ def left_out(contents: Contents) -> list[Remark]:
         remarks.append(Remark(f"{counted(hidden, 'cell')} {words}"))
     if retired := Item.objects.retired().filter(bank__collection=collection).count():
         remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))
+    if unknown := Item.objects.active().filter(bank__collection=collection, revision__text="").count():
+        words = f"{counted(unknown, 'item')} whose text nobody has supplied: banks are without, grades are in"
+        remarks.append(Remark(words))
     remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
     return remarks
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from grading.errors import BadPrompt, UnknownPrompt
-from grading.formats.banks import BY_NAME
+from grading.errors import BadFormat, BadPrompt, UnknownPrompt
+from grading.formats.banks import BY_NAME, Loss
 from grading.formats.banks import losses as bank_losses
 from grading.formats.graded_writing import write_graded
 from grading.formats.reading import write_lines
 from grading.formats.responses import Dialect, losses, write_responses
+from grading.formats.topics import FORMATS
 from grading.formats.topics import losses as topic_losses
 from grading.formats.trec import write_run
 from grading.prompts.writing import toml_lines
@@ -31,6 +33,8 @@ from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, te
 
 BANK_DIALECTS = ("workbench", "v3")
 ANONYMOUS_LOSS = "what its source says beyond our fields, which may name runs or teams"
+MANY = 10
+"""From so many items on, the README counts those that lose the same."""
 RESPONSES = Dialect.RAG25
 """What all responses of a release are written in."""
 
@@ -48,7 +52,8 @@ def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
         if ending != "tsv":
             _sort_keys(path)
 
-    yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {export.format_name}", lost)
+    label = next(one.label for one in FORMATS if one.name == export.format_name)
+    yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {label}", lost)
 
 
 def bank_files(contents: Contents) -> Iterator[ReleaseFile]:
@@ -60,15 +65,26 @@ def bank_files(contents: Contents) -> Iterator[ReleaseFile]:
 
 def _bank_file(bank: Bank, export: BankExport, lost: tuple[str, ...]) -> Iterator[ReleaseFile]:
     about = f"the bank {bank.name}, as {export.dialect.label}"
-    if export.is_empty or export.refusals:
-        return
 
     def write(path: Path) -> None:
+        if export.is_empty:
+            raise BadFormat("no item of this bank has a text")
+        if export.refusals:
+            raise BadFormat(f"{export.dialect.label} cannot say this bank: {export.refusals[0]}")
         path.write_bytes(export.content())
         _sort_keys(path)
 
-    lost = (*lost, *map(str, (*export.losses, *export.warnings)))
+    lost = (*lost, *_grouped((*export.losses, *export.warnings)))
     yield ReleaseFile(f"banks/{joined(bank.name, export.dialect.name)}.jsonl", write, about, lost)
+
+
+def _grouped(losses: Iterable[Loss]) -> Iterator[str]:
+    """Yield what is lost item by item, but one sentence for what many items lose."""
+    by_reason: dict[str, list[Loss]] = defaultdict(list)
+    for loss in losses:
+        by_reason[loss.what].append(loss)
+    for what, alike in by_reason.items():
+        yield from map(str, alike) if len(alike) < MANY else [f"{len(alike):,} items: {what}"]
 
 
 def _without_names(export: BankExport, contents: Contents) -> BankExport:
