@@ -56,7 +56,7 @@ def search(size: int) -> dict[str, float | str]:
     groups: list[tuple[int, ...]] = []
     took = seconds(lambda: groups.extend(find_near_duplicates(made)))
     memory = peak_memory()
-    sets = [shingles(text) for _, text in made]
+    sets = shingle_sets(made)
     if size > SIZES[0]:
         some = seconds(lambda: [near(sets, row) for row in range(COMPARED_ROWS)])
         estimated, note = some / COMPARED_ROWS * size / 2, f", from {COMPARED_ROWS} rows"
@@ -84,19 +84,26 @@ def passages(size: int) -> Passages:
     return [(row, " ".join(f"word{number}" for number in line)) for row, line in enumerate(numbers)]
 
 
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    words = text.split()
-    return frozenset(tuple(words[start : start + NGRAM]) for start in range(len(words) - NGRAM + 1))
+def shingle_sets(made: Passages) -> list[frozenset[int]]:
+    """Number the shingles, so that sets of them are compared as fast as Python can."""
+    known: dict[tuple[str, ...], int] = {}
+    sets = []
+    for _, text in made:
+        words = text.split()
+        parts = (tuple(words[start : start + NGRAM]) for start in range(len(words) - NGRAM + 1))
+        sets.append(frozenset(known.setdefault(part, len(known)) for part in parts))
+    return sets
 
 
-def near(sets: list[frozenset[tuple[str, ...]]], row: int) -> list[int]:
+def near(sets: list[frozenset[int]], row: int) -> list[int]:
     """Later passages that are near-duplicates of this one."""
     mine = sets[row]
-    return [
-        other
-        for other in range(row + 1, len(sets))
-        if len(mine & sets[other]) >= THRESHOLD * len(mine | sets[other])
-    ]
+    return [other for other in range(row + 1, len(sets)) if is_near(mine, sets[other])]
+
+
+def is_near(mine: frozenset[int], others: frozenset[int]) -> bool:
+    both = len(mine & others)
+    return both >= THRESHOLD * (len(mine) + len(others) - both)
 
 
 def components(pairs: list[list[int]]) -> set[frozenset[int]]:

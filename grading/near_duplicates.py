@@ -68,23 +68,25 @@ class Shingler:
     def __init__(self) -> None:
         random = np.random.default_rng(NGRAM)
         self._factors = random.integers(0, 2**63, NGRAM, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        self._hashes: dict[str, int] = {}
+        self._hashes = _WordHashes()
 
     def shingles(self, text: str) -> Shingles:
         """Return an empty array for a text without words."""
-        words = np.array([self._hash(word) for word in _WORD.findall(text.lower())], dtype=np.uint64)
-        if len(words) < NGRAM:
-            whole = (words * self._factors[: len(words)]).sum(keepdims=True)
-            return np.asarray(whole[: len(words)], dtype=np.uint64)
-        windows = np.lib.stride_tricks.sliding_window_view(words, NGRAM)
-        return np.unique((windows * self._factors).sum(axis=1))
+        words = np.fromiter(map(self._hashes.__getitem__, _WORD.findall(text.lower())), dtype=np.uint64)
+        size = min(len(words), NGRAM)
+        count = len(words) - size + bool(size)
+        sums = np.zeros(count, dtype=np.uint64)
+        for place, factor in enumerate(self._factors[:size]):
+            sums += words[place : place + count] * factor
+        return np.unique(sums)
 
-    def _hash(self, word: str) -> int:
-        known = self._hashes.get(word)
-        if known is None:
-            known = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
-            self._hashes[word] = known
-        return known
+
+class _WordHashes(dict[str, int]):
+    """64 bits of each word that was asked for, the same in every process."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+        return self[word]
 
 
 def bands(threshold: float, permutations: int) -> tuple[int, int]:
