@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from grading.formats.banks import BY_NAME, Loss
 from grading.formats.banks import losses as bank_losses
 from grading.formats.graded_writing import write_graded
 from grading.formats.reading import write_lines
-from grading.formats.responses import Dialect, losses, write_responses
+from grading.formats.responses import Dialect, dialect_of, losses, write_responses
 from grading.formats.topics import FORMATS
 from grading.formats.topics import losses as topic_losses
 from grading.formats.trec import write_run
@@ -36,7 +36,7 @@ ANONYMOUS_LOSS = "what its source says beyond our fields, which may name runs or
 MANY = 10
 """From so many items on, the README counts those that lose the same."""
 RESPONSES = Dialect.RAG25
-"""What all responses of a release are written in."""
+"""What responses are written in where nothing tells how they came."""
 
 
 def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
@@ -159,14 +159,23 @@ def _write_run(run: Run, contents: Contents, path: Path) -> None:
 
 def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
     rows = run.responses.select_related("run", "topic").order_by("topic__position")
-    responses = [_response(convert.response(row), contents) for row in rows]
+    read = [convert.response(row) for row in rows]
+    dialect, responses = _dialect(read), [_response(one, contents) for one in read]
 
     def write(path: Path) -> None:
-        write_responses(path, responses, RESPONSES)
+        write_responses(path, responses, dialect)
         _sort_keys(path)
 
-    lost = tuple(f"{one.query_id}: {loss}" for one in responses for loss in losses(one, RESPONSES))
-    return ReleaseFile(f"responses/{name}.jsonl", write, "a run's responses, a topic a line", lost)
+    lost = tuple(f"{one.query_id}: {loss}" for one in responses for loss in losses(one, dialect))
+    about = f"a run's responses, a topic a line, as {dialect.label}"
+    return ReleaseFile(f"responses/{name}.jsonl", write, about, lost)
+
+
+def _dialect(responses: list[Response]) -> Dialect:
+    """That in which most of them came; BioGen's has no lines, and another one does."""
+    known = Counter(dialect for one in responses if (dialect := dialect_of(one.foreign)))
+    known.pop(Dialect.BIOGEN24, None)
+    return known.most_common(1)[0][0] if known else RESPONSES
 
 
 def _response(response: Response, contents: Contents) -> Response:

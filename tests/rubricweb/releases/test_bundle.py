@@ -194,6 +194,18 @@ def test_responses_are_released_with_their_runs(made, released):
     assert "Leaves turn red." in line
 
 
+def test_responses_are_written_as_they_came(made, released):
+    run = made.collection.runs.get(run_tag="both")
+    metadata = {"run_id": "both", "topic_id": "t1", "seed": 7}
+    sentences = [{"text": "Leaves turn red.", "citations": [["d1", None]]}]
+    came = {"metadata": metadata, "responses": [{"text": "Leaves turn red.", "citations": ["d1"]}]}
+    Response.objects.create(run=run, topic=made.topics["t1"], sentences=sentences, foreign=came)
+    files = released(made.collection, has_runs=True)
+
+    assert json.loads(files["responses/both.jsonl"]) == came
+    assert "responses/both.jsonl` lacks" not in files["README.md"].decode()
+
+
 def test_a_change_meanwhile_leaves_no_release(made, tmp_path, owner):
     def note(doing: str, done: int) -> None:
         if doing == "Figures":

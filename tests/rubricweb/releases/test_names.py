@@ -75,7 +75,7 @@ def test_the_same_names_are_in_every_file_and_stay(tagged, released):
     assert [names.run(TAGS["both"]), names.team(TEAMS["both"])] in listed
     response = json.loads(files[f"responses/{names.run(TAGS['both'])}.jsonl"])
     assert response["metadata"] == {
-        "narrative_id": "t1",
+        "topic_id": "t1",
         "run_id": names.run(TAGS["both"]),
         "team_id": names.team(TEAMS["both"]),
     }
