@@ -51,7 +51,7 @@ def insert_rows(model: type[Model], columns: list[Field[Any, Any]], rows: list[l
     target = f'{connection.ops.quote_name(model._meta.db_table)} ("id", {", ".join(names)})'
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {target} FROM STDIN") as copy:
+            with connection.wrap_database_errors, cursor.copy(f"COPY {target} FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
         else:

@@ -110,8 +110,14 @@ def _passages_of_grades_indexed() -> Iterator[None]:
     """Deleting a passage looks for its grades, which no usual index of theirs finds by the passage alone."""
     name, table = map(connection.ops.quote_name, ("grades_by_passage_meanwhile", Grade._meta.db_table))
     with connection.cursor() as cursor:
+        _check_foreign_keys()
         cursor.execute(f'CREATE INDEX {name} ON {table} ("passage_id")')
         yield
-        if connection.vendor == "postgresql":
-            connection.check_constraints()  # SQLite has looked already
+        _check_foreign_keys()
         cursor.execute(f"DROP INDEX {name}")
+
+
+def _check_foreign_keys() -> None:
+    """PostgreSQL keeps checks for the end, and changes no index of a table before. SQLite has none left."""
+    if connection.vendor == "postgresql":
+        connection.check_constraints()

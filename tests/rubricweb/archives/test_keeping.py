@@ -61,6 +61,8 @@ def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     backup = tmp_path / "backup.sqlite3"
     first.does("backup-sqlite", BACKUP=backup)
     second.does("restore-sqlite", BACKUP=backup)
+    first.does("backup-files", FILES=tmp_path / "files")
+    second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == before
 
@@ -101,5 +103,7 @@ def test_postgresql_is_dumped_and_restored(tmp_path, databases):
     dump = tmp_path / "dump"
     first.does("backup-postgresql", BACKUP=dump)
     second.does("restore-postgresql", BACKUP=dump)
+    first.does("backup-files", FILES=tmp_path / "files")
+    second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == archive_of(first, tmp_path)
