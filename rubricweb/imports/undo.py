@@ -35,7 +35,7 @@ from rubricweb.corpus.models import (
     Topic,
 )
 from rubricweb.grades import store
-from rubricweb.grades.models import Grade, GraderConfig, HumanStamp, MatrixStamp
+from rubricweb.grades.models import Grade, HumanStamp, MatrixStamp
 from rubricweb.imports import progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
@@ -154,7 +154,9 @@ def undo_by_worker(lease: Lease[Import]) -> None:
 
 def _remove(batch: Import) -> None:
     """All at once: `why_not` has seen that these are the rows, and that no others hang on them."""
-    _remove_grades(batch)
+    if "grades" in batch.added:
+        first, last, _ = batch.added["grades"]
+        store.remove_between(first, last, topics=batch.collection.topics.values_list("pk", flat=True))
     ItemChange.objects.filter(item__in=_keys(batch, "items")).delete()
     topics = _keys(batch, "topics")
     BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
@@ -215,15 +217,6 @@ def _rows(batch: Import, kind: str) -> QuerySet[Any]:
 
 def _keys(batch: Import, kind: str) -> QuerySet[Any]:
     return _rows(batch, kind).order_by().values("pk")
-
-
-def _remove_grades(batch: Import) -> None:
-    """Topic by topic, as all changes of grades."""
-    rows = Grade.objects.filter(pk__in=_keys(batch, "grades"))
-    places = rows.order_by("topic").values_list("config", "topic").distinct()
-    configs = GraderConfig.objects.in_bulk({config for config, _ in places})
-    for config, topic_id in places:
-        store.remove_grades(configs[config], topic_id, rows)
 
 
 def _words(kind: str) -> str:
