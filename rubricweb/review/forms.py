@@ -12,7 +12,7 @@ from django import forms
 from django.http import HttpRequest, QueryDict
 
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import choice_field, offer_choices
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS
@@ -68,7 +68,7 @@ class GridForm(GraderForm):
     @property
     def chips(self) -> list[Chip]:
         """The choices of the toolbar, and those of its menu that are in effect."""
-        offered = [name for name in CHOSEN_IN_TOOLBAR if len(choice_field(self, name).choices) > 1]
+        offered = [name for name in CHOSEN_IN_TOOLBAR if len(self[name].subwidgets) > 1]
         return [self._chip(name) for name in offered] + [
             chip for chip in map(self._chip, CHOSEN_IN_MENU) if chip.is_on
         ]

@@ -176,6 +176,7 @@ def test_packed_files_are_checked_by_a_worker(send, participant, client_of, pack
         (b"\xff\xfe{", "malformed"),
         (b"", "the file is empty"),
     ],
+    ids=["bomb", "two files", "place outside", "cut off", "no text", "empty"],
 )
 def test_files_that_cannot_be_trusted_or_read_are_refused(send, content, problem):
     sent = send(content, name="run")

@@ -121,7 +121,7 @@ def test_origins_are_those_of_the_version(rich):
     assert pool.origins(scored_board(spec_of(rich, version=version))) == before
 
 
-BY_GRADER = [options for options in OPTIONS.values() if "source" not in options]
+BY_GRADER = {name: options for name, options in OPTIONS.items() if "source" not in options}
 DEFINED = [
     ("rubric_cover", Definition.PAPERS),
     ("weighted_cover", Definition.PAPERS),
@@ -131,7 +131,7 @@ DEFINED = [
 ]
 
 
-@pytest.mark.parametrize("options", BY_GRADER, ids=str)
+@pytest.mark.parametrize("options", BY_GRADER.values(), ids=BY_GRADER)
 @pytest.mark.parametrize(("name", "definition"), DEFINED)
 def test_a_team_left_out_is_the_board_without_its_grades(rich, name, definition, options):
     """Only stray has d3."""
