@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils import timezone
 
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks.changes import duplicate_detail, record_change, write_change
 from rubricweb.banks.errors import (
-    Conflict,
     DuplicateItem,
     EmptyWording,
     NoAnswerKey,
@@ -41,7 +41,6 @@ Verb = ItemChange.Verb
 MOST_KEYS = 20
 KEY_CHARS = 300
 """The most accepted answers of a wording, and characters of each."""
-DETAIL_CHARS = 200
 
 
 def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
@@ -79,7 +78,7 @@ def add_item(
             revision=revision,
             position=0 if last is None else last + 1,
         )
-    _from_passage(_remember(item, Verb.ADDED, by), origin)
+    _from_passage(record_change(item, Verb.ADDED, by), origin)
     return item
 
 
@@ -98,7 +97,7 @@ def reuse_wording(
     """Give `item` an existing wording of its topic, possibly one without text."""
     if revision.pk != item.revision_id:
         with _refusing_twin(item.bank, revision, item.kind):
-            _from_passage(_write(item, seen, Verb.REWORDED, by, revision=revision), origin)
+            _from_passage(write_change(item, seen, Verb.REWORDED, by, revision=revision), origin)
     return item
 
 
@@ -106,7 +105,7 @@ def reuse_wording(
 def retire_item(item: Item, *, seen: int, by: User | None) -> Item:
     """Retire `item`; its history and grades stay."""
     if not item.is_retired:
-        _write(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
+        write_change(item, seen, Verb.RETIRED, by, retired_at=timezone.now())
     return item
 
 
@@ -115,7 +114,7 @@ def restore_item(item: Item, *, seen: int, by: User | None) -> Item:
     """Restore a retired item with its wording and grades."""
     if item.is_retired:
         with _refusing_twin(item.bank, item.revision, item.kind):
-            _write(item, seen, Verb.RESTORED, by, retired_at=None, merged_into=None)
+            write_change(item, seen, Verb.RESTORED, by, retired_at=None, merged_into=None)
     return item
 
 
@@ -132,8 +131,10 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
         raise UnfitMerge("Only two questions, or two nuggets, of the same topic can be merged.")
     if keep.is_retired or duplicate.is_retired:
         raise UnfitMerge("One of the two is retired already.")
-    detail = f"duplicate of: {keep}"[:DETAIL_CHARS]
-    _write(duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep)
+    detail = duplicate_detail(str(keep))
+    write_change(
+        duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep
+    )
     return duplicate
 
 
@@ -147,7 +148,7 @@ def weigh_item(
         raise UnfitWeight(f"A weight lies between {LEAST_WEIGHT} and {MOST_WEIGHT}; this is {weight:g}.")
     if (item.importance, item.weight) != (importance, weight):
         detail = f"{importance}, weight {weight:g}"
-        _write(item, seen, Verb.WEIGHED, by, detail=detail, importance=importance, weight=weight)
+        write_change(item, seen, Verb.WEIGHED, by, detail=detail, importance=importance, weight=weight)
     return item
 
 
@@ -183,12 +184,12 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     present = set(keys.values_list("text", flat=True))
     if present == set(accepted):
         return item
-    _write(item, seen, Verb.KEYED, by)
+    write_change(item, seen, Verb.KEYED, by)
     keys.exclude(text__in=accepted).delete()
     fresh = [text for text in accepted if text not in present]
     AnswerKey.objects.bulk_create(AnswerKey(revision=item.revision, text=text, by=by) for text in fresh)
     for twin in Item.objects.filter(revision=item.revision_id, kind=item.kind).exclude(pk=item.pk):
-        _write(twin, twin.version, Verb.KEYED, by)
+        write_change(twin, twin.version, Verb.KEYED, by)
     return item
 
 
@@ -247,26 +248,6 @@ def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
     twin = bank.items.active().filter(revision=revision, kind=kind).first()
     if twin is not None:
         raise DuplicateItem(twin)
-
-
-def _write(
-    item: Item, seen: int, verb: Verb, by: User | None, *, detail: str = "", **fields: object
-) -> ItemChange:
-    """Change `item` only if it is still at the version that the writer saw; otherwise raise Conflict."""
-    changed = Item.objects.filter(pk=item.pk, version=seen).update(version=F("version") + 1, **fields)
-    item.refresh_from_db()
-    if not changed:
-        raise Conflict(item, seen)
-    return _remember(item, verb, by, detail)
-
-
-def _remember(item: Item, verb: Verb, by: User | None, detail: str = "") -> ItemChange:
-    change: ItemChange = item.changes.create(
-        number=item.version, verb=verb, revision=item.revision, detail=detail, by=by
-    )
-    audit.record(f"item {verb}", item, by=by, detail=f"version {item.version}")
-    events.publish_on_commit(item.bank.collection.channel, "items")
-    return change
 
 
 def _from_passage(change: ItemChange, origin: Origin | None) -> None:
