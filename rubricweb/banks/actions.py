@@ -12,6 +12,7 @@ from django.utils import timezone
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks import secret_items
 from rubricweb.banks.changes import duplicate_detail, record_change, write_change
 from rubricweb.banks.errors import (
     DuplicateItem,
@@ -49,9 +50,12 @@ def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:
     if not text:
         raise EmptyWording("Write the question or nugget first.")
     uid = item_id(topic.query_id, text, facet_id)
-    revision, is_new = ItemRevision.objects.get_or_create(topic=topic, uid=uid, defaults={"text": text})
+    revision: ItemRevision
+    revision, is_new = ItemRevision.including_secret.get_or_create(
+        topic=topic, uid=uid, defaults={"text": text}
+    )
     if not is_new and not revision.text:
-        ItemRevision.objects.filter(pk=revision.pk).update(text=text)
+        ItemRevision.including_secret.filter(pk=revision.pk).update(text=text)
         revision.text = text
     return revision
 
@@ -69,7 +73,7 @@ def add_item(
 ) -> Item:
     """Add an item to the topic; `origin` is the passage that its text comes from."""
     revision = wording(topic, text, facet_id=facet_id)
-    last = bank.items.for_topic(topic).aggregate(last=Max("position"))["last"]
+    last = bank.all_items.for_topic(topic).aggregate(last=Max("position"))["last"]
     with _refusing_twin(bank, revision, kind):
         item = bank.items.create(
             topic=topic,
@@ -96,8 +100,11 @@ def reuse_wording(
 ) -> Item:
     """Give `item` an existing wording of its topic, possibly one without text."""
     if revision.pk != item.revision_id:
+        was_secret = item.is_secret
         with _refusing_twin(item.bank, revision, item.kind):
             _from_passage(write_change(item, seen, Verb.REWORDED, by, revision=revision), origin)
+        if was_secret or revision.is_secret:
+            secret_items.spread(item, by=by)
     return item
 
 
@@ -124,7 +131,7 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
 
     Restoring it undoes the merge.
     """
-    keep = Item.objects.select_for_update(of=("self",)).select_related("revision").get(pk=keep.pk)
+    keep = Item.including_secret.select_for_update(of=("self",)).select_related("revision").get(pk=keep.pk)
     if keep.pk == duplicate.pk:
         raise UnfitMerge("Choose two different items.")
     if (keep.bank_id, keep.topic_id, keep.kind) != (duplicate.bank_id, duplicate.topic_id, duplicate.kind):
@@ -135,6 +142,8 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
     write_change(
         duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep
     )
+    if keep.is_secret:
+        secret_items.spread(keep, by=by)
     return duplicate
 
 
@@ -160,7 +169,7 @@ def supply_text(item: Item, *, text: str, by: User | None) -> ItemRevision:
         raise EmptyWording("Enter the text of this id first.")
     if md5_of_id(revision.uid) != text_md5(text):
         raise WrongText(revision.uid)
-    if ItemRevision.objects.filter(pk=revision.pk, text="").update(text=text):
+    if ItemRevision.including_secret.filter(pk=revision.pk, text="").update(text=text):
         revision.text = text
         audit.record("text supplied", revision, by=by)
         events.publish_on_commit(item.bank.collection.channel, "items")
@@ -177,7 +186,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     accepted = accepted_answers(texts)
     if item.kind != ItemKind.QUESTION or not item.revision.text:
         raise NoAnswerKey("Only a question with text can have an answer key.")
-    ItemRevision.objects.select_for_update().get(
+    ItemRevision.including_secret.select_for_update().get(
         pk=item.revision_id
     )  # a worker's verdicts wait, or we for it
     keys = item.revision.answer_keys
@@ -188,7 +197,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
     keys.exclude(text__in=accepted).delete()
     fresh = [text for text in accepted if text not in present]
     AnswerKey.objects.bulk_create(AnswerKey(revision=item.revision, text=text, by=by) for text in fresh)
-    for twin in Item.objects.filter(revision=item.revision_id, kind=item.kind).exclude(pk=item.pk):
+    for twin in Item.including_secret.filter(revision=item.revision_id, kind=item.kind).exclude(pk=item.pk):
         write_change(twin, twin.version, Verb.KEYED, by)
     return item
 
@@ -214,7 +223,7 @@ def move_item(item: Item, *, place: int, by: User | None) -> None:
     new.insert(max(0, place), item.pk)
     if new != fellows:
         following = iter(new)
-        everything = item.bank.items.for_topic(item.topic).values_list("pk", flat=True)
+        everything = item.bank.all_items.for_topic(item.topic).values_list("pk", flat=True)
         order = [next(following) if pk in new else pk for pk in everything]
         reorder_items(item.bank, item.topic, order=order, by=by)
 
@@ -222,12 +231,12 @@ def move_item(item: Item, *, place: int, by: User | None) -> None:
 @transaction.atomic
 def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None) -> None:
     """Put the topic's items into this order of ids; items not named keep their order after them."""
-    items = {item.pk: item for item in bank.items.for_topic(topic).select_for_update()}
+    items = {item.pk: item for item in bank.all_items.for_topic(topic).select_for_update()}
     named = [items[pk] for pk in dict.fromkeys(order) if pk in items]
     rest = [item for item in items.values() if item not in named]
     for position, item in enumerate(named + rest):
         item.position = position
-    Item.objects.bulk_update(items.values(), ["position"])
+    Item.including_secret.bulk_update(items.values(), ["position"])
     audit.record("items reordered", bank, by=by, detail=topic.query_id)
     events.publish_on_commit(bank.collection.channel, "items")
 
@@ -245,7 +254,7 @@ def _refusing_twin(bank: Bank, revision: ItemRevision, kind: str) -> Iterator[No
 
 
 def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
-    twin = bank.items.active().filter(revision=revision, kind=kind).first()
+    twin = bank.all_items.active().filter(revision=revision, kind=kind).first()
     if twin is not None:
         raise DuplicateItem(twin)
 

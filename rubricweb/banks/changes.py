@@ -16,7 +16,7 @@ def write_change(
     item: Item, seen: int, verb: ItemChange.Verb, by: User | None, *, detail: str = "", **fields: object
 ) -> ItemChange:
     """Change `item` only if it is still at the version that the writer saw; otherwise raise Conflict."""
-    unchanged = Item.objects.filter(pk=item.pk, version=seen)
+    unchanged = Item.including_secret.filter(pk=item.pk, version=seen)
     changed = unchanged.update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:

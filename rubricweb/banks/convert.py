@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from grading.formats.banks import BY_NAME, BankItem, BankLine, Dialect, Loss
 from grading.types import Importance, ItemKind
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank, BankVersion, Item, ItemRevision, VersionItem
+from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Subtopic, Topic
 
 Foreign = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BankScope:
+    """What of a bank a file shall have: by default its present public items."""
+
+    bank: Bank
+    version: BankVersion | None = None
+    has_secrets: bool = False
+
+    def items(self) -> list[Item]:
+        """Active items, or a version's with the wording, importance and weight that they have there."""
+        if self.version is None:
+            present: QuerySet[Any] = self.bank.all_items.active()
+            full = self._allowed(present).select_related("revision", "topic")
+            return list(full.prefetch_related("revision__answer_keys"))
+        entries: QuerySet[Any] = self._allowed(self.version.all_entries)
+        full = entries.select_related("item__topic", "revision")
+        return [_as_of(entry) for entry in full.prefetch_related("revision__answer_keys")]
+
+    def _allowed(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows if self.has_secrets else public(rows)
+
+    def left_out(self) -> dict[str, int]:
+        """By query id: how many items are left out because they are secret."""
+        if self.has_secrets:
+            return {}
+        rows: QuerySet[Any] = self.version.all_entries if self.version else self.bank.all_items.active()
+        path = "topic" if self.version is None else "item__topic"
+        secret = rows.filter(revision__is_secret=True).order_by(f"{path}__position")
+        return dict(Counter(secret.values_list(f"{path}__query_id", flat=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +62,82 @@ class BankTopicRows:
     """The texts of the topic's subtopics."""
 
 
-def bank_lines(bank: Bank, dialect: Dialect) -> list[BankLine]:
-    """The active items, by topic in the collection's order, for a writer of this dialect."""
-    return [line for rows in _topics(bank) for line in _lines(rows, dialect)]
+def bank_lines(scope: BankScope, dialect: Dialect) -> list[BankLine]:
+    """The items, by topic in the collection's order, for a writer of this dialect."""
+    return [line for rows in _topics(scope) for line in _lines(rows, dialect)]
 
 
-def without_text(bank: Bank) -> list[Loss]:
+def without_text(scope: BankScope) -> list[Loss]:
     """The items whose text nobody has supplied: no file can have them."""
-    items = bank.items.active().filter(revision__text="").select_related("topic", "revision")
     return [
-        Loss(item.topic.query_id, item.revision.uid, "the text of this id is not known") for item in items
+        Loss(item.topic.query_id, item.revision.uid, "the text of this id is not known")
+        for item in scope.items()
+        if not item.revision.text
     ]
 
 
-def _topics(bank: Bank) -> Iterator[BankTopicRows]:
+def secret_losses(scope: BankScope) -> list[Loss]:
+    """How many items of each topic are left out because they are secret."""
+    return [
+        Loss(query_id, "", f"{count} secret item{'' if count == 1 else 's'} left out, with what quotes them")
+        for query_id, count in scope.left_out().items()
+    ]
+
+
+def _as_of(entry: VersionItem) -> Item:
+    """The item, not to be saved, as its version had it."""
+    item: Item = entry.item
+    item.revision, item.importance, item.weight = entry.revision, entry.importance, entry.weight
+    return item
+
+
+class _Quotes:
+    """Tells what of a file's foreign parts quotes a secret item of its topic."""
+
+    def __init__(self, scope: BankScope) -> None:
+        self._by_topic: dict[int, list[str]] = defaultdict(list)
+        rows = ItemRevision.including_secret.filter(
+            is_secret=True, topic__collection=scope.bank.collection_id
+        )
+        for topic_id, uid, text in () if scope.has_secrets else rows.values_list("topic_id", "uid", "text"):
+            words = [_folded(text), _folded(uid.rpartition("/")[2])]
+            self._by_topic[topic_id] += filter(None, words)
+
+    def without(self, foreign: Foreign | None, topic_id: int) -> dict[str, Any]:
+        """By dialect: lines or items that quote none."""
+        secrets = self._by_topic.get(topic_id, [])
+        kept: dict[str, Any] = {}
+        for dialect, said in (foreign or {}).items():
+            if isinstance(said, list):
+                kept[dialect] = [line for line in said if not _quotes(line, secrets)]
+            elif not _quotes(said, secrets):
+                kept[dialect] = said
+        return kept
+
+
+def _quotes(said: object, secrets: list[str]) -> bool:
+    if isinstance(said, dict):
+        return any(_quotes(part, secrets) for pair in said.items() for part in pair)
+    if isinstance(said, list):
+        return any(_quotes(part, secrets) for part in said)
+    return isinstance(said, str) and any(secret in _folded(said) for secret in secrets)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _topics(scope: BankScope) -> Iterator[BankTopicRows]:
+    bank, quotes = scope.bank, _Quotes(scope)
     items: dict[int, list[Item]] = defaultdict(list)
-    rows = bank.items.active().exclude(revision__text="").select_related("revision")
-    for item in rows.prefetch_related("revision__answer_keys"):
-        items[item.topic_id].append(item)
-    foreign = dict(bank.bank_topics.values_list("topic_id", "foreign"))
+    for item in scope.items():
+        if item.revision.text:
+            item.foreign = quotes.without(item.foreign, item.topic_id)
+            items[item.topic_id].append(item)
+    foreign = {
+        topic_id: quotes.without(said, topic_id)
+        for topic_id, said in bank.bank_topics.values_list("topic_id", "foreign")
+    }
     facets: dict[int, dict[str, str]] = defaultdict(dict)
     subtopics = Subtopic.objects.filter(topic__collection=bank.collection_id)
     for topic_id, facet_id, text in subtopics.values_list("topic_id", "facet_id", "text"):
@@ -110,6 +201,7 @@ def _item(item: Item, rows: BankTopicRows, dialect: Dialect) -> BankItem:
         rows.facets.get(item.facet_id, ""),
         parts,
         foreign.get(dialect.foreign_name),
+        item.is_secret,
     )
 
 

@@ -40,6 +40,13 @@ class UnfitMerge(BankError):
     """Two items that cannot be merged."""
 
 
+class StaysSecret(BankError):
+    """An item whose words are an earlier wording of a secret one."""
+
+    def __init__(self) -> None:
+        super().__init__("Another secret item had these words before. Make that one public first.")
+
+
 class BankMoved(BankError):
     """Somebody changed the bank since the writer saw it, so the whole change is refused."""
 

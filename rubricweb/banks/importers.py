@@ -50,6 +50,7 @@ class ImportedItem:
     """None if the file does not say."""
     foreign: dict[str, Any] | None = None
     """As the file has it, if it says more than is modelled."""
+    is_secret: bool = False
 
 
 class BankImporter:
@@ -151,7 +152,16 @@ class BankImporter:
             )
         text = item.text.strip()
         return ImportedItem(
-            topic, item.item_id, item.kind, item.facet_id, text, at, answers, weight, item.foreign
+            topic,
+            item.item_id,
+            item.kind,
+            item.facet_id,
+            text,
+            at,
+            answers,
+            weight,
+            item.foreign,
+            item.is_secret,
         )
 
     def _graded(self, topic: Topic, uid: str, kind: ItemKind, at: FilePosition) -> ImportedItem:
@@ -168,7 +178,9 @@ class BankImporter:
             revision = self._revisions.get(key) or fresh.get(key)
             if revision is None:
                 fitting(item.uid, what="the item id", at=item.at, limit=UID_LIMIT)
-                fresh[key] = ItemRevision(topic=item.topic, uid=item.uid, text=item.text)
+                fresh[key] = ItemRevision(
+                    topic=item.topic, uid=item.uid, text=item.text, is_secret=item.is_secret
+                )
             elif item.text and not revision.text:
                 self._supply(revision, item.text)
             elif item.text and item.kind is not ItemKind.DIRECT and item.text != revision.text.strip():

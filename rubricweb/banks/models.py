@@ -1,5 +1,7 @@
 """The rubric: banks of questions and nuggets, with every wording they ever had."""
 
+from __future__ import annotations
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -8,11 +10,17 @@ from django.urls import reverse
 import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
 from grading.types import Importance, ItemKind
 from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.secrecy import CompleteManager, ReadableManager
 from rubricweb.corpus.models import Collection, Passage, Topic
 
 LEAST_WEIGHT, MOST_WEIGHT = -10, 10
 DIRECT_UID = "direct"
 """The id of the synthetic item that direct graders grade; its text is the query."""
+ItemManager = ReadableManager.from_queryset(ItemQuerySet)
+
+
+class WordingManager(ReadableManager):
+    wordings = ("",)
 
 
 class Bank(models.Model):
@@ -33,6 +41,11 @@ class Bank(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("home:collection", args=[self.collection.slug])
 
+    @property
+    def all_items(self) -> ItemQuerySet:
+        """Including those that are secret from the reader: for scores and changes. Screens list `items`."""
+        return Item.including_secret.filter(bank=self)
+
 
 class ItemRevision(models.Model):
     """An immutable wording, known by the id that the field uses; grades belong to it.
@@ -45,9 +58,17 @@ class ItemRevision(models.Model):
     uid = models.CharField(max_length=400)
     """`<query_id>[/<facet_id>]/<md5 of the stripped text>`, or `direct`."""
     text = models.TextField(blank=True)
+    is_secret = models.BooleanField(default=False)
+    """Readers below topic developer see nothing that has this wording (`rubricweb.banks.secrecy`)."""
+
+    objects = WordingManager()
+    including_secret = CompleteManager()
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("topic", "uid"), name="one_revision_per_wording"),)
+        indexes = (
+            models.Index(fields=("topic",), condition=Q(is_secret=True), name="secret_wordings_by_topic"),
+        )
 
     def __str__(self) -> str:
         return self.text or self.uid
@@ -60,6 +81,9 @@ class AnswerKey(models.Model):
     text = models.CharField(max_length=300)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = ReadableManager()
+    including_secret = CompleteManager()
 
     class Meta:
         ordering = ("pk",)
@@ -104,7 +128,8 @@ class Item(models.Model):
     )
     """The item that was kept when this one was retired as its duplicate."""
 
-    objects = ItemQuerySet.as_manager()
+    objects = ItemManager()
+    including_secret = ItemQuerySet.as_manager()
 
     class Meta:
         ordering = ("position", "pk")
@@ -128,6 +153,11 @@ class Item(models.Model):
     @property
     def is_retired(self) -> bool:
         return self.retired_at is not None
+
+    @property
+    def is_secret(self) -> bool:
+        """Of its wording, so that the same words are secret in every bank."""
+        return self.revision.is_secret
 
 
 class BankTopic(models.Model):
@@ -156,6 +186,8 @@ class ItemChange(models.Model):
         RESTORED = "restored"
         KEYED = "keyed", "answer key changed"
         WEIGHED = "weighed"
+        HIDDEN = "made secret", "made secret"
+        SHOWN = "made public", "made public"
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="changes")
     number = models.PositiveIntegerField()
@@ -166,6 +198,9 @@ class ItemChange(models.Model):
     """What the wording does not show: "okay, weight 0.5"."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = ReadableManager()
+    including_secret = CompleteManager()
 
     class Meta:
         ordering = (F("number").desc(),)
@@ -209,6 +244,11 @@ class BankVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.bank.name}, version {self.number}: {self.name}"
 
+    @property
+    def all_entries(self) -> models.QuerySet[VersionItem]:
+        """Including those that are secret from the reader: for scores, and to restore the version."""
+        return VersionItem.including_secret.filter(version=self)
+
 
 class VersionItem(models.Model):
     """An active item at the time when the version was named."""
@@ -219,6 +259,9 @@ class VersionItem(models.Model):
     position = models.PositiveIntegerField()
     importance = models.CharField(max_length=10, choices=Item.Weight)
     weight = models.FloatField()
+
+    objects = ReadableManager()
+    including_secret = CompleteManager()
 
     class Meta:
         ordering = ("position", "pk")

@@ -28,7 +28,7 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
         raise UnfitVersion(f"This bank has a version named \u201c{name}\u201d already.")
     number = (bank.versions.aggregate(last=Max("number"))["last"] or 0) + 1
     version = bank.versions.create(number=number, name=name, note=note.strip(), by=by)
-    VersionItem.objects.bulk_create(
+    VersionItem.including_secret.bulk_create(
         VersionItem(
             version=version,
             item=item,
@@ -37,7 +37,7 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
             importance=item.importance,
             weight=item.weight,
         )
-        for item in bank.items.active()
+        for item in bank.all_items.active()
     )
     audit.record("bank version named", version, by=by, detail=f"{bank.name} {number}")
     events.publish_on_commit(bank.collection.channel, "items")
@@ -51,7 +51,7 @@ def versions(bank: Bank) -> QuerySet[BankVersion]:
 
 def bank_stamp(bank: Bank) -> str:
     """A value that changes with every change to any item of the bank."""
-    rows = bank.items.order_by("pk").values_list("pk", "version", "position")
+    rows = bank.all_items.order_by("pk").values_list("pk", "version", "position")
     return hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:24]
 
 
@@ -66,9 +66,9 @@ def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
     bank = Bank.objects.select_for_update(of=("self",)).select_related("collection").get(pk=version.bank_id)
     if bank_stamp(bank) != seen:
         raise BankMoved
-    held = bank.items.select_for_update(of=("self",))
+    held = bank.all_items.select_for_update(of=("self",))
     items = {item.pk: item for item in held.select_related("revision", "topic", "bank__collection")}
-    entries = {entry.item_id: entry for entry in version.entries.select_related("revision")}
+    entries = {entry.item_id: entry for entry in version.all_entries.select_related("revision")}
     before = {pk: item.version for pk, item in items.items()}
     try:
         _clear_way(items, entries, by)

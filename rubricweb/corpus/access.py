@@ -8,7 +8,8 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.models import Collection, Passage, Pooled, Run
+from rubricweb.corpus.pools import collection_pool
 
 
 def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Collection:
@@ -17,6 +18,19 @@ def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Co
         raise Http404("No such collection.")
     roles.require(user, collection, needed)
     return collection
+
+
+def pooled_passage(collection: Collection, topic_id: int, passage_id: int) -> Passage:
+    """A passage that counts in the topic's pool: none that only runs which are not accepted bring."""
+    pooled = get_object_or_404(
+        Pooled.objects.select_related("passage"),
+        topic=topic_id,
+        topic__collection=collection,
+        passage=passage_id,
+    )
+    if collection_pool(collection).is_left_out(topic_id, passage_id):
+        raise Http404("Only runs that are not accepted bring this passage.")
+    return pooled.passage
 
 
 def run_for_organizer(user: User, slug: str, run_id: int) -> Run:

@@ -6,7 +6,8 @@ Runs that are not accepted are in none of them, nor are the passages that only t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -72,10 +73,15 @@ class CollectionPool:
     run_tags: tuple[str, ...]
     run_pks: tuple[int, ...]
     topics: tuple[TopicPool, ...]
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """By topic: pooled passages that do not count, since only runs that are not accepted bring them."""
 
     @cached_property
     def by_topic(self) -> dict[int, TopicPool]:
         return {topic.topic_id: topic for topic in self.topics}
+
+    def is_left_out(self, topic_id: int, passage_pk: int) -> bool:
+        return passage_pk in self.left_out.get(topic_id, ())
 
     def only(self, topic_id: int) -> CollectionPool:
         """Return the same collection with one topic."""
@@ -99,10 +105,13 @@ def _load(collection_id: int, stamp: int) -> CollectionPool:
     rankings = {place: ranks for place, ranks in everything.items() if place[0] in accepted}
     judgments = _judgments(collection_id)
     left_out = _left_out(everything, rankings, judgments)
-    topics = []
+    topics, uncounted = [], {}
     for topic_id, query_id in collection.topics.values_list("pk", "query_id"):
         away = left_out.get(topic_id, ())
-        passages = [(pk, doc_id) for pk, doc_id in pools.get(topic_id, []) if doc_id not in away]
+        pooled = pools.get(topic_id, [])
+        passages = [(pk, doc_id) for pk, doc_id in pooled if doc_id not in away]
+        if away:
+            uncounted[topic_id] = frozenset(pk for pk, doc_id in pooled if doc_id in away)
         lists = [rankings.get((run_id, topic_id), (None, None)) for run_id, _ in runs]
         topics.append(
             TopicPool(
@@ -115,9 +124,8 @@ def _load(collection_id: int, stamp: int) -> CollectionPool:
                 judgments=judgments.get(topic_id, {}),
             )
         )
-    return CollectionPool(
-        collection_id, stamp, tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs), tuple(topics)
-    )
+    tags, pks = tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs)
+    return CollectionPool(collection_id, stamp, tags, pks, tuple(topics), uncounted)
 
 
 def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:

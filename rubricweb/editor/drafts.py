@@ -16,6 +16,7 @@ from rubricweb.banks.drafting import importance
 from rubricweb.banks.drafting.asking import stale_before
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.corpus.models import Collection, Topic
 
 
@@ -50,6 +51,8 @@ class RequestRow:
     subtopic: str
     is_stale: bool
     """It has run for so long that it may be repeated."""
+    reply: str = ""
+    """What the model wrote; empty for readers who may not see secret items, which it may quote."""
 
     @property
     def what(self) -> str:
@@ -137,12 +140,13 @@ def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
     is_failed = Q(state=DraftRequest.State.FAILED, is_dismissed=False)
     rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_failed, bank=bank, topic=topic)
-    limit = stale_before(timezone.now())
+    limit, shows_reply = stale_before(timezone.now()), sees_secrets(bank.collection_id)
     return [
         RequestRow(
             row,
             names.get(row.facet_id, row.facet_id),
             is_stale=row.is_live and row.queued_at < limit,
+            reply=row.reply if shows_reply else "",
         )
         for row in rows.select_related("by")
     ]

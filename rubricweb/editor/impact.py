@@ -137,7 +137,7 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
 
 def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
     """The wordings of this topic that the config grades, without the item that is being reworded."""
-    items = draft.bank.items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
+    items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
     if draft.item:
         items = items.exclude(pk=draft.item.pk)
     return tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))

@@ -112,7 +112,7 @@ def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
 
 def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]]:
     """By topic: the items that the grader grades; of two with the same wording the first counts."""
-    rows = bank.items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
+    rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
     by_topic: dict[int, dict[str, _BoardItem]] = {}
     fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
     for topic_id, pk, uid, importance, weight in rows.values_list(*fields):

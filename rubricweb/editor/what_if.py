@@ -119,7 +119,7 @@ def retirements(
 ) -> dict[int, WhatIf]:
     """By item pk: the effect of retiring each of these active items alone."""
     now = board_inputs(bank, config, measure)
-    rows = bank.items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
+    rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
     by_topic: dict[int, list[tuple[int, str]]] = {}
     for topic_id, pk, uid in rows.values_list("topic_id", "pk", "revision__uid"):
         by_topic.setdefault(topic_id, []).append((pk, uid))
@@ -133,7 +133,7 @@ def retirements(
 
 
 def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
-    items = item.bank.items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
+    items = item.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
     rows = list(items.values_list("position", "pk", "revision__uid"))
     inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
     return _uids(rows), _uids(inside)

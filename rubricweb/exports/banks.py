@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from grading.formats.banks import (
@@ -26,8 +27,10 @@ from grading.formats.banks import (
     without_twins,
 )
 from rubricweb.accounts import roles
-from rubricweb.banks.convert import bank_lines, without_text
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
 from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.exports.naming import joined
@@ -52,7 +55,7 @@ class LossList:
 class BankExport:
     """A bank in one dialect, before it is written."""
 
-    bank: Bank
+    scope: BankScope
     dialect: Dialect
     lines: tuple[BankLine, ...]
     refusals: tuple[Loss, ...]
@@ -64,9 +67,12 @@ class BankExport:
 
     @property
     def file_name(self) -> str:
-        """`<collection>_<bank>_<dialect>.jsonl`, or `.zip` where every topic is a file of its own."""
-        ending = "zip" if self.dialect.file_name else "jsonl"
-        return joined(self.bank.collection.slug, self.bank.name, self.dialect.name) + f".{ending}"
+        """`<collection>_<bank>[_v<version>][_secret]_<dialect>.jsonl`; `.zip` where each topic has a file."""
+        scope, ending = self.scope, "zip" if self.dialect.file_name else "jsonl"
+        version = f"v{scope.version.number}" if scope.version else ""
+        secret = "secret" if scope.has_secrets else ""
+        parts = (scope.bank.collection.slug, scope.bank.name, version, secret, self.dialect.name)
+        return joined(*filter(None, parts)) + f".{ending}"
 
     @property
     def is_empty(self) -> bool:
@@ -108,58 +114,80 @@ class BankExport:
         return [f"{kind}: {loss}" for kind, entries in said.items() for loss in entries]
 
 
-def bank_export(bank: Bank, dialect: Dialect) -> BankExport:
-    read = bank_lines(bank, dialect)
+def bank_export(scope: BankScope, dialect: Dialect) -> BankExport:
+    read = bank_lines(scope, dialect)
     # the Workbench has a line a subtopic, and ids by subtopic
     kept, twins = (read, []) if dialect.name == "workbench" else without_twins(read)
     lines = tuple(kept)
     if refused := tuple(refusals(lines, dialect)):
-        return BankExport(bank, dialect, lines, refused, (), ())
-    lost = (*without_text(bank), *_not_written(bank, dialect, lines), *twins, *losses(lines, dialect))
-    return BankExport(bank, dialect, lines, (), lost, tuple(warnings(lines, dialect)))
+        return BankExport(scope, dialect, lines, refused, (), ())
+    left_out = (*secret_losses(scope), *without_text(scope), *_not_written(scope, dialect, lines))
+    lost = (*left_out, *twins, *losses(lines, dialect))
+    return BankExport(scope, dialect, lines, (), lost, tuple(warnings(lines, dialect)))
 
 
-def _not_written(bank: Bank, dialect: Dialect, lines: tuple[BankLine, ...]) -> list[Loss]:
+def _not_written(scope: BankScope, dialect: Dialect, lines: tuple[BankLine, ...]) -> list[Loss]:
     """Topics without a line, which only files of assignments lack: they need the answers of an import."""
     if dialect.name != "assign":
         return []
     written = {line.query_id for line in lines}
-    named = bank.items.active().order_by("topic__position").values_list("topic__query_id", flat=True)
-    left_out = [query_id for query_id in dict.fromkeys(named) if query_id not in written]
+    topics = sorted({item.topic for item in scope.items()}, key=lambda topic: topic.position)
+    left_out = [topic.query_id for topic in topics if topic.query_id not in written]
     return [Loss(query_id, "", "no answer with assignments was imported") for query_id in left_out]
 
 
-class DialectForm(forms.Form):
-    """Which dialect a bank is exported in."""
+class BankExportForm(forms.Form):
+    """Which state of a bank is exported, in which dialect; only organizers are offered its secret items."""
 
     dialect = forms.ChoiceField(
         label="Format", choices=[(dialect.name, dialect.label) for dialect in DIALECTS], initial="v3"
     )
+    version = forms.ChoiceField(label="State of the bank", required=False)
+    secret = forms.ChoiceField(
+        label="Secret items",
+        choices=[("", "left out"), ("1", "in the file")],
+        required=False,
+        help_text="Such a file belongs to nobody but the organizers.",
+    )
+
+    def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: Role) -> None:
+        super().__init__(address)
+        self.bank, self.versions = bank, {str(version.number): version for version in bank.versions.all()}
+        names = [(number, f"version {number}: {version.name}") for number, version in self.versions.items()]
+        offer_choices(self, "version", [("", "as it is now"), *names])
+        if not held.includes(roles.TO_ORGANIZE):
+            del self.fields["secret"]
 
     @property
-    def chosen(self) -> Dialect:
-        return BY_NAME[self.cleaned_data["dialect"]]
+    def query(self) -> str:
+        """The choices as an address has them."""
+        return urlencode({name: self[name].value() or "" for name in self.fields})
+
+    @property
+    def export(self) -> BankExport:
+        chosen = self.cleaned_data
+        version = self.versions.get(chosen["version"])
+        scope = BankScope(self.bank, version, has_secrets=bool(chosen.get("secret")))
+        return bank_export(scope, BY_NAME[chosen["dialect"]])
 
 
 @require_safe
 def bank_page(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Choose a dialect, and see what it cannot say before downloading."""
-    bank = _bank(request, slug, bank_id)
-    form = DialectForm(request.GET or {"dialect": "v3"})
+    bank, form = _form(request, slug, bank_id)
     context = {"collection": bank.collection, "bank": bank, "section": "exports", "form": form}
     if not form.is_valid():
         return form_response(request, "exports/bank.html", context, part="bank")
-    context |= {"export": bank_export(bank, form.chosen), "shown": SHOWN}
+    context |= {"export": form.export, "shown": SHOWN, "query": form.query}
     return page_or_part(request, "exports/bank.html", context, part="bank")
 
 
 @require_safe
 def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    bank = _bank(request, slug, bank_id)
-    form = DialectForm(request.GET)
+    bank, form = _form(request, slug, bank_id)
     if not form.is_valid():
         return _back(bank, request)
-    export = bank_export(bank, form.chosen)
+    export = form.export
     if export.refusals:
         messages.error(request, f"{export.dialect.label} cannot say this bank: see the list.")
         return _back(bank, request)
@@ -170,22 +198,22 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 @require_safe
 def bank_losses(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """The whole list of what the file would lack, as text."""
-    bank = _bank(request, slug, bank_id)
-    form = DialectForm(request.GET)
+    bank, form = _form(request, slug, bank_id)
     if not form.is_valid():
         return _back(bank, request)
-    export = bank_export(bank, form.chosen)
+    export = form.export
     text = "".join(f"{sentence}\n" for sentence in export.report())
     return _download(
         text.encode(), name=f"{export.file_name}.losses.txt", content_type="text/plain; charset=utf-8"
     )
 
 
-def _bank(request: HtmxRequest, slug: str, bank_id: int) -> Bank:
+def _form(request: HtmxRequest, slug: str, bank_id: int) -> tuple[Bank, BankExportForm]:
     """Foreign parts may hold what assessors shall not read, such as assignments by a model."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     bank: Bank = get_object_or_404(collection.banks.select_related("collection"), pk=bank_id)
-    return bank
+    held = roles.require(request.user, collection, roles.TO_EDIT_BANK)
+    return bank, BankExportForm(request.GET or {"dialect": "v3"}, bank, held)
 
 
 def _back(bank: Bank, request: HtmxRequest) -> HttpResponse:

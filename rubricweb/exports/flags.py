@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from django import forms
 
 from rubricweb.accounts.models import User
+from rubricweb.banks.secrecy import public
 from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
@@ -71,7 +72,8 @@ def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def _flags(collection: Collection) -> Iterator[Flag]:
-    flags = Flag.objects.of(collection).ready().order_by("pk")
+    """Without those of secret items."""
+    flags = public(Flag.objects.of(collection)).ready().order_by("pk")
     return iter(flags.iterator(chunk_size=BATCH))
 
 

@@ -17,6 +17,7 @@ from grading.formats.workbench import Judgment as JudgmentOfPassage
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item
+from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Collection, Judgment, Pooled
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
@@ -99,9 +100,9 @@ def _grades(
 
 
 def _kinds(collection: Collection, topic: TopicPool) -> dict[int, set[ItemKind]]:
-    """By wording of an active item, the kinds of its items: grades of other wordings are in no file."""
+    """By wording of an active public item, the kinds of its items; grades of others are in no file."""
     kinds: dict[int, set[ItemKind]] = defaultdict(set)
-    items = Item.objects.active().filter(bank__collection=collection, topic=topic.topic_id)
+    items = public(Item.objects.active().filter(bank__collection=collection, topic=topic.topic_id))
     for revision, kind in items.values_list("revision_id", "kind"):
         kinds[revision].add(ItemKind(kind))
     return dict(kinds)

@@ -12,6 +12,7 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.banks.secrecy import public
 from rubricweb.campaigns.queue.models import CampaignCell, Turn
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.spreadsheets import safe_cell
@@ -94,12 +95,12 @@ def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
 def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[HumanGradeLine]:
     """In chronological order; a turn's comment stands beside that person's events of the cell.
 
-    Events that are hidden from the reader are left out.
+    Events that are hidden from the reader are left out, and those of secret items.
     """
     turns = _turns(collection)
     full = ("topic", "revision", "passage", "by", "config", "decision")
     rows = HumanGrade.objects.filter(topic__collection=collection).select_related(*full).order_by("pk")
-    for row in visible_human_grades(rows, collection.pk).iterator(chunk_size=2_000):
+    for row in visible_human_grades(public(rows), collection.pk).iterator(chunk_size=2_000):
         campaign, comment = turns.get((row.revision_id, row.passage_id, row.by_id), ("", ""))
         decision = getattr(row, "decision", None)
         yield HumanGradeLine(
@@ -123,8 +124,8 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
 
 
 def random_cell_lines(collection: Collection) -> Iterator[RandomCellLine]:
-    """By campaign, in its order; `ratings` counts those handed in there."""
-    cells = CampaignCell.objects.filter(campaign__collection=collection, is_random=True)
+    """By campaign, in its order, without secret items; `ratings` counts those handed in there."""
+    cells = public(CampaignCell.objects.filter(campaign__collection=collection, is_random=True))
     full = ("campaign", "topic", "revision", "passage")
     done: dict[int, int] = {}
     turns = Turn.objects.filter(cell__in=cells, state=Turn.State.SUBMITTED)

@@ -7,7 +7,7 @@ withdrawn runs bring, and retired items are in none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
@@ -26,6 +26,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import visible_grades
+from rubricweb.leaderboards.board.items import secret_wordings
 from rubricweb.review.evidence import EvidenceItem, EvidenceQuery, TopicEvidence, evidence
 from rubricweb.review.evidence_form import EvidenceForm
 from rubricweb.review.spurious.selectors import suspects
@@ -49,7 +50,16 @@ class ListingQuery:
     topic_id: int | None = None
 
     def topics(self) -> list[TopicEvidence]:
-        return evidence(self.bank, self.rater, self.evidence, self.reader, self.topic_id)
+        """Without secret items, which no file has."""
+        found = evidence(self.bank, self.rater, self.evidence, self.reader, self.topic_id)
+        secret = secret_wordings(topic.pool.topic_id for topic in found)
+        return [_public(topic, secret) for topic in found] if secret else found
+
+
+def _public(topic: TopicEvidence, secret: set[tuple[int, str]]) -> TopicEvidence:
+    keep = [n for n, item in enumerate(topic.items) if (topic.pool.topic_id, item.uid) not in secret]
+    items = tuple(topic.items[n] for n in keep)
+    return replace(topic, items=items, ratings=topic.ratings[:, keep], min_grades=topic.min_grades[keep])
 
 
 def verify_lines(query: ListingQuery) -> Iterator[str]:

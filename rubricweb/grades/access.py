@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
@@ -44,7 +45,7 @@ def price_refusal(user: User, collection: Collection, missing: list[Missing]) ->
 
 def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_VIEW) -> Grade:
     collection = collection_for(user, slug, needed=needed)
-    grades = Grade.objects.filter(topic__collection=collection)
+    grades = readable(Grade.objects.filter(topic__collection=collection))
     grade: Grade = get_object_or_404(
         grades.select_related("topic__collection", "job__collection", "config", "revision", "passage"),
         pk=grade_id,

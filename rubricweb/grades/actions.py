@@ -236,4 +236,4 @@ def _make_direct_wordings(collection: Collection) -> None:
     """The synthetic item of each topic, whose text is the query; a topic without text has none to ask."""
     topics = collection.topics.exclude(text="").exclude(revisions__uid=DIRECT_UID)
     absent = [ItemRevision(topic=topic, uid=DIRECT_UID, text=topic.text) for topic in topics]
-    ItemRevision.objects.bulk_create(absent, ignore_conflicts=True)
+    ItemRevision.including_secret.bulk_create(absent, ignore_conflicts=True)

@@ -55,7 +55,7 @@ def graders_of(bank: Bank) -> list[GraderConfig]:
     """
     stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
-    items = Item.objects.active().filter(Exists(has_grade), bank=bank).order_by()
+    items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
     number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose=Purpose.RATE)
@@ -75,7 +75,9 @@ def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | 
     oldest.
     """
     banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
-    sizes = dict(Item.objects.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk")))
+    sizes = dict(
+        Item.including_secret.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk"))
+    )
     return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
 
 

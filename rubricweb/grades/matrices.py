@@ -94,7 +94,7 @@ def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
     parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], ids[1:]))
     of_topic = dict(zip(ids, parts, strict=True))
-    uids = dict(ItemRevision.objects.filter(topic__in=ids).values_list("pk", "uid"))
+    uids = dict(ItemRevision.including_secret.filter(topic__in=ids).values_list("pk", "uid"))
     return [(topic, _filled(topic, of_topic[topic.topic_id], uids)) for topic in topics]
 
 

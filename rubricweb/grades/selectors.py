@@ -52,10 +52,10 @@ def weights_by_topic(
     """The same items, each with its weight; of two with the same wording the first counts."""
     kind_names = [str(kind) for kind in kinds]
     if version is None:
-        rows = bank.items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
+        rows = bank.all_items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
         fields = rows.values_list("topic_id", "revision__uid", "weight")
     else:
-        entries = version.entries.filter(item__kind__in=kind_names)
+        entries = version.all_entries.filter(item__kind__in=kind_names)
         fields = entries.order_by("item__topic_id", "position", "pk").values_list(
             "item__topic_id", "revision__uid", "weight"
         )
@@ -75,5 +75,5 @@ def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """The banks with at least one active item that has a grade of `config`."""
     has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
-    graded = Item.objects.active().filter(has_grade, bank=OuterRef("pk"))
+    graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
     return list(collection.banks.filter(Exists(graded)))

@@ -60,7 +60,9 @@ def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
     stored = Grade.objects.filter(revision__in=list(revision_ids)).exclude(config__backend=IMPORTED)
     pairs = list(stored.order_by("config", "revision").values_list("config", "revision").distinct())
     configs = GraderConfig.objects.in_bulk({config for config, _ in pairs})
-    revisions = ItemRevision.objects.select_related("topic__collection").in_bulk({pk for _, pk in pairs})
+    revisions = ItemRevision.including_secret.select_related("topic__collection").in_bulk(
+        {pk for _, pk in pairs}
+    )
     checked = [_verify(configs[config], revisions[revision]) for config, revision in pairs]
     return VerificationCounts(
         sum(counts.answers for counts in checked),
@@ -182,10 +184,15 @@ def _outdated(row: GradeRow, *, what: str) -> GradeRow:
 def _locked_keys(revision_ids: set[int]) -> Mapping[int, Answers]:
     """The accepted answers by wording, locked, so that changing them and saving verdicts take turns."""
     list(
-        ItemRevision.objects.select_for_update().filter(pk__in=revision_ids).order_by("pk").values_list("pk")
+        ItemRevision.including_secret.select_for_update()
+        .filter(pk__in=revision_ids)
+        .order_by("pk")
+        .values_list("pk")
     )
     keys: dict[int, Answers] = {}
-    for pk, text in AnswerKey.objects.filter(revision__in=revision_ids).values_list("revision_id", "text"):
+    for pk, text in AnswerKey.including_secret.filter(revision__in=revision_ids).values_list(
+        "revision_id", "text"
+    ):
         keys[pk] = (*keys.get(pk, ()), text)
     return keys
 

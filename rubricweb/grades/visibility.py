@@ -21,6 +21,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
+from rubricweb.banks.secrecy import readable
 from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool
@@ -132,13 +133,15 @@ def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) 
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
-    """Leave out grades that are hidden from the reader."""
+    """Leave out grades that are hidden from the reader, and those of secret wordings."""
+    rows = readable(rows)
     is_any = any(hidden.graders for hidden in hidden_cells(collection_id).values())
     return _outside(rows, collection_id, hides_graders=True) if is_any else rows
 
 
 def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
-    """Leave out human ratings that are hidden from the reader."""
+    """Leave out human ratings that are hidden from the reader, and those of secret wordings."""
+    rows = readable(rows)
     return _outside(rows, collection_id) if any(hidden_cells(collection_id).values()) else rows
 
 

@@ -113,7 +113,7 @@ def _running_jobs(collections: Iterable[Collection]) -> dict[int, int]:
 
 
 def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
-    rows = Item.objects.active().filter(bank__collection__in=collections).order_by("bank__name")
+    rows = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
     sizes: dict[int, list[BankSize]] = defaultdict(list)
     for pk, name, items in rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
         sizes[pk].append(BankSize(name, items))
@@ -187,7 +187,7 @@ def _add(
 
     Banks that the grader has not begun do not count, unless it has begun none.
     """
-    active = Item.objects.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
+    active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
     grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
     has_grade = Exists(grades.filter(revision=OuterRef("revision")))
     begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())

@@ -64,7 +64,7 @@ def start_dry_run(
 ) -> DryRun:
     """Have a worker ask about the passages of `sample`; without an `llm`, the back-end's default one."""
     collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
-    dry_run = DryRun.objects.create(
+    dry_run: DryRun = DryRun.objects.create(
         collection=collection,
         prompt_class=prompt.prompt_class,
         definition=prompts.as_options(prompt),

@@ -4,6 +4,7 @@ from django.db import models
 
 from grading import prompts
 from rubricweb.banks.models import ItemRevision
+from rubricweb.banks.secrecy import ReadableManager
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Task
 
@@ -24,6 +25,8 @@ class DryRun(Task):
     results = models.JSONField(default=list)
     """One object a passage: `dry_runs.DryRunReply`."""
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = ReadableManager()
 
     class Meta:
         ordering = ("-pk",)

@@ -43,6 +43,9 @@ def left_out(contents: Contents) -> list[Remark]:
     if unknown := Item.objects.active().filter(bank__collection=collection, revision__text="").count():
         words = f"{counted(unknown, 'item')} whose text nobody has supplied: banks are without, grades are in"
         remarks.append(Remark(words))
+    secret = Item.including_secret.active().filter(bank__collection=collection, revision__is_secret=True)
+    if kept := secret.count():
+        remarks.append(Remark(f"{counted(kept, 'secret item')}, with {_their(kept)} grades; boards use them"))
     remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
     return remarks
 

@@ -20,7 +20,9 @@ from grading.formats.topics import losses as topic_losses
 from grading.formats.trec import write_run
 from grading.prompts.writing import toml_lines
 from grading.types import Response
+from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import public
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
 from rubricweb.exports.banks import BankExport, bank_export
@@ -59,7 +61,7 @@ def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
 def bank_files(contents: Contents) -> Iterator[ReleaseFile]:
     for bank in contents.collection.banks.all():
         for name in BANK_DIALECTS:
-            export = _without_names(bank_export(bank, BY_NAME[name]), contents)
+            export = _without_names(bank_export(BankScope(bank), BY_NAME[name]), contents)
             yield from _bank_file(bank, export, (ANONYMOUS_LOSS,) if contents.names.are_made_up else ())
 
 
@@ -215,7 +217,7 @@ def _size_of_runs(contents: Contents) -> str:
 
 
 def _size_of_banks(contents: Contents) -> str:
-    items = Item.objects.active().filter(bank__collection=contents.collection).count()
+    items = public(Item.objects.active().filter(bank__collection=contents.collection)).count()
     return f"{counted(contents.collection.banks.count(), 'bank')}, {counted(items, 'item')}"
 
 

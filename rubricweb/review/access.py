@@ -11,6 +11,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import item_for
 from rubricweb.banks.models import Item
 from rubricweb.core.ids import parse_id
+from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Passage
 
 
@@ -30,9 +31,9 @@ def cell_for(
     item = item_for(user, bank_id, item_id, needed=needed)
     if item.topic_id != topic_id:
         raise Http404("No such item of this topic.")
-    pooled = get_object_or_404(item.topic.pool.select_related("passage"), passage=passage_id)
+    passage = pooled_passage(item.bank.collection, topic_id, passage_id)
     if number := parse_id(address.get("version", "")):
         version = get_object_or_404(item.bank.versions, number=number)
         entries = version.entries.select_related("revision")
         item.revision = get_object_or_404(entries, item=item).revision
-    return item, pooled.passage
+    return item, passage

@@ -95,6 +95,7 @@ def _item(raw: Json, kind: ItemKind, query_id: str, place: str) -> BankItem:
         facet_text if isinstance(facet_text, str) else "",
         parts(raw),
         raw,
+        _ours(raw).get("secret") is True,
     )
 
 
@@ -191,6 +192,7 @@ def write_item(item: BankItem) -> Json:
         raw.pop(f"{key}_markup", None)
         raw[key] = item.text
     _weigh(raw, item)
+    _state(raw, "secret", item.is_secret or None)
     if item.kind is ItemKind.QUESTION:
         _answer(raw, item)
     return raw

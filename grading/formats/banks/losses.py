@@ -94,6 +94,8 @@ def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
         yield f"weight {now.weight:g}"
     if item.facet_id != written.facet_id:
         yield f"subtopic {item.facet_id or 'none'}"
+    if item.is_secret and not written.is_secret:
+        yield "that it is secret"
     present = {words_of(answer) for answer in written.gold_answers}
     if item.kind is ItemKind.QUESTION:
         for answer in item.gold_answers:

@@ -39,6 +39,8 @@ class BankItem:
     """The item as the file has it, from which a writer of the same dialect starts; None: nothing but what is
     modelled.
     """
+    is_secret: bool = False
+    """Nobody below topic developer may read it."""
 
 
 @dataclass(frozen=True, slots=True)

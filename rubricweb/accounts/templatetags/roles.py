@@ -37,6 +37,11 @@ def may_edit_bank(user: User, collection: Collection) -> bool:
 
 
 @register.filter
+def may_see_secrets(user: User, collection: Collection) -> bool:
+    return _holds(user, collection, roles.TO_SEE_SECRETS)
+
+
+@register.filter
 def may_edit_items(user: User, collection: Collection) -> bool:
     return roles.may_edit(user, collection)
 

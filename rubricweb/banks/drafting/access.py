@@ -13,7 +13,8 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSugge
 def draft_for_editor(user: User, bank_id: int, draft_id: int) -> Draft:
     bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
     drafts = Draft.objects.select_related("request__bank__collection", "request__topic__collection")
-    return get_object_or_404(drafts, pk=draft_id, request__bank=bank)
+    draft: Draft = get_object_or_404(drafts, pk=draft_id, request__bank=bank)
+    return draft
 
 
 def request_for_editor(user: User, bank_id: int, request_id: int) -> DraftRequest:
@@ -27,4 +28,7 @@ def suggestion_for_editor(user: User, bank_id: int, suggestion_id: int) -> Impor
     rows = ImportanceSuggestion.objects.select_related(
         "request__bank__collection", "request__topic__collection", "item__bank__collection", "item__revision"
     )
-    return get_object_or_404(rows, pk=suggestion_id, request__bank=bank, item__isnull=False)
+    suggestion: ImportanceSuggestion = get_object_or_404(
+        rows, pk=suggestion_id, request__bank=bank, item__isnull=False
+    )
+    return suggestion

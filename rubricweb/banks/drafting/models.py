@@ -5,10 +5,19 @@ from django.db import models
 from django.db.models import Q
 
 from grading.types import Importance, ItemKind
+from rubricweb.banks.secrecy import ReadableManager
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs.models import Task
 
 KINDS = [(kind.value, kind.value) for kind in (ItemKind.QUESTION, ItemKind.NUGGET)]
+
+
+class DraftManager(ReadableManager):
+    wordings = ("item__revision",)
+
+
+class SuggestionManager(ReadableManager):
+    wordings = ("item__revision", "draft__item__revision")
 
 
 class DraftRequest(Task):
@@ -60,6 +69,8 @@ class Draft(models.Model):
     )
     decided_at = models.DateTimeField(null=True, blank=True)
 
+    objects = DraftManager()
+
     class Meta:
         ordering = ("pk",)
         constraints = (
@@ -102,6 +113,8 @@ class ImportanceSuggestion(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     decided_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SuggestionManager()
 
     class Meta:
         ordering = ("pk",)

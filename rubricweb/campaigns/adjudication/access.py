@@ -10,8 +10,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection, Pooled
+from rubricweb.corpus.access import collection_for, pooled_passage
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
 
 TO_ADJUDICATE = roles.TO_EDIT_BANK
@@ -21,7 +21,7 @@ def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple
     collection = collection_for(user, slug, needed=TO_ADJUDICATE)
     revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
     revision = get_object_or_404(revisions, pk=revision_id)
-    get_object_or_404(Pooled, topic=revision.topic_id, passage=passage_id)
+    pooled_passage(collection, revision.topic_id, passage_id)
     if hidden_of_cell(user, revision.topic, revision.pk, passage_id).people:
         raise PermissionDenied("Rate this cell yourself before you see other people's ratings.")
     return collection, CellKey(revision.topic_id, revision.pk, passage_id)

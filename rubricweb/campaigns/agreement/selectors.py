@@ -186,7 +186,9 @@ def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) ->
     if rater is None:
         return graded
     pool = collection_pool(collection)
-    uids = dict(ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist())).values_list("pk", "uid"))
+    uids = dict(
+        ItemRevision.including_secret.filter(pk__in=set(rated.revisions.tolist())).values_list("pk", "uid")
+    )
     for config in rater.configs:
         by_topic = matrices(config, pool)
         column_of = {
@@ -258,10 +260,10 @@ def _overall(rated: RatingsArray) -> Overall:
 
 
 def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
-    """One row per topic or item, the least agreement first."""
+    """One row per topic or item that has a name, the least agreement first."""
     rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
-    for group in np.unique(groups[twice]).tolist():
+    for group in filter(names.__contains__, np.unique(groups[twice]).tolist()):
         of_group = rated.ratings[:, twice & (groups == group)]
         pairs = coincidences(of_group, LEVELS)
         same = float(np.trace(pairs) / pairs.sum())

@@ -11,6 +11,7 @@ from django.http import Http404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
+from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.access import collection_for
@@ -30,10 +31,13 @@ def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = role
 
 
 def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:
-    """Return a cell of a campaign that the user may work on."""
+    """Return a cell of a campaign that the user may work on.
+
+    Nobody works on cells of secret items, and of passages that no accepted run brings any more.
+    """
     cell: CampaignCell
     for cell in _cell(user.pk, campaign_id, cell_id):
-        if cell.campaign.collection.slug == slug:
+        if cell.campaign.collection.slug == slug and not is_left_out(cell, cell.campaign.collection):
             _require(cell, cell.campaign, user, roles.TO_ASSESS)
             return cell
     campaign_for(user, slug, campaign_id)
@@ -43,7 +47,8 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
 @Prepared
 def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
     rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
-    rows = rows.filter(campaign=campaign, pk=cell)
+    rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)
+    rows = rows.annotate(has_absent_runs=has_absent_runs("campaign__collection"))
     return _with_access(rows, user, campaign="campaign", collection="campaign__collection")
 
 

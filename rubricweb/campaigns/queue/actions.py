@@ -200,13 +200,13 @@ def _standing(bank: Bank, by: User) -> Campaign:
 
 
 def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
-    """Return the campaign's rows of these cells, new ones at its end; cells of items not in the bank are left
-    out.
+    """Return the campaign's rows of these cells, new ones at its end; cells of items that are secret or not
+    in the bank are left out.
     """
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
-    rows = campaign.cells.filter(revision__in={cell.revision_id for cell in cells})
-    known = {(row.revision_id, row.passage_id): row for row in rows}
-    items = campaign.bank.items.active().filter(revision__in={cell.revision_id for cell in cells})
+    handed_out = {"revision__in": {cell.revision_id for cell in cells}, "revision__is_secret": False}
+    known = {(row.revision_id, row.passage_id): row for row in campaign.cells.filter(**handed_out)}
+    items = campaign.bank.items.active().filter(**handed_out)
     by_revision = {item.revision_id: item for item in items}
     rater = raters(campaign.bank)[0]
     last = campaign.cells.aggregate(last=Max("order"))["last"] or 0

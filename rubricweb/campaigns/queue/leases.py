@@ -17,6 +17,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Val
 from django.db.models.functions import Coalesce, Now
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.queue.left_out import has_absent_runs, left_out_turns
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.core.models import is_duplicate
 from rubricweb.core.prepared import Prepared
@@ -34,6 +35,8 @@ Result = TypeVar("Result")
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
 NEW = Q(_WAITING, person=None)
+_IS_SECRET = Exists(CampaignCell.objects.filter(pk=OuterRef("cell"), revision__is_secret=True))
+"""The cell is not joined, so that only turns are locked."""
 """Free turns, whatever happened to them before."""
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
 """Turns whose lease expired."""
@@ -78,7 +81,8 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
 def may_take(campaign: Campaign, person: User) -> bool:
     """Whether `top_up` would find a turn to lease."""
     own, free = _theirs(campaign.pk, person.pk), _takeable(campaign.pk, person.pk, NEW | LAPSED)
-    return campaign.is_open and (own.exists() or free.exists())
+    away = left_out_turns(campaign)
+    return campaign.is_open and (own.exclude(away).exists() or free.exclude(away).exists())
 
 
 def renew(campaign: Campaign, person: User) -> int:
@@ -157,6 +161,8 @@ class NextTurn(NamedTuple):
     """Whether the person ever rated the cell."""
     holds: int
     """How many turns the person holds."""
+    has_absent_runs: bool
+    """Some runs of the collection are not accepted, so that passages of the campaign may not count."""
 
     @property
     def cell(self) -> CampaignCell:
@@ -169,7 +175,9 @@ def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
     Cells that they rated elsewhere come last; without them nobody might finish the campaign.
     """
     rows = _next_turn(campaign.pk, person.pk)
-    if rows and NextTurn(*rows[0]).was_rated:
+    if rows and NextTurn(*rows[0]).has_absent_runs:
+        rows = list(_next_counted_turn(campaign, person))
+    elif rows and NextTurn(*rows[0]).was_rated:
         rows = _next_unrated_turn(campaign.pk, person.pk)
     return NextTurn(*rows[0]) if rows else None
 
@@ -181,27 +189,39 @@ def _next_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
 
 @Prepared
 def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    return _first_of(_unrated_first(campaign, person), campaign, person)
+
+
+def _next_counted_turn(campaign: Campaign, person: User) -> QuerySet[Turn, Any]:
+    """As `_next_unrated_turn`, without passages that no accepted run brings."""
+    places, away = (campaign.pk, person.pk), left_out_turns(campaign)
+    return _first_of([turns.exclude(away) for turns in _unrated_first(*places)], *places, away=away)
+
+
+def _unrated_first(campaign: int, person: int) -> list[QuerySet[Turn]]:
     others = _others(campaign, person)
     unrated = [turns.filter(_unrated_by(person)) for turns in others]
-    return _first_of((_theirs(campaign, person), *unrated, *others), campaign, person)
+    return [_theirs(campaign, person), *unrated, *others]
 
 
 def _theirs(campaign: int, person: int) -> QuerySet[Turn]:
-    return Turn.objects.filter(_WAITING, campaign=campaign, person=person)
+    return Turn.objects.filter(_WAITING, ~_IS_SECRET, campaign=campaign, person=person)
 
 
 def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
     return [_takeable(campaign, person, free) for free in (LAPSED, NEW)]
 
 
-def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> QuerySet[Turn, Any]:
-    """Return the `NextTurn` of the first of these kinds that has one.
+def _first_of(
+    kinds: Iterable[QuerySet[Turn]], campaign: int, person: int, *, away: Exists = _IS_SECRET
+) -> QuerySet[Turn, Any]:
+    """Return the `NextTurn` of the first of these kinds that has one; those `away` count as not held.
 
     One query: the database stops at the first kind with a turn, and an index finds it at its first row.
     """
     cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
-    held = Turn.objects.filter(campaign=campaign, person=person, state=State.LEASED).order_by()
-    holds = held.values("campaign").annotate(turns=Count("*")).values("turns")
+    held = Turn.objects.filter(~_IS_SECRET, ~away, campaign=campaign, person=person, state=State.LEASED)
+    holds = held.order_by().values("campaign").annotate(turns=Count("*")).values("turns")
     return Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).values_list(
         "pk",
         "order",
@@ -214,13 +234,14 @@ def _first_of(kinds: Iterable[QuerySet[Turn]], campaign: int, person: int) -> Qu
         "cell__passage",
         Exists(HumanGrade.objects.filter(by=person, **cell)),
         Coalesce(Subquery(holds), 0),
+        has_absent_runs("campaign__collection"),
     )
 
 
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
     """Free turns of cells in which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
-    return Turn.objects.filter(free, ~Exists(had), campaign=campaign)
+    return Turn.objects.filter(free, ~Exists(had), ~_IS_SECRET, campaign=campaign)
 
 
 def _unrated_by(person: int) -> Coalesce:

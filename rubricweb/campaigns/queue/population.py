@@ -289,8 +289,11 @@ class ChoiceInputs:
 
 
 def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
-    """By topic id: the active items of these kinds with text, each wording once."""
-    rows = bank.items.active().of_kinds(kinds).exclude(revision__text="")
+    """By topic id: the active items of these kinds with text, each wording once; no secret ones.
+
+    Assessors must not read those, and the cells of a campaign shall not depend on who opens it.
+    """
+    rows = bank.items.active().of_kinds(kinds).filter(revision__is_secret=False).exclude(revision__text="")
     fields = rows.order_by("topic_id", "position", "pk").values_list(
         "topic_id", "pk", "revision_id", "revision__uid", "kind"
     )

@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Q
 from django.db.models.functions import Now
 
 from rubricweb.accounts.models import User
+from rubricweb.banks.secrecy import readable
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.selectors import PACE_OF, pace
 from rubricweb.corpus.models import Collection
@@ -114,9 +115,10 @@ class CampaignProgress:
 
 def progress(campaign: Campaign, person: User) -> CampaignProgress:
     row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
-    leases = campaign.turns.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
+    shown = readable(campaign.turns.all(), "cell__revision")
+    leases = shown.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
     full = ("person", "cell__topic", "cell__revision", "cell__passage")
-    skips = campaign.turns.filter(state=State.SKIPPED).order_by("-done_at")
+    skips = shown.filter(state=State.SKIPPED).order_by("-done_at")
     random = campaign.cells.filter(is_random=True)
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
     return CampaignProgress(

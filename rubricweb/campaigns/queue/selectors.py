@@ -18,6 +18,7 @@ from grading.topic_sampler import DrawnTopic
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
+from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out
 from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.core.models import JsonList
@@ -160,7 +161,8 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     at = 0 if cell is None else cell.pk
     turns: list[Any] = _held_turns(campaign.pk, person.pk, at)
     for turn in turns:
-        turn.cell.campaign = campaign
+        turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
+    turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
     return sorted(turns, key=lambda turn: turn.cell_id != at)
 
 
@@ -169,8 +171,12 @@ def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
     place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
     turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
+    turns = turns.filter(cell__revision__is_secret=False)
     return (
-        turns.annotate(last_number=Coalesce(Subquery(numbers[:1]), 0))
+        turns.annotate(
+            last_number=Coalesce(Subquery(numbers[:1]), 0),
+            has_absent_runs=has_absent_runs("campaign__collection"),
+        )
         .select_related("cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config")
         .order_by("taken_at", "pk")
     )

@@ -45,7 +45,7 @@ def items_changed(response: HttpResponse) -> HttpResponse:
     return trigger_client_event(response, "items-changed", after="settle")
 
 
-def _after_change(request: HtmxRequest, item: Item) -> HttpResponse:
+def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
     to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
     context = {"row": selectors.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
     return items_changed(after_post(request, "editor/_item.html", context, to=to))
@@ -90,7 +90,7 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
             form.add_error("text", str(refusal))
         else:
             messages.success(request, f"{item.get_kind_display().capitalize()} saved.")
-            return _after_change(request, item)
+            return after_change(request, item)
     return form_response(request, "editor/item_edit.html", _editing(item, form))
 
 
@@ -143,7 +143,7 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
         context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}
         return form_response(request, "editor/item_weigh.html", context, status=409)
     messages.success(request, "Weight saved.")
-    return _after_change(request, item)
+    return after_change(request, item)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -157,7 +157,7 @@ def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespons
             form.add_error("text", str(refusal))
         else:
             messages.success(request, "Text supplied; the grades stay with it.")
-            return _after_change(request, item)
+            return after_change(request, item)
     return form_response(request, "editor/item_supply.html", _editing(item, form))
 
 
@@ -169,7 +169,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         actions.move_item(item, place=form.cleaned_data["place"], by=request.user)
     else:
         messages.error(request, "A place in the list is a number from 0.")
-    return _after_change(request, item)
+    return after_change(request, item)
 
 
 @require_safe

@@ -96,7 +96,9 @@ def work_of(lease: Lease[JobChunk]) -> Work:
     """What the chunk has still to grade; its counts are set to what is graded already. Raises LeaseLost."""
     chunk = lease.work
     cells = [(revision, passage) for revision, passage in chunk.cells]
-    revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk({cell[0] for cell in cells})
+    revisions = ItemRevision.including_secret.prefetch_related("answer_keys").in_bulk(
+        {cell[0] for cell in cells}
+    )
     graded = _graded(chunk, set(cells))
     left = [cell for cell in cells if cell not in graded]
     passages = Passage.objects.in_bulk({passage for _, passage in left})
@@ -173,9 +175,9 @@ def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int
     """What each wording is asked as; one that no item has any more is asked as the config's first kind."""
     fitting = sorted(kinds_of(config))
     rows = (
-        Item.objects.of_kinds(fitting).filter(revision__in=revisions)
+        Item.including_secret.of_kinds(fitting).filter(revision__in=revisions)
         if len(fitting) > 1
-        else Item.objects.none()
+        else Item.including_secret.none()
     )
     asked = {pk: ItemKind(kind) for pk, kind in rows.values_list("revision_id", "kind")}
     direct = {pk: ItemKind.DIRECT for pk, revision in revisions.items() if revision.uid == DIRECT_UID}

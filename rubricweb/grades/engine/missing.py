@@ -151,7 +151,7 @@ def missing_over(
     collection: Collection, configs: Iterable[GraderConfig], pool: CollectionPool
 ) -> list[Missing]:
     """As `missing_cells`, over a pool that may be only supposed."""
-    items = Item.objects.filter(bank__collection=collection)
+    items = Item.including_secret.filter(bank__collection=collection)
     return [_missing(config, pool, _wanted(config, items, set(pool.by_topic)), MISSING) for config in configs]
 
 
@@ -165,7 +165,7 @@ def _sought(
     topics, items = scope
     pool = collection_pool(collection)
     topic_ids = set(pool.by_topic) if topics is None else {topic.pk for topic in topics}
-    asked = Item.objects.filter(bank__collection=collection) if items is None else items
+    asked = Item.including_secret.filter(bank__collection=collection) if items is None else items
     return [_missing(config, pool, _wanted(config, asked, topic_ids), value) for config in configs]
 
 
@@ -206,7 +206,7 @@ def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> d
 
 def _wanted_directly(topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
     """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
-    rows = ItemRevision.objects.filter(uid=DIRECT_UID, topic__in=topic_ids)
+    rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
     topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")
     return {

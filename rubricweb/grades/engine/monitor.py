@@ -37,7 +37,7 @@ class Scope:
 
     @property
     def items(self) -> ItemQuerySet | None:
-        return self.bank.items.all() if self.bank else None
+        return self.bank.all_items if self.bank else None
 
     @property
     def topics(self) -> list[Topic] | None:

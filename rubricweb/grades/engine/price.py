@@ -81,7 +81,9 @@ def _tokens(collection: Collection, missing: Missing) -> int:
     passages = _passage_chars(collection.pk, stamp)
     topics = [gap.topic_id for gap in missing.gaps]
     items = dict(
-        ItemRevision.objects.filter(topic__in=topics).annotate(n=Length("text")).values_list("pk", "n")
+        ItemRevision.including_secret.filter(topic__in=topics)
+        .annotate(n=Length("text"))
+        .values_list("pk", "n")
     )
     queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
     chars: int = sum(

@@ -97,7 +97,7 @@ def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
     draws = list(Draw.objects.filter(collection=spec.collection).prefetch_related("configs"))
     fitting = {draw.pk: draw for draw in draws if _fits(draw, spec)}
     revision_ids = {pk for draw in fitting.values() for pk in draw.revisions}
-    revisions = ItemRevision.objects.filter(topic__collection=spec.collection, pk__in=revision_ids)
+    revisions = ItemRevision.including_secret.filter(topic__collection=spec.collection, pk__in=revision_ids)
     item_of = {pk: (topic, uid) for pk, topic, uid in revisions.values_list("pk", "topic_id", "uid")}
     drawn_from = {
         pk: {item_of[revision] for revision in draw.revisions if revision in item_of} & items

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
 from grading.measures.base import Weighed
 from grading.types import Importance
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import Uids, Weights
 from rubricweb.grades.selectors import graded_items
@@ -68,12 +68,35 @@ def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
     return digest.hexdigest()[:12]
 
 
+def n_secret(spec: BoardSpec) -> int:
+    """Return how many of the board's items are secret."""
+    if spec.bank is None:
+        return 0
+    rows = spec.version.all_entries if spec.version else spec.bank.all_items.active()
+    item = "item__" if spec.version else ""
+    kinds = [str(kind) for kind in spec.kinds]
+    secret = rows.filter(**{f"{item}kind__in": kinds}, revision__is_secret=True)
+    if spec.topic_slice:
+        secret = secret.filter(**{f"{item}topic__query_id__in": list(spec.topic_slice.query_ids)})
+    if spec.topic:
+        secret = secret.filter(**{f"{item}topic__query_id": spec.topic})
+    if spec.facet:
+        secret = secret.filter(**{f"{item}facet_id": spec.facet})
+    return secret.order_by().values("revision").distinct().count()
+
+
+def secret_wordings(topics: Iterable[int]) -> set[tuple[int, str]]:
+    """Return (topic, uid) of the wordings that no file may have, whoever makes it."""
+    rows = ItemRevision.including_secret.filter(is_secret=True, topic__in=list(topics))
+    return set(rows.values_list("topic_id", "uid"))
+
+
 def _rows(spec: BoardSpec) -> list[Fields]:
     kinds = [str(kind) for kind in spec.kinds]
     if spec.version is None:
-        now = Item.objects.active().filter(bank=spec.bank, kind__in=kinds)
+        now = Item.including_secret.active().filter(bank=spec.bank, kind__in=kinds)
         fields = ("topic_id", "revision__uid", "importance", "weight", "facet_id")
         return list(now.order_by("topic_id", "position", "pk").values_list(*fields))
-    then = spec.version.entries.filter(item__kind__in=kinds)
+    then = spec.version.all_entries.filter(item__kind__in=kinds)
     fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))

@@ -152,7 +152,7 @@ def check_scope(spec: BoardSpec) -> BoardSpec:
     if topics is not None and spec.topic_slice and spec.topic not in spec.topic_slice.query_ids:
         raise BoardError("topic", f"topic {spec.topic} is not one of those with {spec.topic_slice.words}")
     if spec.facet and spec.bank is not None:
-        items = spec.bank.items.active().filter(topic__query_id=spec.topic)
+        items = spec.bank.all_items.active().filter(topic__query_id=spec.topic)
         known = sorted(set(items.values_list("facet_id", flat=True)) - {""})
         if spec.facet not in known:
             text = f"topic {spec.topic} has no items of subtopic {spec.facet}; there are {_listed(known)}"

@@ -17,7 +17,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import distinct_labels
-from rubricweb.leaderboards.board.items import items_stamp
+from rubricweb.leaderboards.board.items import items_stamp, n_secret
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, EstimateSample, MeasureColumn
 
@@ -183,6 +183,8 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
     ]
     if spec.topic_slice:
         stated.append(("slice", spec.topic_slice.stated))
+    if secret := n_secret(spec):
+        stated.append(("secret items", f"{secret}, which only topic developers and organizers may read"))
     if spec.topic:
         stated.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
     if spec.measure.uses_labels:

@@ -17,11 +17,12 @@ Line = dict[str, Value]
 
 
 def items(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> DataTable:
+    """Rows of items without a text are left out."""
     lines: list[Line] = [
         {
             "topic": row.query_id,
             "item": row.uid,
-            "text": texts.get((row.topic_id, row.uid), row.uid),
+            "text": texts[row.topic_id, row.uid],
             "share_of_runs": row.by_runs,
             "share_of_passages": row.by_passages,
             "r_over_runs": row.tells_runs,
@@ -33,6 +34,7 @@ def items(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> Da
             "mean_change": row.influence.mean_change,
         }
         for row in rows
+        if (row.topic_id, row.uid) in texts
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 
@@ -47,9 +49,10 @@ def runs(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) -> Dat
             "is_beyond": int(one.is_beyond),
             "topic": one.row.query_id,
             "item": one.row.uid,
-            "text": texts.get((one.row.topic_id, one.row.uid), one.row.uid),
+            "text": texts[one.row.topic_id, one.row.uid],
         }
         for one in rows
+        if (one.row.topic_id, one.row.uid) in texts
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 
@@ -59,14 +62,15 @@ def pairs(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> DataTab
         {
             "topic": one.query_id,
             "item": one.first,
-            "text": texts.get((one.topic_id, one.first), one.first),
+            "text": texts[one.topic_id, one.first],
             "other_item": one.second,
-            "other_text": texts.get((one.topic_id, one.second), one.second),
+            "other_text": texts[one.topic_id, one.second],
             "overlap": one.overlap,
             "both": one.n_both,
             "either": one.n_either,
         }
         for one in rows
+        if (one.topic_id, one.first) in texts and (one.topic_id, one.second) in texts
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 

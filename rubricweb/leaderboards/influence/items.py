@@ -189,7 +189,7 @@ def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], one: Dependent) ->
 
 
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
-    """By topic id and uid; an item whose words are not known goes by its id."""
+    """By topic id and uid, without items that are secret from the reader; without words, the id."""
     topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}

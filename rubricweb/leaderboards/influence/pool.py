@@ -170,14 +170,14 @@ def origins(scored: ScoredBoard) -> dict[str, dict[int, tuple[str, ...]]]:
 
 def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str], str]:
     """(Topic, uid) -> origin, of the wordings that the bank has, or had as of the version."""
-    imports = ItemChange.objects.filter(item__bank=bank, verb=ItemChange.Verb.IMPORTED)
+    imports = ItemChange.including_secret.filter(item__bank=bank, verb=ItemChange.Verb.IMPORTED)
     imported = set(imports.values_list("item_id", flat=True))
     fields = ("topic_id", "draft__request__llm")
     if version is None:
-        items = Item.objects.filter(bank=bank).values_list("pk", "revision__uid", *fields)
+        items = Item.including_secret.filter(bank=bank).values_list("pk", "revision__uid", *fields)
     else:
         of_item = [f"item__{name}" for name in fields]
-        items = version.entries.values_list("item_id", "revision__uid", *of_item)
+        items = version.all_entries.values_list("item_id", "revision__uid", *of_item)
     return {
         (topic_id, uid): llm or (IMPORTED if pk in imported else PEOPLE)
         for pk, uid, topic_id, llm in items.order_by("pk")

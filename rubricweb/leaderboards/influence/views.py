@@ -12,9 +12,11 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.duplicates.selectors import latest_search
+from rubricweb.leaderboards.board.items import secret_wordings
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.influence import duplicates, files, items, pool, sheets
 from rubricweb.leaderboards.influence.families import families
+from rubricweb.leaderboards.influence.files import Texts
 from rubricweb.leaderboards.influence.forms import InfluenceForm
 
 PAGE = "leaderboards/influence.html"
@@ -49,30 +51,48 @@ def influence(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _items(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
     order = request.GET.get("by", "effect")
-    rows = sheets.ordered(items.item_influences(scored).rows, order)
+    texts = items.item_texts(scored)
+    known = [row for row in items.item_influences(scored).rows if (row.topic_id, row.uid) in texts]
+    rows = sheets.ordered(known, order)
     shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
     orders = [(name, label) for name, (label, _) in sheets.ORDERS.items()]
-    texts = items.item_texts(scored)
-    sheet = replace(sheets.items(shown, texts, _grid(scored)), data=files.items(scored, rows, texts))
+    sheet = replace(
+        sheets.items(shown, texts, _grid(scored)), data=files.items(scored, rows, _public(scored, texts))
+    )
     return {"sheet": sheet, "orders": orders, "order": order, "n_rows": len(rows), "n_shown": len(shown)}
 
 
 def _runs(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows, texts = items.item_influences(scored).dependents, items.item_texts(scored)
+    texts = items.item_texts(scored)
+    moving = items.item_influences(scored).dependents
+    rows = [one for one in moving if (one.row.topic_id, one.row.uid) in texts]
     return {
         "n_beyond": sum(one.is_beyond for one in rows),
         "can_tell": scored.ranks is not None and scored.ranks.can_tell,
-        "sheet": replace(sheets.runs(rows, texts, _grid(scored)), data=files.runs(scored, rows, texts)),
+        "sheet": replace(
+            sheets.runs(rows, texts, _grid(scored)), data=files.runs(scored, rows, _public(scored, texts))
+        ),
         "n_runs": len(scored.run_tags),
     }
 
 
 def _pairs(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:
-    rows = items.pairs(scored)
-    shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
     texts = items.item_texts(scored)
-    sheet = replace(sheets.pairs(shown, texts, _grid(scored)), data=files.pairs(scored, rows, texts))
+    pairs = items.pairs(scored)
+    rows = [
+        pair for pair in pairs if {(pair.topic_id, pair.first), (pair.topic_id, pair.second)} <= set(texts)
+    ]
+    shown = rows if "all" in request.GET else rows[:SHOWN_ROWS]
+    sheet = replace(
+        sheets.pairs(shown, texts, _grid(scored)), data=files.pairs(scored, rows, _public(scored, texts))
+    )
     return {"sheet": sheet, "n_rows": len(rows), "n_shown": len(shown)}
+
+
+def _public(scored: ScoredBoard, texts: Texts) -> Texts:
+    """The texts that a file may have."""
+    secret = secret_wordings(topic.topic_id for topic in scored.base.pool.topics)
+    return {place: text for place, text in texts.items() if place not in secret}
 
 
 def _holes(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) -> Context:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from grading.formats.data_table import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
+from rubricweb.leaderboards.moved.selectors import UNTOLD, CellChange, Explained, MovedRow
 from rubricweb.leaderboards.moved.sheets import GAIN
 
 Line = dict[str, Value]
@@ -40,10 +40,10 @@ def reasons(before: ScoredBoard, after: ScoredBoard, rows: Sequence[Explained], 
         {
             "run_tag": run_tag,
             "topic": row.query_id,
-            "text": row.text,
+            "text": UNTOLD if row.is_secret else row.text,
             "change": row.cause,
             "contribution": row.contribution,
-            "cells": " ".join(_cell(cell) for cell in row.cells),
+            "cells": "" if row.is_secret else " ".join(_cell(cell) for cell in row.cells),
         }
         for row in rows
     ]

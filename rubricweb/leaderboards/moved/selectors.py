@@ -19,11 +19,13 @@ from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import graded_topic, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING, TopicItems
+from rubricweb.leaderboards.board.items import NOTHING, TopicItems, secret_wordings
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.tables import parts
 
 REWORDED = "reworded"
+UNTOLD = "a secret item"
+"""What a reader is told of an item whose words are secret from them."""
 Possible = tuple[int, int] | None
 """The first and the last rank that the topics leave open."""
 Floats = NDArray[np.float64]
@@ -81,6 +83,7 @@ class Explained:
     cause: str
     contribution: float
     cells: tuple[CellChange, ...]
+    is_secret: bool = False
 
 
 def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
@@ -138,7 +141,7 @@ def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Exp
 def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
     item_of = _items(after.spec.bank) | _items(before.spec.bank)
     ours, theirs = _sides(before, run), _sides(after, run)
-    texts = _texts(after)
+    texts, secret = _texts(after), secret_wordings(topic.topic_id for topic in after.base.pool.topics)
     parts = []
     for topic in after.base.pool.topics:
         sides = ours[topic.topic_id], theirs[topic.topic_id]
@@ -147,16 +150,17 @@ def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explain
                 topic.topic_id,
                 topic.query_id,
                 item_of.get((topic.topic_id, change.item_id)),
-                texts.get((topic.topic_id, change.item_id), change.item_id),
+                texts.get((topic.topic_id, change.item_id), UNTOLD),
                 change.cause.value,
                 change.contribution,
-                _cells(before, after, topic, change),
+                _cells(before, after, topic, change) if (topic.topic_id, change.item_id) in texts else (),
+                (topic.topic_id, change.item_id) in secret,
             )
             for change in item_contributions(*sides)
         ]
         was, now = (
             {
-                item_of.get((topic.topic_id, uid)): texts.get((topic.topic_id, uid), uid)
+                item_of.get((topic.topic_id, uid)): texts.get((topic.topic_id, uid), UNTOLD)
                 for uid in side.item_ids
             }
             for side in sides
@@ -304,6 +308,7 @@ def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
 
 
 def _texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
+    """By topic and uid; without the wordings that are secret from the reader."""
     topics = [topic.topic_id for topic in scored.base.pool.topics]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}

@@ -11,7 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.core.ids import parse_id
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject
 
@@ -30,12 +30,11 @@ def subject_for(
     if not (item or passage):
         raise Http404("Neither an item nor a passage.")
     items = bank.items.for_topic(topic).select_related("revision")
-    pooled = topic.pool.select_related("passage")
     return Subject(
         bank,
         topic,
         get_object_or_404(items, pk=parse_id(item)) if item else None,
-        get_object_or_404(pooled, passage=parse_id(passage)).passage if passage else None,
+        pooled_passage(bank.collection, topic.pk, parse_id(passage)) if passage else None,
     )
 
 

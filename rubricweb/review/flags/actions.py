@@ -78,7 +78,7 @@ def _append(
     assignee: User | None = None,
     uid: UUID | None = None,
 ) -> Flag:
-    now: Flag = Flag.objects.select_for_update().get(pk=flag.pk)
+    now: Flag = Flag.objects.select_for_update(of=("self",)).get(pk=flag.pk)
     if uid is not None and (sent := _sent(uid, by)):
         return sent
     if seen is not None and now.version != seen:

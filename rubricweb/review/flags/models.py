@@ -10,8 +10,11 @@ from django.db.models import Q
 from django.urls import reverse
 
 from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.banks.secrecy import ReadableManager
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.review.flags.querysets import FlagQuerySet
+
+FlagManager = ReadableManager.from_queryset(FlagQuerySet)
 
 
 class Flag(models.Model):
@@ -53,7 +56,7 @@ class Flag(models.Model):
     version = models.PositiveIntegerField(default=1)
     """The number of the last event; who decides names the one they saw."""
 
-    objects = FlagQuerySet.as_manager()
+    objects = FlagManager()
 
     class Meta:
         ordering = ("-moved_at", "-pk")

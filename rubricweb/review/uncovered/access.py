@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.shortcuts import get_object_or_404
-
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for, bank_topic_for_editor
 from rubricweb.banks.models import Bank
+from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Passage, Topic
 
 
@@ -30,5 +29,4 @@ def passage_for_editor(user: User, bank_id: int, topic_id: int, passage_id: int)
 
 
 def _opened(bank: Bank, topic: Topic, passage_id: int) -> OpenedPassage:
-    pooled = get_object_or_404(topic.pool.select_related("passage"), passage=passage_id)
-    return OpenedPassage(bank, topic, pooled.passage)
+    return OpenedPassage(bank, topic, pooled_passage(bank.collection, topic.pk, passage_id))

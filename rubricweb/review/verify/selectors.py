@@ -13,6 +13,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import Rater
@@ -218,4 +219,4 @@ def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
 
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
     """Return the person's events in the bank's collection."""
-    return HumanGrade.objects.filter(by=person, topic__collection=bank.collection)
+    return readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))

@@ -11,7 +11,7 @@ from grading.formats.banks import BY_NAME, documents, read_bank
 from grading.formats.ids import text_md5
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.banks.convert import bank_lines
+from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
 from rubricweb.corpus.models import Collection, Subtopic
 from tests.rubricweb.import_files import Folder, database
@@ -28,7 +28,10 @@ def folder(tmp_path):
 
 def exported(dialect: str, bank: str = "main") -> list:
     chosen = BY_NAME[dialect]
-    return [json.loads(row) for _, row in documents(bank_lines(Bank.objects.get(name=bank), chosen), chosen)]
+    return [
+        json.loads(row)
+        for _, row in documents(bank_lines(BankScope(Bank.objects.get(name=bank)), chosen), chosen)
+    ]
 
 
 def values(path: Path) -> list:

@@ -12,7 +12,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.runs.actions import accept_run, withdraw_run
 from rubricweb.home.collections import cards
 from rubricweb.leaderboards.public.actions import publish_board
-from tests.factories import MembershipFactory, UserFactory, lexical_config
+from tests.factories import MembershipFactory, UserFactory, lexical_config, ranked, take
 from tests.rubricweb.routes import routes
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 from tests.worked import judge
@@ -132,3 +132,27 @@ def test_no_page_and_no_file_names_it(asked, collection):
     assert len(before - ORGANIZERS) >= 5
     withdraw_run(collection.runs.get(run_tag="oddlynamed"), by=None)
     assert asked() <= ORGANIZERS
+
+
+def test_passages_that_only_it_brings_open_for_nobody(collection, owner, assessor, client_of):
+    second = MembershipFactory(user=UserFactory(username="second"), collection=collection, role="assessor")
+    bank = world(collection, owner, second.user)
+    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    known = parameters(bank, assessor, campaign)
+    topic = campaign.cells.get(pk=known["cell_id"]).topic
+    doc_id = topic.pool.get(passage=known["passage_id"]).passage.doc_id
+    topic.judgments.filter(doc_id=doc_id).delete()
+    topic.rankings.all().delete()
+    run = ranked(topic, {"odd": [doc_id]})[0]
+    pages = [route.address(known) for route in routes() if {"passage_id", "cell_id"} & {*route.parameters}]
+    readers = [client_of(assessor), client_of(owner)]
+
+    def opened() -> list[str]:
+        return [page for page in pages for reader in readers if reader.get(page).status_code == 200]
+
+    assert len(opened()) > 5
+    withdraw_run(run, by=None)
+    assert opened() == []
+    held = {turn.cell.passage_id for turn in take(campaign, owner, count=30)}
+    assert held
+    assert known["passage_id"] not in held

@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
-from rubricweb.banks.models import Bank
+from rubricweb.banks.convert import BankScope
+from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
 from rubricweb.exports.banks import BankExport, bank_export
 
@@ -24,13 +25,19 @@ class Command(BaseCommand):
         parser.add_argument("bank", metavar="BANK")
         words = "default: %(default)s, AutoJudge's"
         parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=words)
+        words = "a version, by number or name; default: the bank as it is now"
+        parser.add_argument("--as-of", metavar="VERSION", default="", help=words)
+        words = "write secret items too, which are left out otherwise"
+        parser.add_argument("--with-secret", action="store_true", help=words)
         words = "default: standard output; .gz compresses; a folder for dialects with a file a topic"
         parser.add_argument("--out", type=Path, metavar="F", help=words)
         words = "only list what the file would lack"
         parser.add_argument("--dry-run", action="store_true", help=words)
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
-        export = bank_export(named_bank(slug, bank), BY_NAME[options["dialect"]])
+        found = named_bank(slug, bank)
+        scope = BankScope(found, _version(found, options["as_of"]), has_secrets=options["with_secret"])
+        export = bank_export(scope, BY_NAME[options["dialect"]])
         if export.refusals:
             reasons = map(str, export.refusals)
             raise CommandError("\n".join([f"{export.dialect.label} cannot say this bank:", *reasons]))
@@ -58,6 +65,17 @@ def named_bank(slug: str, name: str) -> Bank:
         known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
         raise CommandError(f"{slug} has no bank {name}; its banks are {known}")
     return bank
+
+
+def _version(bank: Bank, named: str) -> BankVersion | None:
+    if not named:
+        return None
+    versions = list(bank.versions.all())
+    found = next((one for one in versions if named in {one.name, str(one.number)}), None)
+    if found is None:
+        known = ", ".join(f"{one.number} ({one.name})" for one in versions) or "none"
+        raise CommandError(f"{bank} has no version {named}; its versions are {known}")
+    return found
 
 
 def _write(path: Path, export: BankExport) -> None:

@@ -183,7 +183,7 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
     if bank is None:
         known = collection.banks.values_list("name", flat=True)
         raise CommandError(f"no bank {bank_name!r} in {collection.slug}; there are: {_listed(known)}")
-    items: ItemQuerySet = bank.items.all()
+    items: ItemQuerySet = bank.all_items
     return items
 
 

@@ -1,0 +1,77 @@
+"""Which wordings the reader may see: the one gate for items that are kept secret.
+
+A wording is secret, and with it every row that has it: the item, its history and answer keys, versions,
+drafts, flags, ratings. The default managers of most of these models are `ReadableManager`s: whatever lists
+rows lacks the secret ones for readers below topic developer (`core.reader`) without asking. What computes
+scores, or changes a bank, names the other manager: `Item.including_secret`, `Bank.all_items`. Rows of
+ratings go through `grades.visibility`, campaigns hand out no secret cell to anybody, and files take what is
+`public`. Workers and commands have no reader and see everything.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db.models import Manager, Q, QuerySet
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import Membership
+from rubricweb.core.reader import reader
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+ROLES = [role for role in roles.Role if role.includes(roles.TO_SEE_SECRETS)]
+
+
+def readable(rows: Rows, *wordings: str) -> Rows:
+    """Leave out rows with a wording that is secret from the reader.
+
+    `wordings` are the paths to it from the rows' model, "" if it is `ItemRevision` itself; a row without
+    wording stays.
+    """
+    now = reader()
+    if now is None:
+        return rows
+    return rows.filter(reduce(and_, (_is_shown(now.user, path) for path in wordings or ("revision",))))
+
+
+def public(rows: Rows, wording: str = "revision") -> Rows:
+    """Leave out rows with a secret wording, whoever reads: for files, public pages and releases."""
+    return rows.filter(~Q(**{f"{wording}__is_secret": True}))
+
+
+def _is_shown(user: User | None, path: str) -> Q:
+    if user is not None and user.is_superuser:
+        return Q()
+    steps = f"{path}__" if path else ""
+    is_open = ~Q(**{f"{steps}is_secret": True})
+    if user is None:
+        return is_open
+    collections = Membership.objects.filter(user=user, role__in=ROLES).values("collection")
+    return is_open | Q(**{f"{steps}topic__collection__in": collections})
+
+
+def sees_secrets(collection_id: int) -> bool:
+    """Whether the reader may see the collection's secret items."""
+    now = reader()
+    if now is None:
+        return True
+    held = roles.role_in(now.user, collection_id) if now.user else None
+    return held is not None and held.includes(roles.TO_SEE_SECRETS)
+
+
+class CompleteManager(Manager[Any]):
+    """All rows, for whatever computes scores or changes a bank."""
+
+
+class ReadableManager(Manager[Any]):
+    """The rows that the reader may see, by the wording that each has."""
+
+    wordings: tuple[str, ...] = ("revision",)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return readable(super().get_queryset(), *self.wordings)

@@ -1,0 +1,98 @@
+"""Keep items secret, and make them public again.
+
+The words are what is secret, so all that has them changes together: every wording that the item ever had, its
+duplicates, and items of other banks with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from django.db import transaction
+from django.db.models import Q
+
+from rubricweb.accounts.models import User
+from rubricweb.banks.changes import duplicate_detail, write_change
+from rubricweb.banks.errors import StaysSecret
+from rubricweb.banks.models import Item, ItemChange, ItemRevision
+
+Verb = ItemChange.Verb
+UNQUOTED = "duplicate of a secret item"
+
+
+@transaction.atomic
+def hide_item(item: Item, *, seen: int, by: User | None) -> Item:
+    """Make `item` secret, where `seen` is its version."""
+    if not item.is_secret:
+        write_change(item, seen, Verb.HIDDEN, by)
+        spread(item, by=by)
+        item.refresh_from_db()
+    return item
+
+
+@transaction.atomic
+def show_item(item: Item, *, seen: int, by: User | None) -> Item:
+    """Make `item` public, where `seen` is its version.
+
+    Raises StaysSecret if another secret item had its words before, since they would give that one away.
+    """
+    if not item.is_secret:
+        return item
+    items, wordings = _belonging(item)
+    changes = ItemChange.including_secret.filter(revision__in=wordings).exclude(item__in=items)
+    if changes.filter(item__revision__is_secret=True).exists():
+        raise StaysSecret
+    write_change(item, seen, Verb.SHOWN, by)
+    ItemRevision.including_secret.filter(pk__in=wordings).update(is_secret=False)
+    _note_others(items - {item.pk}, Verb.SHOWN, by)
+    item.refresh_from_db()
+    return item
+
+
+@transaction.atomic
+def choose_secrets(items: Iterable[Item], *, secret: Collection[int], by: User | None) -> int:
+    """Make `items` with a key in `secret` secret, and the others public; return how many changed."""
+    changed = 0
+    for listed in items:
+        item = Item.including_secret.select_related("revision", "topic", "bank__collection").get(pk=listed.pk)
+        before = item.is_secret
+        change = hide_item if item.pk in secret else show_item
+        changed += change(item, seen=item.version, by=by).is_secret != before
+    return changed
+
+
+def spread(item: Item, *, by: User | None) -> None:
+    """Make secret whatever belongs to the secret `item`."""
+    items, wordings = _belonging(item)
+    others = Item.including_secret.filter(pk__in=items - {item.pk}, revision__is_secret=False)
+    newly = set(others.values_list("pk", flat=True))
+    ItemRevision.including_secret.filter(pk__in=wordings, is_secret=False).update(is_secret=True)
+    _unquote(wordings)
+    _note_others(newly, Verb.HIDDEN, by)
+
+
+def _belonging(item: Item) -> tuple[set[int], set[int]]:
+    """The keys of the items that are secret together with `item`, and of all wordings that they ever had."""
+    items, wordings = {item.pk}, set[int]()
+    while True:
+        had = ItemChange.including_secret.filter(item__in=items).values_list("revision", flat=True)
+        stands = Item.including_secret.filter(pk__in=items).values_list("revision", flat=True)
+        wordings = {*had, *stands}
+        same = Item.including_secret.filter(Q(revision__in=wordings) | Q(merged_into__in=items))
+        found = items | set(same.values_list("pk", flat=True))
+        if found == items:
+            return items, wordings
+        items = found
+
+
+def _unquote(wordings: Iterable[int]) -> None:
+    """The histories of duplicates quote what they were merged into."""
+    texts = ItemRevision.including_secret.filter(pk__in=wordings).values_list("text", flat=True)
+    quoted = [duplicate_detail(text) for text in texts]
+    ItemChange.including_secret.filter(detail__in=quoted).update(detail=UNQUOTED)
+
+
+def _note_others(items: Iterable[int], verb: Verb, by: User | None) -> None:
+    rows = Item.including_secret.filter(pk__in=items).select_related("revision", "topic", "bank__collection")
+    for item in rows:
+        write_change(item, item.version, verb, by)
