@@ -27,12 +27,14 @@ def is_zip(path: Path) -> bool:
         return file.read(4) in _MAGIC
 
 
-def entries(path: Path, *, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> list[str]:
+def entries(path: Path, *, name: str, max_bytes: int | None = None) -> list[str]:
     """Return the names of the files in the zip at `path`, which people know as `name`.
 
     Raises `BadFormat` for a zip that is damaged, empty, encrypted, has too many or too large files, or names
-    a place outside of itself or a symbolic link, or unpacks to more than `max_bytes`.
+    a place outside of itself or a symbolic link, or unpacks to more than `max_bytes`
+    (MAX_UNPACKED_BYTES).
     """
+    limit = MAX_UNPACKED_BYTES if max_bytes is None else max_bytes
     try:
         with zipfile.ZipFile(path) as archive:
             listed = [entry for entry in archive.infolist() if not _is_ignored(entry)]
@@ -44,8 +46,8 @@ def entries(path: Path, *, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> li
         if problem := _problem(entry):
             raise BadFormat(problem, file=f"{name}: {entry.filename}")
     size = sum(entry.file_size for entry in listed)
-    if size > max_bytes:
-        problem = f"the zip unpacks to {size:,} bytes, expected at most {max_bytes:,}"
+    if size > limit:
+        problem = f"the zip unpacks to {size:,} bytes, expected at most {limit:,}"
         raise BadFormat(problem, file=name)
     if not listed:
         raise BadFormat("the zip has no files, expected at least one", file=name)
