@@ -50,11 +50,13 @@ def give_back(lease: Lease[W], *, queue_name: str = "") -> None:
     more ends.
     """
     if lease.kind.lock(lease.work) is Demand.NONE:
-        _end(lease.work, lease.held(), State.CANCELLED)
-    elif lease.held().update(**WAITS, attempts=F("attempts") - 1):
+        is_held = _end(lease.work, lease.held(), State.CANCELLED)
+    elif is_held := bool(lease.held().update(**WAITS, attempts=F("attempts") - 1)):
         logger.info("gave %s back", dispatch.rq_id(lease.work))
         if queue_name:
             dispatch.enqueue([lease.work], queue_name)
+    if not is_held:
+        logger.info("lost %s", dispatch.rq_id(lease.work))
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind, loaded
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs import kinds, leases
+from rubricweb.jobs import endings, kinds, leases
 from rubricweb.jobs.leases import MAX_ATTEMPTS
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable
@@ -126,6 +126,18 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(job, start_wo
     assert sleeper.stop() == 0
     assert_true(job)
     assert paid_twice(calls) <= BATCH
+
+
+def test_who_gives_back_what_another_worker_did_says_so(job, caplog):
+    """A worker that wakes up between two batches stops because the job is done; nothing is written."""
+    chunk = job.chunks.first()
+    lease = claim(chunk)
+    job.chunks.filter(pk=chunk.pk).update(state=JobChunk.State.DONE)
+    with caplog.at_level("INFO"):
+        endings.give_back(lease)
+    chunk.refresh_from_db()
+    assert chunk.state == JobChunk.State.DONE
+    assert "lost chunk" in caplog.text
 
 
 def test_a_database_that_drops_its_connections(job, start_worker, calls):
