@@ -73,6 +73,8 @@ def visit(page: Page, url: str) -> Iterator[str]:
     editor = page.locator('main a[href^="/banks/"]').first.get_attribute("href")
     grid = page.locator('main a[href*="/grid/"]').first.get_attribute("href")
     page.goto(url + str(grid).split("?")[0])
+    page.locator("#grid td a[data-grade='5']").first.click()
+    page.locator("#cell-title").wait_for()
     yield "grid"
     page.goto(url + str(editor))
     page.get_by_text("Reword").nth(1).click()
