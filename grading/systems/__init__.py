@@ -1,0 +1,1 @@
+"""The systems of the papers: retrieval, reranking, and generated answers with citations."""

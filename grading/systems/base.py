@@ -1,0 +1,111 @@
+"""What all systems that answer a topic share: their input, their output, and a record of every call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from grading.generation.drafting import TextModel
+from grading.systems.prompts import SystemPrompt
+from grading.types import Citation, Response, Sentence, Topic
+
+MAX_WORDS = 400
+"""The longest answer that TREC RAG 2024 takes; the papers of the systems give none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A retrieved passage that an answer may cite."""
+
+    passage_id: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence of an answer, with the sources that it cites by position, from 0, best first."""
+
+    text: str
+    citations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a model, or one rule that was applied."""
+
+    stage: str
+    """Such as "extract", "verify", "smooth"."""
+    prompt_id: str
+    """Empty where no model was asked."""
+    prompt: str
+    reply: str
+    source: int | None = None
+    """The position of the source that it is about, from 0."""
+    fact: str = ""
+    """The key fact that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a system answers to one topic, and how it came to it."""
+
+    sentences: tuple[CitedSentence, ...]
+    sources: tuple[Source, ...]
+    steps: tuple[Step, ...] = ()
+
+    def response(self, run_tag: str, query_id: str, *, team: str = "") -> Response:
+        """The answer as a run's response; its references are all sources, in their order."""
+        references = tuple(source.passage_id for source in self.sources)
+        sentences = tuple(
+            Sentence(sentence.text, tuple(Citation(references[place]) for place in sentence.citations))
+            for sentence in self.sentences
+        )
+        return Response(run_tag, query_id, sentences, team=team, references=references)
+
+
+class AnswerSystem(Protocol):
+    """Answers one topic from sources, best first."""
+
+    def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
+        """Raises whatever its model raises where it cannot be asked."""
+        ...
+
+    def calls(self, sources: int) -> int:
+        """How many calls of the model an answer from so many sources is expected to take."""
+        ...
+
+
+@dataclass(slots=True)
+class RecordingModel:
+    """A model whose calls are kept as steps."""
+
+    llm: TextModel
+    steps: list[Step] = field(default_factory=list)
+
+    def ask(
+        self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **words: str
+    ) -> str:
+        """The stripped reply to a filled prompt; `fact` is one of its words, too."""
+        messages = prompt.messages(fact=fact, **words)
+        reply = self.llm.complete(messages)
+        text = "\n\n".join(text for _, text in messages)
+        self.steps.append(Step(stage, prompt.prompt_id, text, reply, source, fact))
+        return reply.strip()
+
+
+def first_words(sentences: Sequence[CitedSentence], most: int = MAX_WORDS) -> tuple[CitedSentence, ...]:
+    """The first sentences that have at most `most` words together; the first one always.
+
+    >>> first_words([CitedSentence("One two."), CitedSentence("Three four five."), CitedSentence("Six.")], 4)
+    (CitedSentence(text='One two.', citations=()),)
+    """
+    kept: list[CitedSentence] = []
+    words = 0
+    for sentence in sentences:
+        words += len(sentence.text.split())
+        if kept and words > most:
+            break
+        kept.append(sentence)
+    return tuple(kept)

@@ -1,0 +1,147 @@
+"""Key facts with their citations: what RIFER and EIFRP keep, and the rules by which replies are read.
+
+The rules by which uninformative content is removed are unpublished (Farzi and Dietz 2024, TREMA-UNH at TREC,
+section 3.2; appendix B.3 shows one such reply). Ours: see `fact_lines`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz, process
+
+from grading.segmentation import sentence_spans
+from grading.verify.normal import normal
+
+SAME = 90.0
+"""Similarity (0..100, share of common characters) from which a model's sentence is one that it was shown."""
+
+_MARK = re.compile(r"^(?:[-*\u2022]+|\(?\d{1,2}[.):]|key fact(?: sentence)? ?\d*:)\s*", re.IGNORECASE)
+_NOTHING = re.compile(r"(?:none|no|n/a|null)\W*$", re.IGNORECASE)
+_REMARK = re.compile(
+    r"note\b|here (?:are|is)\b|(?:sure|okay|certainly)\b[,!.]|output\b"
+    r"|i (?:could not|couldn't|did not|didn't|cannot)\b"
+    r"|there (?:are|is) no (?:other |more |further )?(?:relevant |key |important )*(?:facts?|sentences?)\b"
+    r"|(?:the|this) (?:document|passage|sentence) (?:does not|doesn't)\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(r"no\b(?!\s+\w)", re.IGNORECASE)
+_QUOTES = "\"'\u201c\u201d\u2018\u2019 \t"
+
+
+@dataclass(slots=True)
+class KeyFact:
+    """A fact and the positions of the sources that have it, from 0, in the order of reading."""
+
+    text: str
+    citations: list[int] = field(default_factory=list)
+
+
+def fact_lines(reply: str) -> list[str]:
+    """The key facts that a reply lists, one a line, without what only talks about them.
+
+    Left out are blank lines, "None" and the like, lines that end with a colon, remarks ("Note: …", "Here are
+    …", "There are no other sentences …"), and repeated lines. Marks of lists and quotation marks go.
+
+    >>> fact_lines("Here are the facts:\\n1. The moon pulls.\\n- The moon pulls.\\nNote: that is all.\\nNone")
+    ['The moon pulls.']
+    """
+    kept: dict[str, str] = {}
+    for line in reply.splitlines():
+        text = _MARK.sub("", line.strip()).strip(_QUOTES)
+        if _informs(text):
+            kept.setdefault(normal(text), text)
+    return list(kept.values())
+
+
+def found_sentence(reply: str) -> str | None:
+    """The sentence with which a model supports a fact; None where it says "No", or only talks about it.
+
+    >>> found_sentence("No, it is not there."), found_sentence("No drug helps against it.")
+    (None, 'No drug helps against it.')
+    """
+    if _DENIAL.match(reply.strip(_QUOTES)):
+        return None
+    return next(iter(fact_lines(reply)), None)
+
+
+def says_yes(reply: str) -> bool:
+    """Whether a reply begins with "yes", whatever quotes or marks it stands in.
+
+    >>> says_yes('"Yes."'), says_yes("No, it cannot."), says_yes("I think yes")
+    (True, False, False)
+    """
+    return bool(re.match(r"\W*yes\b", reply, re.IGNORECASE))
+
+
+def without_sentence(document: str, sentence: str) -> str:
+    """The document without a sentence: verbatim, else its own sentence that is like it (SAME), else as it is.
+
+    >>> without_sentence("The moon pulls. The sun helps a little.", "The sun helps little.")
+    'The moon pulls.'
+    """
+    if sentence in document:
+        return _joined(document.replace(sentence, " ", 1))
+    spans = sentence_spans(document)
+    hit = process.extractOne(
+        sentence, [document[slice(*span)] for span in spans], scorer=fuzz.ratio, score_cutoff=SAME
+    )
+    if hit is None:
+        return document
+    start, end = spans[hit[2]]
+    return _joined(f"{document[:start]} {document[end:]}")
+
+
+def merged(facts: Sequence[KeyFact]) -> list[KeyFact]:
+    """Facts with equal words (but for stop words and inflection) once, with the citations of all."""
+    kept: dict[str, KeyFact] = {}
+    for fact in facts:
+        first = kept.setdefault(normal(fact.text), KeyFact(fact.text))
+        first.citations += [place for place in fact.citations if place not in first.citations]
+    return list(kept.values())
+
+
+def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
+    """The facts in the order of the list that a reply has; those that it lacks follow in their own order.
+
+    Texts are matched by their likeness (SAME). The order stays where the reply has no valid list.
+
+    >>> facts = [KeyFact("The moon pulls."), KeyFact("The sun helps.")]
+    >>> [fact.text for fact in in_order(facts, "Sure! ['The sun helps.', 'The moon pulls.']")]
+    ['The sun helps.', 'The moon pulls.']
+    >>> [fact.text for fact in in_order(facts, "The sun helps, then the moon.")]
+    ['The moon pulls.', 'The sun helps.']
+    """
+    left = dict(enumerate(facts))
+    ordered = []
+    for text in _listed(reply):
+        known = {place: fact.text for place, fact in left.items()}
+        hit = process.extractOne(text, known, scorer=fuzz.ratio, score_cutoff=SAME)
+        if hit is not None:
+            ordered.append(left.pop(hit[2]))
+    return [*ordered, *left.values()]
+
+
+def _informs(line: str) -> bool:
+    return bool(line) and not (_NOTHING.match(line) or _REMARK.match(line) or line.endswith(":"))
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"[^\S\n]{2,}", " ", text).strip()
+
+
+def _listed(reply: str) -> list[str]:
+    """The texts of the first JSON or Python list of a reply; empty where there is none."""
+    start, end = reply.find("["), reply.rfind("]")
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(reply[start : end + 1])
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, list):
+            return [text for text in value if isinstance(text, str)]
+    return []

@@ -1,0 +1,197 @@
+"""From a topic to a ranking and an answer: retrieval, reranking, generation, as one description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grading.generation.drafting import TextModel
+from grading.systems import ragnarok, rifer
+from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
+from grading.systems.extractive import BestSentences
+from grading.systems.prompted import STYLES, Prompted
+from grading.systems.ragnarok import Ragnarok
+from grading.systems.reranking import STRIDE, WINDOW, ListwiseReranker, windows
+from grading.systems.retrieval import DEPTH
+from grading.systems.rifer import Rifer
+from grading.types import Ranking, Topic
+
+MOST_PASSES = 3
+"""RankZephyr rho makes three."""
+
+
+class Answering(StrEnum):
+    """How an answer is made."""
+
+    NONE = "none"
+    SENTENCES = "sentences"
+    RAGNAROK = "ragnarok"
+    RIFER = "rifer"
+    EIFRP = "eifrp"
+    WIKI = "wiki"
+    WEB = "web"
+    QUESTION = "question"
+
+
+LABELS = {
+    Answering.NONE: "No answer: a ranking only",
+    Answering.SENTENCES: "Best sentences (no language model)",
+    Answering.RAGNAROK: "Ragnar\u00f6k",
+    Answering.RIFER: "RIFER",
+    Answering.EIFRP: "EIFRP",
+    Answering.WIKI: "Wikipedia article, without sources",
+    Answering.WEB: "Web page, without sources",
+    Answering.QUESTION: "The question alone, without sources",
+}
+SOURCES = {
+    Answering.SENTENCES: ragnarok.SOURCES,
+    Answering.RAGNAROK: ragnarok.SOURCES,
+    Answering.RIFER: rifer.SOURCES,
+    Answering.EIFRP: rifer.SOURCES,
+}
+"""How many passages an answer is made from, unless told otherwise; of those that read any."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSpec:
+    """A whole system. What it makes depends on nothing else but the model and the passages."""
+
+    answering: Answering
+    runs: tuple[str, ...] = ()
+    """Tags of the runs whose rankings it begins with, fused where there are several; empty for BM25."""
+    depth: int = DEPTH
+    """Passages that are retrieved."""
+    rerank_passes: int = 0
+    sources: int = 0
+    """Passages that the answer is made from; 0 for the paper's number."""
+    max_words: int = MAX_WORDS
+    backend: str = ""
+    llm: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for parts that do not go together."""
+        if self.depth < 1 or not 0 <= self.rerank_passes <= MOST_PASSES:
+            raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
+        if self.sources < 0 or self.max_words < 1:
+            raise ValueError("an answer needs sources and words")
+        if self.needs_model and not (self.backend and self.llm):
+            raise ValueError(f"{LABELS[self.answering]} needs a model")
+
+    @property
+    def reads_sources(self) -> bool:
+        return self.answering in SOURCES
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether it needs a ranking at all."""
+        return self.reads_sources or self.answering is Answering.NONE
+
+    @property
+    def needs_model(self) -> bool:
+        return self.rerank_passes > 0 or self.answering not in (Answering.NONE, Answering.SENTENCES)
+
+    @property
+    def n_sources(self) -> int:
+        return self.sources or SOURCES.get(self.answering, 0)
+
+    @property
+    def method(self) -> str:
+        """For people: "BM25, reranked 3 times, RIFER over the first 5, by llama3".
+
+        >>> SystemSpec(Answering.SENTENCES).method
+        'BM25, Best sentences (no language model) over the first 20'
+        """
+        parts = []
+        if self.retrieves:
+            parts.append(" + ".join(self.runs) or "BM25")
+        if self.rerank_passes:
+            parts.append(f"reranked {self.rerank_passes} times")
+        if self.answering is not Answering.NONE:
+            over = f" over the first {self.n_sources}" if self.reads_sources else ""
+            parts.append(f"{LABELS[self.answering]}{over}")
+        if self.needs_model:
+            parts.append(f"by {self.llm}")
+        return ", ".join(parts)
+
+    def calls(self, candidates: int) -> int:
+        """How many calls of the model a topic with so many candidates is expected to take."""
+        calls = 0
+        if self.rerank_passes:
+            calls += _reranker(self, _NoModel()).calls(min(candidates, self.depth))
+        answering = _answering(self, _NoModel())
+        return calls + (answering.calls(min(candidates, self.n_sources)) if answering else 0)
+
+    def passages_read(self, candidates: int) -> int:
+        """How many passages those calls read together, for their price."""
+        depth, sources = min(candidates, self.depth), min(candidates, self.n_sources)
+        read = 0
+        if self.rerank_passes:
+            spans = windows(depth, WINDOW, STRIDE)
+            read += self.rerank_passes * sum(end - start for start, end in spans)
+        if self.answering is Answering.RAGNAROK:
+            read += sources
+        elif self.answering in (Answering.RIFER, Answering.EIFRP):
+            read += self.calls(candidates)
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a system made of one topic."""
+
+    ranking: Ranking
+    """Empty where it retrieves nothing."""
+    answer: Answer | None
+    """None where it only ranks."""
+    steps: tuple[Step, ...]
+
+
+SourcesOf = Callable[[Sequence[str]], list[Source]]
+"""The passages of these ids, in their order; those without a text are left out."""
+
+
+def make(
+    spec: SystemSpec, topic: Topic, candidates: Ranking, sources_of: SourcesOf, llm: TextModel | None
+) -> Made:
+    """Rerank the candidates and answer. Raises whatever the model raises where it cannot be asked.
+
+    `llm` may be None for a spec that needs no model.
+    """
+    model = llm or _NoModel()
+    sources = sources_of(candidates.doc_ids[: spec.depth])
+    steps: tuple[Step, ...] = ()
+    if spec.rerank_passes:
+        reranked = _reranker(spec, model).rerank(topic, sources)
+        sources, steps = list(reranked.sources), reranked.steps
+        candidates = reranked.ranking(candidates.run_tag, topic.query_id)
+    answering = _answering(spec, model)
+    if answering is None:
+        return Made(candidates, None, steps)
+    answer = answering.answer(topic, sources[: spec.n_sources] if spec.reads_sources else [])
+    return Made(candidates, answer, (*steps, *answer.steps))
+
+
+def _reranker(spec: SystemSpec, llm: TextModel) -> ListwiseReranker:
+    return ListwiseReranker(llm, passes=spec.rerank_passes)
+
+
+def _answering(spec: SystemSpec, llm: TextModel) -> AnswerSystem | None:
+    match spec.answering:
+        case Answering.NONE:
+            return None
+        case Answering.SENTENCES:
+            return BestSentences(max_words=spec.max_words)
+        case Answering.RAGNAROK:
+            return Ragnarok(llm, spec.max_words)
+        case Answering.RIFER | Answering.EIFRP:
+            return Rifer(llm, spec.max_words, enhanced=spec.answering is Answering.EIFRP)
+        case _:
+            return Prompted(llm, STYLES[spec.answering])
+
+
+class _NoModel:
+    """Stands where no model is asked."""
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        raise AssertionError("a system without a model asked one")

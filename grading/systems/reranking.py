@@ -1,0 +1,117 @@
+"""Reranking by a language model: lists in windows (RankGPT, RankZephyr), or each passage by its grade.
+
+Windows of 20 passages slide from the last to the first by 10 (Sun et al. 2023, arXiv 2304.09542); RankZephyr
+rho makes three passes (Pradeep et al. 2024, Ragnarok, section 6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grading.generation.drafting import TextModel
+from grading.systems import prompts
+from grading.systems.base import RecordingModel, Source, Step
+from grading.types import Ranking, Topic
+
+WINDOW = 20
+STRIDE = 10
+PASSAGE_WORDS = 300
+"""Longer passages are cut in the prompt: twenty must fit into the model's context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The sources in their new order, and the calls that it took."""
+
+    sources: tuple[Source, ...]
+    steps: tuple[Step, ...]
+
+    def ranking(self, run_tag: str, query_id: str) -> Ranking:
+        """With `1 / rank` as the score, since a list has none."""
+        ids = tuple(source.passage_id for source in self.sources)
+        return Ranking(run_tag, query_id, ids, tuple(1 / rank for rank in range(1, len(ids) + 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class ListwiseReranker:
+    """Shows the model windows of the list, and takes over the order that it gives."""
+
+    llm: TextModel
+    window: int = WINDOW
+    stride: int = STRIDE
+    passes: int = 1
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a window could not hand its best passages on."""
+        if not 1 <= self.stride < self.window:
+            raise ValueError(f"a stride of {self.stride} does not fit a window of {self.window}")
+
+    def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
+        """Raises whatever the model raises where it cannot be asked."""
+        model, ordered = RecordingModel(self.llm), list(sources)
+        for _ in range(self.passes):
+            for start, end in windows(len(ordered), self.window, self.stride):
+                ordered[start:end] = _ordered(model, topic, ordered[start:end])
+        return Reranked(tuple(ordered), tuple(model.steps))
+
+    def calls(self, sources: int) -> int:
+        """How many calls a list of so many passages takes.
+
+        >>> from unittest.mock import Mock
+        >>> ListwiseReranker(Mock()).calls(100), ListwiseReranker(Mock(), passes=3).calls(100)
+        (9, 27)
+        """
+        return self.passes * sum(1 for _ in windows(sources, self.window, self.stride))
+
+
+def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of each window of a list, from its end to its start; none where there is nothing to order.
+
+    >>> list(windows(35, 20, 10))
+    [(15, 35), (5, 25), (0, 15)]
+    """
+    end = size if size > 1 else 0
+    while end > 0:
+        start = max(end - window, 0)
+        yield start, end
+        end = end - stride if start else 0
+
+
+def permutation(reply: str, size: int) -> list[int]:
+    """The order of positions, from 0, that a reply like `[2] > [1]` gives to `size` passages.
+
+    It is repaired as RankGPT does: numbers out of range and repeated ones are dropped, and positions that it
+    lacks follow in their own order.
+
+    >>> permutation("[3] > [1] > [3] > [9]", 4)
+    [2, 0, 1, 3]
+    """
+    named = dict.fromkeys(int(number) - 1 for number in re.findall(r"\d{1,6}", reply))
+    return list(dict.fromkeys([*(place for place in named if 0 <= place < size), *range(size)]))
+
+
+def pointwise(run_tag: str, ranking: Ranking, grades: Mapping[str, float]) -> Ranking:
+    """Order a ranking by the grade of each passage; equal ones stay in order, ungraded ones follow.
+
+    >>> first = Ranking("r", "t1", ("d1", "d2", "d3"), (3.0, 2.0, 1.0))
+    >>> pointwise("graded", first, {"d2": 5.0, "d3": 1.0}).doc_ids
+    ('d2', 'd3', 'd1')
+    """
+    ordered = sorted(ranking.doc_ids, key=lambda doc_id: -grades.get(doc_id, float("-inf")))
+    scores = tuple(1 / rank for rank in range(1, len(ordered) + 1))
+    return Ranking(run_tag, ranking.query_id, tuple(ordered), scores)
+
+
+def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:
+    passages = "\n\n".join(f"[{number}] {_shown(source)}" for number, source in enumerate(sources, 1))
+    reply = model.ask(
+        "rerank", prompts.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
+    )
+    return [sources[place] for place in permutation(reply, len(sources))]
+
+
+def _shown(source: Source) -> str:
+    words = " ".join([source.title, *source.text.split()] if source.title else source.text.split())
+    return " ".join(words.split(" ")[:PASSAGE_WORDS])

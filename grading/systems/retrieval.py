@@ -1,0 +1,196 @@
+"""First-stage retrieval: BM25 as Anserini has it (Pradeep et al. 2024, section 6: k1 0.9, b 0.4).
+
+Words are lower-cased runs of two or more letters and digits without the stop words of Lucene's English
+analyser, stemmed by Snowball's English rules. An index in a folder keeps the words of every passage as
+numbers, so that passages are added without reading the others' texts again, and bm25s's scores, which are
+memory-mapped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+from zlib import crc32
+
+import numpy as np
+import snowballstemmer
+from numpy.typing import NDArray
+
+from grading.errors import BadFormat
+from grading.types import Passage, Ranking, Topic
+
+if TYPE_CHECKING:
+    import bm25s
+
+K1 = 0.9
+B = 0.4
+DEPTH = 100
+"""Passages a topic (section 6)."""
+STOP_WORDS = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these
+they this to was will with
+"""
+_FORMAT = 1
+_WORD = re.compile(r"[^\W_]{2,}")
+_STOP_WORDS = frozenset(STOP_WORDS.split())
+_stem_word = snowballstemmer.stemmer("english").stemWord
+
+
+class _WordNumbers(Sequence[list[int]]):
+    """The words of each passage as numbers, one passage after the other in one array."""
+
+    def __init__(self, numbers: Iterable[int] = (), ends: Iterable[int] = ()) -> None:
+        self._numbers = array("i", numbers)
+        self._ends = array("q", ends)
+
+    def append(self, numbers: Sequence[int]) -> None:
+        self._numbers.extend(numbers)
+        self._ends.append(len(self._numbers))
+
+    def save(self, folder: Path) -> None:
+        np.save(folder / "numbers.npy", np.frombuffer(self._numbers, dtype=np.int32))
+        np.save(folder / "ends.npy", np.frombuffer(self._ends, dtype=np.int64))
+
+    @classmethod
+    def open(cls, folder: Path) -> _WordNumbers:
+        made = cls()
+        made._numbers.frombytes(np.load(folder / "numbers.npy", mmap_mode="r").tobytes())
+        made._ends.frombytes(np.load(folder / "ends.npy").tobytes())
+        return made
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> list[int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[list[int]]: ...
+    def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._numbers[self._ends[place - 1] if place else 0 : self._ends[place]].tolist()
+
+
+@dataclass(slots=True)
+class PassageIndex:
+    """An inverted index of passages, in memory or in a folder."""
+
+    ids: list[str] = field(default_factory=list)
+    words: _WordNumbers = field(default_factory=_WordNumbers)
+    vocabulary: dict[str, int] = field(default_factory=dict)
+    checks: array[int] = field(default_factory=lambda: array("L"))
+    """CRC-32 of each passage's text, to see that it has changed."""
+    _scores: bm25s.BM25 | None = None
+
+    def add(self, passages: Iterable[Passage]) -> None:
+        """Add passages. Raises ValueError for an id that is in the index."""
+        known, before = set(self.ids), len(self.ids)
+        for passage in passages:
+            if passage.passage_id in known:
+                raise ValueError(f"passage {passage.passage_id} is in the index")
+            known.add(passage.passage_id)
+            self.ids.append(passage.passage_id)
+            self.words.append([self._number(word) for word in index_words(passage.text)])
+            self.checks.append(crc32(passage.text.encode()))
+        if len(self.ids) > before:
+            self._scores = None
+
+    def updated(self, passages: Callable[[], Iterable[Passage]]) -> PassageIndex:
+        """An index of just these passages: this one with the new ones, or another where one changed or went.
+
+        `passages` is called twice, so that texts need not be held.
+        """
+        places = {doc_id: place for place, doc_id in enumerate(self.ids)}
+        same = 0
+        for passage in passages():
+            place = places.get(passage.passage_id)
+            if place is not None:
+                if self.checks[place] != crc32(passage.text.encode()):
+                    break
+                same += 1
+        index = self if same == len(self.ids) else PassageIndex()
+        kept = set(index.ids)
+        index.add(passage for passage in passages() if passage.passage_id not in kept)
+        return index
+
+    def search(self, topic: Topic, *, depth: int = DEPTH, run_tag: str = "bm25") -> Ranking:
+        """The passages that share a word with the topic, best first; equal scores in the order of adding."""
+        numbers = [self.vocabulary[word] for word in index_words(topic.text) if word in self.vocabulary]
+        if not numbers:
+            return Ranking(run_tag, topic.query_id, (), ())
+        scores = self._bm25().get_scores_from_ids(numbers)
+        places = _best(scores, depth)
+        ids, values = (self.ids[place] for place in places), (float(scores[place]) for place in places)
+        return Ranking(run_tag, topic.query_id, tuple(ids), tuple(values))
+
+    def save(self, folder: Path) -> None:
+        """Write the index; what stood in the folder before is replaced."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._bm25().save(folder / "bm25s", show_progress=False)
+        self.words.save(folder)
+        content = {
+            "format": _FORMAT,
+            "ids": self.ids,
+            "vocabulary": list(self.vocabulary),
+            "checks": self.checks.tolist(),
+        }
+        (folder / "index.json").write_text(json.dumps(content), encoding="utf-8")
+
+    @classmethod
+    def open(cls, folder: Path) -> PassageIndex:
+        """An index that was saved, its scores memory-mapped. Raises BadFormat where the folder has none."""
+        try:
+            content = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+            words = _WordNumbers.open(folder)
+            import bm25s
+
+            scores = bm25s.BM25.load(folder / "bm25s", mmap=True, load_vocab=False, show_progress=False)
+        except (OSError, ValueError, KeyError) as error:
+            raise BadFormat(f"{folder} has no index: {error}") from error
+        if content["format"] != _FORMAT:
+            raise BadFormat(f"{folder} has an index of format {content['format']}; build it anew")
+        vocabulary = {word: number for number, word in enumerate(content["vocabulary"])}
+        return cls(content["ids"], words, vocabulary, array("L", content["checks"]), scores)
+
+    def _number(self, word: str) -> int:
+        return self.vocabulary.setdefault(word, len(self.vocabulary))
+
+    def _bm25(self) -> bm25s.BM25:
+        if self._scores is None:
+            import bm25s  # it imports scipy, which the web process does without
+
+            self._scores = bm25s.BM25(k1=K1, b=B, method="lucene", csc_backend="scipy")
+            corpus = bm25s.tokenization.Tokenized(self.words, self.vocabulary)
+            self._scores.index(corpus, create_empty_token=False, show_progress=False)
+        return self._scores
+
+
+def index_words(text: str) -> Iterator[str]:
+    """The words of a text as the index has them.
+
+    >>> list(index_words("The economy's falling prices"))
+    ['economi', 'fall', 'price']
+    """
+    return (_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS)
+
+
+@lru_cache(maxsize=1 << 18)
+def _stem(word: str) -> str:
+    return str(_stem_word(word))
+
+
+def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
+    """Places of the `depth` highest positive scores, best first."""
+    least = np.finfo(np.float32).tiny
+    if depth < scores.size:
+        least = max(least, np.partition(scores, -depth)[-depth])
+    places = np.flatnonzero(scores >= least)
+    return places[np.argsort(-scores[places], kind="stable")][:depth]
