@@ -1,0 +1,76 @@
+"""Make a run of the workbench's own: retrieval, reranking, a generated answer."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.systems.base import MAX_WORDS
+from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
+from grading.systems.retrieval import DEPTH
+from rubricweb.corpus.models import Collection
+from rubricweb.systems import actions
+from rubricweb.systems.price import price
+
+
+class Command(BaseCommand):
+    help = "Make a run: BM25 or the rankings of other runs, reranking, and a generated answer."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the collection")
+        parser.add_argument("run_tag", help="the name of the new run")
+        parser.add_argument("--answer", choices=[one.value for one in Answering], default=Answering.NONE)
+        parser.add_argument("--from-run", action="append", default=[], metavar="RUN", help="instead of BM25")
+        parser.add_argument("--depth", type=int, default=DEPTH, help="passages to retrieve")
+        parser.add_argument("--passes", type=int, default=0, choices=range(MOST_PASSES + 1), help="reranking")
+        parser.add_argument("--sources", type=int, default=0, help="passages to answer from")
+        parser.add_argument("--max-words", type=int, default=MAX_WORDS, help="of an answer")
+        parser.add_argument("--backend", default="", help="such as openai_compatible")
+        parser.add_argument("--llm", default="", help="the model")
+        parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
+        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+
+    def handle(self, **options: object) -> None:
+        collection = Collection.objects.filter(slug=options["slug"]).first()
+        if collection is None:
+            raise CommandError(f"no collection {options['slug']}")
+        spec = _spec(options)
+        topics = list(collection.topics.order_by("query_id"))
+        expected = price(collection, spec, len(topics))
+        dollars = "" if expected.dollars is None else f", ${expected.dollars:,.2f}"
+        self.stdout.write(
+            f"{spec.method}: {len(topics)} topics, about {expected.calls:,} calls of the model, "
+            f"{expected.tokens:,} tokens{dollars}"
+        )
+        if options["price_only"]:
+            return
+        most_calls = options["most_calls"] or 2 * expected.calls
+        try:
+            job = actions.start(
+                collection,
+                spec,
+                run_tag=str(options["run_tag"]),
+                topics=topics,
+                most_calls=int(str(most_calls)),
+                by=None,
+            )
+        except (actions.TagTaken, ValueError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"started: {job}, at most {job.most_calls:,} calls")
+
+
+def _spec(options: dict[str, object]) -> SystemSpec:
+    try:
+        return SystemSpec(
+            answering=Answering(str(options["answer"])),
+            runs=tuple(options["from_run"]),  # type: ignore[arg-type]
+            depth=int(str(options["depth"])),
+            rerank_passes=int(str(options["passes"])),
+            sources=int(str(options["sources"])),
+            max_words=int(str(options["max_words"])),
+            backend=str(options["backend"]),
+            llm=str(options["llm"]),
+        )
+    except ValueError as error:
+        raise CommandError(str(error)) from error

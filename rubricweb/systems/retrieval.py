@@ -1,0 +1,91 @@
+"""What a system reads: the collection's passages by BM25, or the rankings of its runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from django.conf import settings
+
+from grading.errors import BadFormat
+from grading.systems.base import Source
+from grading.systems.fusion import reciprocal_rank_fusion
+from grading.systems.pipeline import SystemSpec
+from grading.systems.retrieval import PassageIndex
+from grading.types import Passage, Ranking
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Collection, Topic
+
+BATCH_ROWS = 2_000
+
+_opened: dict[int, tuple[int, PassageIndex]] = {}
+"""By collection: the stamp for which its index is up to date in this process."""
+
+
+def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:
+    """The ranking that the system begins with; empty where no run has one for the topic."""
+    if not spec.retrieves:
+        return Ranking("", topic.query_id, (), ())
+    if not spec.runs:
+        return index_of(collection).search(convert.topic(topic), depth=spec.depth)
+    rows = topic.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic")
+    rankings = [convert.ranking(row) for row in rows]
+    if not rankings:
+        return Ranking("", topic.query_id, (), ())
+    if len(spec.runs) == 1:
+        return rankings[0]
+    return reciprocal_rank_fusion(rankings, depth=spec.depth)
+
+
+def sources_of(collection: Collection, doc_ids: Sequence[str]) -> list[Source]:
+    """The passages in this order; ids that runs name and the collection has no text of are left out."""
+    rows = collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
+    by_id = {doc_id: Source(doc_id, text, title) for doc_id, text, title in rows}
+    return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
+
+
+def index_of(collection: Collection) -> PassageIndex:
+    """The collection's index, brought up to date where an import has changed its passages."""
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    known = _opened.get(collection.pk)
+    if known is None or known[0] != stamp:
+        _opened[collection.pk] = known = stamp, _up_to_date(collection)
+    return known[1]
+
+
+def folder_of(collection_id: int) -> Path:
+    return Path(settings.DATA_DIR) / "indexes" / str(collection_id)
+
+
+def _up_to_date(collection: Collection) -> PassageIndex:
+    folder = folder_of(collection.pk)
+    try:
+        stored = PassageIndex.open(folder)
+    except BadFormat:
+        stored = PassageIndex()
+    before = len(stored.ids)
+    index = stored.updated(lambda: _passages(collection))
+    if index is not stored or len(index.ids) != before:
+        _replace(folder, index)
+    return index
+
+
+def _replace(folder: Path, index: PassageIndex) -> None:
+    """Another worker may read the old one meanwhile, or write the same."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}-"))
+    index.save(made)
+    old = made.with_name(f"{made.name}-old")
+    if folder.exists():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _passages(collection: Collection) -> Iterator[Passage]:
+    """With title and headings, as 000 section 2 retrieves them."""
+    rows = collection.passages.order_by("pk").values_list("doc_id", "title", "headings", "text")
+    for doc_id, title, headings, text in rows.iterator(chunk_size=BATCH_ROWS):
+        yield Passage(doc_id, "\n".join(part for part in (title, headings, text) if part))

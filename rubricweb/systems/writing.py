@@ -1,0 +1,43 @@
+"""What the chunks of a job made becomes an ordinary run, by the importers that read other teams' files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from grading.formats.responses import Dialect, write_responses
+from grading.formats.trec import write_run as write_trec_run
+from grading.systems.base import Answer
+from grading.systems.pipeline import Answering
+from grading.types import Response
+from rubricweb.corpus.models import Run, Topic
+from rubricweb.corpus.runs.actions import accept_run
+from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.systems import specs
+from rubricweb.systems.models import SystemJob
+
+
+def write_run(job: SystemJob) -> None:
+    """Import the run, and let it count. In the transaction that ends the job: all topics or none."""
+    made = [
+        (chunk.topic, specs.made_from_json(chunk.result or {}, job.run.run_tag, chunk.topic.query_id))
+        for chunk in job.chunks.select_related("topic")
+    ]
+    with TemporaryDirectory(prefix="rubricweb-run-") as folder:
+        path = Path(folder) / "run"
+        if job.system.answering is Answering.NONE:
+            write_trec_run(path, [one.ranking for _, one in made if one.ranking.doc_ids])
+            files = ImportFiles(run_files=(path,), topics_are_closed=True)
+        else:
+            responses = [_response(job.run, topic, one.answer) for topic, one in made if one.answer]
+            write_responses(path, responses, Dialect.RAG24)
+            files = ImportFiles(responses=(path,), topics_are_closed=True)
+        import_collection(job.collection.slug, files=files, by=job.by)
+    job.run.refresh_from_db()
+    accept_run(job.run, by=job.by)
+
+
+def _response(run: Run, topic: Topic, answer: Answer) -> Response:
+    response = answer.response(run.run_tag, topic.query_id, team=run.team)
+    return replace(response, foreign={"topic": topic.text})

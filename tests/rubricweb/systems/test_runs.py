@@ -1,0 +1,182 @@
+"""Runs that the workbench makes itself, by workers."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from grading.systems.pipeline import Answering, SystemSpec
+from rubricweb.corpus.models import Run
+from rubricweb.jobs import steering
+from rubricweb.jobs.models import Job
+from rubricweb.jobs.run import work_on
+from rubricweb.systems import actions, kind, retrieval
+from rubricweb.systems.models import SystemChunk, SystemJob
+from tests import factories
+
+MOON = "The moon pulls the sea and lifts the tides."
+TEXTS = {
+    "d1": f"{MOON} Fishermen know it well.",
+    "d2": "The sun helps to lift the tides a little.",
+    "d3": "Bread browns because of its sugar.",
+}
+
+
+class Writer:
+    """Repeats the first source with its citation, and counts."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def complete(self, messages):
+        self.calls += 1
+        return f"{MOON[:-1]} [1]. Answer {self.calls} knows no more."
+
+
+@pytest.fixture
+def sea(collection, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    for number, text in enumerate(["Why do tides rise?", "What lifts the tides?"], 1):
+        factories.TopicFactory(collection=collection, query_id=f"s{number}", text=text)
+    for doc_id, text in TEXTS.items():
+        factories.PassageFactory(collection=collection, doc_id=doc_id, text=text)
+    return collection
+
+
+@pytest.fixture
+def writer(monkeypatch):
+    made = Writer()
+    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: made)
+    return made
+
+
+def start(collection, owner, *, run_tag="own", most_calls=99, **spec):
+    topics = list(collection.topics.order_by("query_id"))
+    return actions.start(
+        collection, SystemSpec(**spec), run_tag=run_tag, topics=topics, most_calls=most_calls, by=owner
+    )
+
+
+def work(job):
+    for chunk in job.chunks.filter(state=SystemChunk.State.QUEUED):
+        work_on("system", chunk.pk)
+    job.refresh_from_db()
+    return job
+
+
+def ragnarok(**more):
+    return {"answering": Answering.RAGNAROK, "backend": "openai_compatible", "llm": "m"} | more
+
+
+def test_a_ranking_by_bm25_counts_when_all_topics_are_done(sea, owner):
+    job = start(sea, owner, answering=Answering.NONE)
+    first, second = job.chunks.all()
+    work_on("system", first.pk)
+    assert Run.objects.get(run_tag="own").state == Run.State.SUBMITTED
+    assert not job.run.rankings.exists()
+
+    work_on("system", second.pk)
+    run = Run.objects.get(run_tag="own")
+    assert run.state == Run.State.ACCEPTED
+    assert {one.topic.query_id: one.doc_ids for one in run.rankings.all()} == {
+        "s1": ["d2", "d1"],
+        "s2": ["d2", "d1"],
+    }
+    assert (run.description, run.tags) == ("BM25", ["baseline"])
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE
+
+
+def test_an_answer_without_a_model_is_a_response_with_citations(sea, owner):
+    job = work(start(sea, owner, answering=Answering.SENTENCES))
+    response = job.run.responses.get(topic__query_id="s1")
+    assert response.references == ["d2", "d1"]
+    assert [sentence["text"] for sentence in response.sentences] == [TEXTS["d2"], MOON]
+    assert [sentence["citations"][0][0] for sentence in response.sentences] == ["d2", "d1"]
+    assert sea.topics.get(query_id="s1").pool.filter(passage__text=MOON).exists()
+
+
+def test_every_reply_of_a_model_is_kept(sea, owner, writer):
+    job = work(start(sea, owner, **ragnarok()))
+    assert (job.state, job.calls, writer.calls) == (Job.State.DONE, 2, 2)
+    (step,) = job.chunks.first().result["steps"]
+    assert step["prompt_id"] == "ChatQa@1"
+    assert MOON in step["prompt"]
+    assert step["reply"].endswith("Answer 1 knows no more.")
+
+
+def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, writer):
+    job = work(start(sea, owner, most_calls=1, **ragnarok()))
+    assert (job.state, job.calls, writer.calls) == (Job.State.PAUSED, 1, 1)
+    assert job.pause_reason == "It has asked the model 1 times, as often as it may."
+    assert job.run.state == Run.State.SUBMITTED
+
+    actions.allow_calls(job, 5, by=owner)
+    assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
+
+
+def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
+    job = start(sea, owner, **ragnarok())
+    chunk = job.chunks.first()
+    monkeypatch.setattr(kind.specs, "made_as_json", lambda made: 1 / 0)
+    work_on("system", chunk.pk)
+    chunk.refresh_from_db()
+    assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
+
+    monkeypatch.undo()
+    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: writer)
+    work_on("system", chunk.pk)
+    chunk.refresh_from_db()
+    assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
+
+
+def test_a_cancelled_job_makes_no_run_that_counts(sea, owner):
+    job = start(sea, owner, answering=Answering.NONE)
+    work_on("system", job.chunks.first().pk)
+    steering.cancel(job)
+    job.refresh_from_db()
+    assert job.state == Job.State.CANCELLED
+    assert (job.run.state, job.run.rankings.count()) == (Run.State.SUBMITTED, 0)
+
+
+def test_several_runs_are_fused(sea, owner):
+    for tag, doc_ids in (("a", ["d3", "d1"]), ("b", ["d1", "d2"])):
+        run = factories.RunFactory(collection=sea, run_tag=tag)
+        topic = sea.topics.get(query_id="s1")
+        factories.RankingFactory(run=run, topic=topic, doc_ids=doc_ids, scores=[2.0, 1.0])
+    job = work(start(sea, owner, answering=Answering.NONE, runs=("a", "b")))
+    assert job.run.rankings.get().doc_ids == ["d1", "d3", "d2"]
+
+
+def test_the_index_follows_the_passages(sea, monkeypatch):
+    index = retrieval.index_of(sea)
+    assert retrieval.index_of(sea) is index
+    factories.PassageFactory(collection=sea, doc_id="d4", text="Whales sing.")
+    sea.stamp += 1
+    sea.save()
+    assert "d4" in retrieval.index_of(sea).ids
+    monkeypatch.setattr(retrieval, "_opened", {})
+    assert retrieval.index_of(sea).ids == ["d1", "d2", "d3", "d4"]
+    assert [path.name for path in (retrieval.folder_of(sea.pk)).parent.iterdir()] == [str(sea.pk)]
+
+
+def test_a_name_is_taken_once(sea, owner):
+    start(sea, owner, answering=Answering.NONE)
+    with pytest.raises(actions.TagTaken, match="a run own already"):
+        start(sea, owner, answering=Answering.NONE)
+    assert SystemJob.objects.count() == 1
+
+
+def test_the_command_says_what_a_run_takes_and_starts_it(sea, settings):
+    settings.PRICES = {"m": 2}
+    out = StringIO()
+    arguments = ["autumn", "rifer", "--answer", "rifer", "--backend", "openai_compatible", "--llm", "m"]
+    call_command("make_run", *arguments, "--price-only", stdout=out)
+    assert "RIFER over the first 5, by m: 2 topics, about 34 calls of the model" in out.getvalue()
+    assert "$0." in out.getvalue()
+    assert not SystemJob.objects.exists()
+
+    call_command("make_run", *arguments, stdout=out)
+    assert SystemJob.objects.get().most_calls == 68
+    with pytest.raises(CommandError, match="RIFER needs a model"):
+        call_command("make_run", "autumn", "other", "--answer", "rifer")
