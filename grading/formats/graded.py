@@ -10,7 +10,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.graded_entries import direct_grade, graded_by, item_grades, labelled_by
-from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson, TopicJson
+from grading.formats.graded_json import SHAPE, Identifier, JudgmentJson, PassageJson, RankingJson
 from grading.formats.graded_records import (
     ConfigKey,
     GradedLine,
@@ -20,10 +20,17 @@ from grading.formats.graded_records import (
     PooledRank,
 )
 from grading.formats.graded_writing import write_graded
-from grading.formats.jsonl import records
+from grading.formats.jsonl import decode, records
 from grading.formats.numbers import real, whole
 
-_DECODER = msgspec.json.Decoder(TopicJson)
+
+class _RawTopic(msgspec.Struct, array_like=True):
+    query_id: Identifier
+    passages: list[msgspec.Raw]
+
+
+_TOPIC = msgspec.json.Decoder(_RawTopic)
+_PASSAGE = msgspec.json.Decoder(PassageJson)
 
 
 def read_graded(path: Path) -> Iterator[GradedLine]:
@@ -34,14 +41,16 @@ def read_graded(path: Path) -> Iterator[GradedLine]:
     direct grades; items named by `question_id` or `nugget_id`; numbers as run tags and ids; fields and
     elements that are not known.
     """
-    return records(path, _DECODER, _topic, shape=SHAPE)
+    return records(path, _TOPIC, _topic, shape=SHAPE)
 
 
-def _topic(raw: TopicJson, line: int) -> GradedLine:
+def _topic(raw: _RawTopic, line: int) -> GradedLine:
+    """Decode a passage after the other: the JSON of a whole topic takes many times its records' memory."""
     query_id = identifier(raw.query_id, "the query id")
     passages, ignored = [], 0
-    for raw_passage in raw.passages:
-        passage, left_out = _passage(raw_passage, query_id)
+    for place, encoded in enumerate(raw.passages):
+        passage_json = decode(encoded, _PASSAGE, shape=SHAPE, at=f"$[1][{place}]")
+        passage, left_out = _passage(passage_json, query_id)
         passages.append(passage)
         ignored += left_out
     return GradedLine(query_id, line, passages, ignored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
 
 from grading.errors import BadFormat
 from grading.formats.graded_json import (
@@ -155,7 +156,7 @@ _FOUND = {
 def _replies(entry: ExamGradesJson) -> dict[str, str]:
     replies: dict[str, str] = {}
     for answer in entry.answers:
-        replies.setdefault(str(answer.item_id), str(answer.text) if answer.text is not None else "")
+        replies.setdefault(intern(str(answer.item_id)), str(answer.text) if answer.text is not None else "")
     return replies
 
 
@@ -163,7 +164,7 @@ def _item_of(rated: SelfRatingJson) -> str:
     item_id = rated.question_id if rated.question_id is not None else rated.nugget_id
     if item_id is None:
         raise BadFormat("a self rating has no item, expected question_id or nugget_id")
-    return str(item_id)
+    return intern(str(item_id))
 
 
 def _rating(value: Number | bool | None, item_id: str) -> int:

@@ -32,20 +32,28 @@ def records(
     """
     for number, text in numbered if numbered is not None else lines(path):
         try:
-            yield convert(decode(text, decoder, shape=shape), number)
+            record = convert(decode(text, decoder, shape=shape), number)
         except BadFormat as error:
             raise BadFormat(error.problem, file=path.name, line=number) from error
+        del text
+        yield record
+        del record  # which may be large, like its line, and is gone when the next one is read
 
 
-def decode(text: str, decoder: msgspec.json.Decoder[Raw], *, shape: str) -> Raw:
-    """One JSON document as its type. Raises `BadFormat` (without a place in the file)."""
-    if not text or text.isspace():
-        raise BadFormat(f"blank line, expected {shape}")
-    refuse_escaped_nul(text)
+def decode(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[Raw], *, shape: str, at: str = "$") -> Raw:
+    """One JSON document as its type, or as `msgspec.Raw` the part of one that stands at the path `at`.
+
+    Raises `BadFormat` (without a place in the file).
+    """
+    if isinstance(text, str):
+        if not text or text.isspace():
+            raise BadFormat(f"blank line, expected {shape}")
+        refuse_escaped_nul(text)
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at ")
-        raise BadFormat(f"{problem} at {path.strip('`') or '$'}; a line is {shape}") from error
+        place = path.strip("`").replace("$", at, 1) or at
+        raise BadFormat(f"{problem} at {place}; a line is {shape}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadFormat(f"malformed JSON ({error}), expected {shape}") from error

@@ -35,14 +35,17 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
     has_text = False
     number = size = 0
     with _open(path) as stream:
-        for number, raw in _raw_lines(stream, path.name, max_line=min(MAX_LINE_BYTES, max_bytes)):
+        while (raw := _line(stream, path.name, number + 1, max_bytes=max_bytes)) is not None:
+            number += 1
             size += len(raw) + 1
             if size > max_bytes + 1:  # the last line may lack its line break
                 problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
                 raise BadFormat(problem, file=path.name, line=number)
             text = _decode(raw, file=path.name, line=number)
             has_text = has_text or bool(text.strip())
+            del raw
             yield number, text
+            del text  # a line may be long, and is gone when the next one is read
     if not has_text:
         raise BadFormat(
             "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
@@ -70,16 +73,11 @@ def _open(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path, "rb"))
 
 
-def _raw_lines(stream: BinaryIO, file: str, *, max_line: int) -> Iterator[tuple[int, bytes]]:
-    number = 1
+def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes | None:
+    """The next line without its line break; None at the end of the file."""
+    longest = min(MAX_LINE_BYTES, max_bytes)
     try:
-        while raw := stream.readline(max_line + 2):
-            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            if len(raw) > max_line:
-                problem = f"the line is too long, expected at most {max_line:,} bytes"
-                raise BadFormat(problem, file=file, line=number)
-            yield number, raw
-            number += 1
+        raw = stream.readline(longest + 2)
     except EOFError as error:
         raise BadFormat(
             "the gzip data is truncated, expected its end marker", file=file, line=number
@@ -87,6 +85,13 @@ def _raw_lines(stream: BinaryIO, file: str, *, max_line: int) -> Iterator[tuple[
     except (gzip.BadGzipFile, zlib.error) as error:
         problem = f"the gzip data is damaged ({error}), expected a whole gzip file"
         raise BadFormat(problem, file=file, line=number) from error
+    if not raw:
+        return None
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    if len(raw) > longest:
+        problem = f"the line is too long, expected at most {longest:,} bytes"
+        raise BadFormat(problem, file=file, line=number)
+    return raw
 
 
 def _decode(raw: bytes, *, file: str, line: int) -> str:

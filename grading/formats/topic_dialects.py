@@ -105,8 +105,9 @@ DIALECTS = (
 
 
 def dialect_of(raw: Mapping[str, object]) -> Dialect | None:
-    """The dialect of a topic's JSON object, known by its keys."""
-    return next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
+    """The dialect of a JSON object for a topic, by its keys; AutoJudge's also if only its id is missing."""
+    known = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
+    return DIALECTS[0] if known is None and raw.keys() >= {"title", "problem_statement"} else known
 
 
 def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:

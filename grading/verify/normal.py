@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
-
-import snowballstemmer
+from collections.abc import Callable
+from functools import cache, lru_cache
 
 STOP_WORDS = """
 a an the this that these those such
@@ -25,7 +24,6 @@ over, under, from, more, most, few, all. "moves up" is not "moves down".
 """
 
 _STOP_WORDS = frozenset(STOP_WORDS.split())
-_stem = snowballstemmer.stemmer("porter").stemWord
 _APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 
@@ -39,4 +37,12 @@ def normal(text: str) -> str:
     text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text).lower())
     words = _WORD.findall(text)
     kept = [word for word in words if word not in _STOP_WORDS] or words
-    return " ".join(map(_stem, kept))
+    return " ".join(map(_stem(), kept))
+
+
+@cache
+def _stem() -> Callable[[str], str]:
+    import snowballstemmer  # brings every language's, of which only answers need one
+
+    stem: Callable[[str], str] = snowballstemmer.stemmer("porter").stemWord
+    return stem

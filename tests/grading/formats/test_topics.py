@@ -127,6 +127,14 @@ def test_broken_topics(text, line, phrase, tmp_path):
     assert phrase in caught.value.problem
 
 
+def test_a_request_without_its_id_is_refused_and_no_dictionary(tmp_path):
+    path = tmp_path / "requests.jsonl"
+    path.write_text('{"title": "Bees", "problem_statement": "How do they dance?"}\n', encoding="utf-8")
+    assert registry.recognise(path).name == "autojudge-requests"
+    with pytest.raises(BadFormat, match=r"requests\.jsonl:1: request_id is missing"):
+        read_topics(path)
+
+
 def test_tsv_has_no_place_for_a_tab(tmp_path):
     with pytest.raises(BadFormat, match="t1 holds a tab or a line break"):
         write_topics(tmp_path / "t.tsv", [TopicEntry("t1", "a\tb")], "topics-tsv")
