@@ -4,20 +4,20 @@
 
 Makes a collection of a track's size (bench/_collection.py: 60 runs, 54 topics, 227,720 grades) and one of
 so many times as many topics, archives each, restores it beside itself, and deletes the copy. Each command
-is a process of its own, on a new SQLite database (or one at DATABASE_URL, which must be empty).
+is a process of its own, on a new SQLite database (or one at DATABASE_URL, which must be empty). Times are of
+the processor, without the start of the process.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from _measuring import ROOT, manage, run
+
 MAKE = "import django; django.setup(); from bench import _collection; _collection.make({times})"
 DELETE = (
     "import django; django.setup(); from rubricweb.corpus.models import Collection;"
@@ -39,30 +39,16 @@ def measure(times: int) -> None:
         os.environ |= {"RUBRIC_DATA_DIR": str(Path(name) / "var"), "RUBRIC_LOG_LEVEL": "ERROR"}
         os.environ |= {"DJANGO_SETTINGS_MODULE": "rubricweb.settings", "PYTHONPATH": str(ROOT)}
         manage("migrate", "-v0")
-        run("-c", MAKE.format(times=times))
-        start, _ = manage("help", "archive")
+        run(sys.executable, "-c", MAKE.format(times=times))
+        start = manage("archive", "--help").cpu
         for words, command in (
             ("archive", ("manage.py", "archive", "track", f"--out={file}")),
             ("restore", ("manage.py", "restore", str(file), "--slug=copy")),
             ("delete", ("-c", DELETE)),
         ):
-            seconds, memory = run(*command)
-            print(f"{times} x {words}: {seconds - start:.1f} s, {memory:.0f} MB")
-        print(f"{times} x file: {file.stat().st_size / 1e6:.1f} MB")
-
-
-def manage(*arguments: str) -> tuple[float, float]:
-    return run("manage.py", *arguments)
-
-
-def run(*arguments: str) -> tuple[float, float]:
-    """Seconds and peak MB of a Python process."""
-    start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{' '.join(arguments)} failed")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
+            took = run(sys.executable, *command)
+            print(f"{times} x {words}: {took.cpu - start:.1f} s, {took.peak:.0f} MB", flush=True)
+        print(f"{times} x file: {file.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

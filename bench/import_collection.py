@@ -17,17 +17,17 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser
 from itertools import islice, pairwise
 from pathlib import Path
+from secrets import token_urlsafe
 from statistics import median
-from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
+from _measuring import ROOT, Took, manage, run
+
 DEMO = ROOT / "fixtures" / "demo"
 SAMPLE_ROWS = 2_000
 RATED_ITEMS = 200
@@ -63,30 +63,8 @@ def ratings(query_id: str, seed: int) -> dict[str, object]:
     }
 
 
-class Run(NamedTuple):
-    """What a process took, its start included."""
-
-    seconds: float
-    cpu: float
-    """Seconds of the processor, which other processes disturb less."""
-    peak: float
-    """MB."""
-    output: str
-
-
-def run(*command: str) -> Run:
-    start = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read() if process.stdout else ""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(command[:4])} ended with {process.returncode}")
-    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output)
-
-
-def ours(arguments: list[str]) -> Run:
-    return run(sys.executable, "manage.py", "import_collection", SLUG, "--json", *arguments)
+def ours(arguments: list[str]) -> Took:
+    return manage("import_collection", SLUG, "--json", *arguments)
 
 
 def alternative(graded: list[str], grades: int) -> tuple[float, float]:
@@ -167,8 +145,8 @@ def beside_workbench(folder: str, arguments: list[str], data_dir: Path) -> None:
     print(f"ratio: {importing / parsing:.2f} times its time, {peak / their_peak:.2f} of its memory")
 
 
-def start_up() -> Run:
-    return run(sys.executable, "manage.py", "import_collection", "--help")
+def start_up() -> Took:
+    return manage("import_collection", "--help")
 
 
 def report(arguments: list[str]) -> None:
@@ -195,7 +173,7 @@ def graded_of(arguments: list[str]) -> list[str]:
 def new_database(folder: Path) -> None:
     if "DATABASE_URL" not in os.environ:
         os.environ["RUBRIC_DATA_DIR"] = str(folder)
-        run(sys.executable, "manage.py", "migrate", "-v0")
+        manage("migrate", "-v0")
 
 
 def main() -> None:
@@ -203,6 +181,12 @@ def main() -> None:
     parser.add_argument("--workbench", metavar="DIR")
     options, given = parser.parse_known_args()
     os.environ["RUBRIC_LOG_LEVEL"] = "ERROR"
+    # As on a server: under DEBUG, Django keeps and formats every statement.
+    os.environ |= {
+        "RUBRIC_DEBUG": "false",
+        "RUBRIC_SECRET_KEY": token_urlsafe(50),
+        "RUBRIC_ALLOWED_HOSTS": "*",
+    }
     with tempfile.TemporaryDirectory() as folder:
         listed = given or demo_arguments(Path(folder))
         arguments = [part for argument in listed for part in argument.split("=", 1)]

@@ -14,14 +14,13 @@ import hashlib
 import json
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from _measuring import manage
+
 WORDS = [
     "the",
     "a",
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def measure(runs: int, topics: int, sentences: int) -> tuple[float, float]:
-    """Seconds without the start of the process, and peak MB."""
+    """Seconds of the processor without the start of the process, and peak MB."""
     with tempfile.TemporaryDirectory(prefix="rubric-bench-") as name:
         folder = Path(name)
         files = make(folder / "runs", runs, topics, sentences)
@@ -72,16 +71,17 @@ def measure(runs: int, topics: int, sentences: int) -> tuple[float, float]:
         queries.write_text("".join(f"t{topic}\tneed {topic}\n" for topic in range(topics)), encoding="utf-8")
         os.environ |= {"RUBRIC_DATA_DIR": str(folder / "var"), "RUBRIC_LOG_LEVEL": "ERROR"}
         manage("migrate", "-v0")
-        start, _ = manage("help", "import_collection")
+        start = manage("import_collection", "--help").cpu
         given = ["import_collection", SLUG, f"--queries={queries}", f"--responses={folder / 'runs'}"]
-        seconds, memory = manage(*given)
+        took = manage(*given)
         least = plainly(files)
         size = sum(file.stat().st_size for file in files) / 1e6
         print(
             f"{runs} runs, {topics} topics, {runs * topics * sentences:,} sentences, {size:.1f} MB: "
-            f"{seconds - start:.1f} s, {memory:.0f} MB; json and digests alone {least:.2f} s"
+            f"{took.cpu - start:.1f} s, {took.peak:.0f} MB; json and digests alone {least:.2f} s",
+            flush=True,
         )
-        return seconds - start, memory
+        return took.cpu - start, took.peak
 
 
 def make(folder: Path, runs: int, topics: int, sentences: int) -> list[Path]:
@@ -120,23 +120,13 @@ def responses(dice: random.Random, run: str, topics: int, sentences: int) -> Ite
         }
 
 
-def manage(*arguments: str) -> tuple[float, float]:
-    """Seconds and peak MB of a command."""
-    start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"manage.py {arguments[0]} failed")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
-
-
 def plainly(files: list[Path]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     for file in files:
         for line in file.read_text(encoding="utf-8").splitlines():
             for sentence in json.loads(line)["answer"]:
                 hashlib.sha256(sentence["text"].encode()).hexdigest()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from _measuring import peak_memory, seconds
+from _measuring import cpu_seconds, peak_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -54,15 +54,15 @@ def main() -> None:
 def search(size: int) -> dict[str, float | str]:
     made = passages(size)
     groups: list[tuple[int, ...]] = []
-    took = seconds(lambda: groups.extend(find_near_duplicates(made)))
+    took = cpu_seconds(lambda: groups.extend(find_near_duplicates(made)))
     memory = peak_memory()
     sets = shingle_sets(made)
     if size > SIZES[0]:
-        some = seconds(lambda: [near(sets, row) for row in range(COMPARED_ROWS)])
+        some = cpu_seconds(lambda: [near(sets, row) for row in range(COMPARED_ROWS)])
         estimated, note = some / COMPARED_ROWS * size / 2, f", from {COMPARED_ROWS} rows"
         return _told(took, memory, len(groups), estimated, note)
     pairs: list[list[int]] = []
-    estimated = seconds(lambda: pairs.extend(near(sets, row) for row in range(size)))
+    estimated = cpu_seconds(lambda: pairs.extend(near(sets, row) for row in range(size)))
     if components(pairs) != {frozenset(group) for group in groups}:
         sys.exit("LSH and all pairs give other groups")
     return _told(took, memory, len(groups), estimated, ", the same groups")

@@ -4,7 +4,8 @@
 
 makes collections with a tenth of the topics and with all, each by a process of its own in a new SQLite
 database (or one at DATABASE_URL, which must be empty). Beside it: the same union of first ranks over lists in
-memory, which any pooling has to make at least. Memory is what pooling took beyond the making of the rows.
+memory, which any pooling has to make at least. Times are of the processor; memory is what pooling took beyond
+the making of the rows.
 """
 
 from __future__ import annotations
@@ -59,15 +60,15 @@ def measure(options: Namespace) -> dict[str, float]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
     sys.path.insert(0, str(ROOT))
     django.setup()
-    from bench._measuring import peak_memory, seconds
+    from bench._measuring import cpu_seconds, peak_memory
     from rubricweb.corpus.models import Collection
     from rubricweb.corpus.pooling import PoolRule, apply_pool, plan_pool
 
     lists = make(options)
     made, rule, collection = peak_memory(), PoolRule(options.depth), Collection.objects.get()
-    preview = seconds(lambda: plan_pool(collection, rule))
-    built = seconds(lambda: apply_pool(Collection.objects.get(), rule, by=None))
-    least = seconds(lambda: [{doc for run in runs for doc in run[: options.depth]} for runs in lists])
+    preview = cpu_seconds(lambda: plan_pool(collection, rule))
+    built = cpu_seconds(lambda: apply_pool(Collection.objects.get(), rule, by=None))
+    least = cpu_seconds(lambda: [{doc for run in runs for doc in run[: options.depth]} for runs in lists])
     from rubricweb.corpus.models import Pooled
 
     added = Pooled.objects.count()

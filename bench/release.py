@@ -3,7 +3,8 @@
     python bench/release.py                     a generated track, and a tenth of its topics
     python bench/release.py --queries F ...     these files, as `manage.py import_collection` takes them
 
-Each release is a process of its own on a new SQLite database; its start is left out of the time.
+Each release is a process of its own on a new SQLite database. Times are of the processor, without the start
+of the process.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from _measuring import ROOT, manage
+
 SLUG = "track"
 MAKE = """
 import django; django.setup()
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def measure(name: str, importing: list[str], *, topics: int = 0, passages: int = 0) -> tuple[float, float]:
-    """Seconds without the start of the process, and peak MB."""
+    """Seconds of the processor without the start of the process, and peak MB."""
     with tempfile.TemporaryDirectory(prefix="rubric-bench-") as folder:
         os.environ |= {"RUBRIC_DATA_DIR": f"{folder}/var", "RUBRIC_LOG_LEVEL": "ERROR"}
         os.environ |= {"DJANGO_SETTINGS_MODULE": "rubricweb.settings"}
@@ -48,22 +49,13 @@ def measure(name: str, importing: list[str], *, topics: int = 0, passages: int =
             paths = f"{ROOT}:{ROOT / 'bench'}"
             environment = os.environ | {"PYTHONPATH": paths}
             subprocess.run([sys.executable, "-c", make], cwd=ROOT, env=environment, check=True)
-        start, _ = manage("help", "release")
+        start = manage("release", "--help").cpu
         out = Path(folder) / "release.zip"
-        seconds, memory = manage("release", SLUG, "--out", str(out), "--runs")
+        took = manage("release", SLUG, "--out", str(out), "--runs")
         size = out.stat().st_size / 1e6
-        print(f"{name}: {seconds - start:.1f} s, peak {memory:.0f} MB, a zip of {size:.1f} MB", flush=True)
-        return seconds - start, memory
-
-
-def manage(*arguments: str) -> tuple[float, float]:
-    """Seconds and peak MB of a command."""
-    start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"manage.py {arguments[0]} failed")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
+        seconds = took.cpu - start
+        print(f"{name}: {seconds:.1f} s, peak {took.peak:.0f} MB, a zip of {size:.1f} MB", flush=True)
+        return seconds, took.peak
 
 
 if __name__ == "__main__":

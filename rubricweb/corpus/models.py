@@ -61,6 +61,8 @@ class Collection(models.Model):
     assessors_grade = models.BooleanField(default=True)
     """Assessors may start grading, up to `assessors_grade_up_to` dollars a click."""
     assessors_grade_up_to = models.DecimalField(max_digits=8, decimal_places=2, default=1)
+    is_being_deleted = models.BooleanField(default=False)
+    """A worker deletes it, or will: `archives.Deletion`."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CollectionQuerySet.as_manager()
@@ -346,6 +348,10 @@ class OfficialScore(models.Model):
     """None for the run's place on the board; else its score on this topic."""
     value = models.FloatField()
     is_rank = models.BooleanField()
+    measure = models.TextField(blank=True)
+    """As the file names it, if it had several. Like the source it stands in a run's row without a topic."""
+    source = models.TextField(blank=True)
+    """The name of the file."""
 
     class Meta:
         constraints = (

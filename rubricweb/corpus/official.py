@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 
 from django.db import transaction
+from django.db.models import F
 
 from grading.errors import BadFormat
 from grading.formats.official import read_official
+from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.importers.official import official_rows
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.runs import TAG_LIMIT
-from rubricweb.corpus.models import Collection, OfficialScore
+from rubricweb.corpus.models import Collection, OfficialScore, Run
 from rubricweb.corpus.pseudonyms import shown_names
 
 NAME_LIMIT = 80
@@ -29,7 +33,11 @@ class Official:
     is_rank: bool
     values: dict[str, float]
     measure: str = ""
-    """The measure taken from a file of several; known only while the file is read."""
+    """The measure taken from a file of several."""
+    source: str = ""
+    """The name of the file."""
+    by_topic: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Query id -> run tag -> score; empty if the file had none, or until `with_topics` reads them."""
 
     @property
     def kind(self) -> str:
@@ -40,6 +48,14 @@ class Official:
         """Run tag -> a number, higher for better runs."""
         return from_ranks(self.values) if self.is_rank else self.values
 
+    def scores_on(self, query_ids: Container[str]) -> dict[str, float]:
+        """Return run tag -> mean over those topics that the board has; empty if it has none of them."""
+        of_runs: dict[str, list[float]] = {}
+        for query_id, by_run in self.by_topic.items():
+            for run_tag, score in by_run.items() if query_id in query_ids else ():
+                of_runs.setdefault(run_tag, []).append(score)
+        return {run_tag: round(fmean(scores), TIED_DECIMALS) for run_tag, scores in of_runs.items()}
+
 
 def official_boards(collection: Collection) -> list[Official]:
     """By name, without runs of the collection that are not accepted. A board has ranks if its first run has
@@ -48,8 +64,9 @@ def official_boards(collection: Collection) -> list[Official]:
     boards: dict[str, Official] = {}
     away = collection.runs.not_accepted().values("run_tag")
     rows = collection.official_scores.filter(topic=None).exclude(run_tag__in=away).order_by("board", "pk")
-    for name, run_tag, value, is_rank in rows.values_list("board", "run_tag", "value", "is_rank"):
-        board = boards.setdefault(name, Official(name, is_rank, {}))
+    columns = rows.values_list("board", "run_tag", "value", "is_rank", "measure", "source")
+    for name, run_tag, value, is_rank, measure, source in columns:
+        board = boards.setdefault(name, Official(name, is_rank, {}, measure, source))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
     shown = []
@@ -57,6 +74,52 @@ def official_boards(collection: Collection) -> list[Official]:
         names = shown_names(collection.pk, tuple(board.values))
         shown.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
     return shown
+
+
+def with_topics(collection: Collection, board: Official) -> Official:
+    """Return the board with its scores of topics, again without runs that are not accepted."""
+    away = collection.runs.not_accepted().values("run_tag")
+    rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
+    known = list(
+        rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
+    )
+    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in known))
+    names = dict(zip(tags, shown_names(collection.pk, tags), strict=True))
+    by_topic: dict[str, dict[str, float]] = {}
+    for query_id, run_tag, value in known:
+        by_topic.setdefault(query_id, {})[names[run_tag]] = value
+    return replace(board, by_topic=by_topic)
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """One run on each topic by an official leaderboard."""
+
+    board: str
+    measure: str
+    source: str
+    by_topic: dict[int, float]
+    """Topic id -> score."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.board}: {self.measure}" if self.measure else self.board
+
+
+def scores_of_run(run: Run) -> list[RunScores]:
+    """Return the boards that have the run's scores of topics, by name.
+
+    None for readers who know the run by a pseudonym: scores that are published would tell whose it is.
+    """
+    if shown_names(run.collection_id, (run.run_tag,)) != (run.run_tag,):
+        return []
+    rows = OfficialScore.objects.filter(collection=run.collection_id, run_tag=run.run_tag)
+    boards: dict[str, RunScores] = {}
+    for row in rows.order_by("board", F("topic").asc(nulls_first=True)):
+        board = boards.setdefault(row.board, RunScores(row.board, row.measure, row.source, {}))
+        if row.topic_id is not None:
+            board.by_topic[row.topic_id] = row.value
+    return [board for board in boards.values() if board.by_topic]
 
 
 @transaction.atomic
@@ -75,10 +138,10 @@ def put_official_board(
         fitting_id(run_tag, what="the run tag", at=FilePosition(path), limit=TAG_LIMIT)
     collection.official_scores.filter(board=name).delete()
     topics = {topic.query_id: topic for topic in collection.topics.all()}
-    OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name))
+    OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name, source=path.name))
     audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
     events.publish_on_commit(collection.channel, "runs")
-    return Official(name, board.kind == "ranks", dict(board.values), board.measure)
+    return Official(name, board.kind == "ranks", dict(board.values), board.measure, path.name)
 
 
 @transaction.atomic

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,9 +138,10 @@ def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
 
 
 def _rankings(collection_id: int) -> Rankings:
+    """Each doc id is one text, however many runs rank it."""
     rows = Ranking.objects.filter(topic__collection_id=collection_id)
     return {
-        (run_id, topic_id): (tuple(doc_ids), tuple(scores))
+        (run_id, topic_id): (tuple(map(intern, doc_ids)), tuple(scores))
         for run_id, topic_id, doc_ids, scores in rows.values_list("run_id", "topic_id", "doc_ids", "scores")
     }
 

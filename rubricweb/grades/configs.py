@@ -34,6 +34,14 @@ def config_of(spec: GraderSpec) -> GraderConfig:
     return _get(spec, spec.prompt.purpose, spec.fingerprint)
 
 
+def config_draft(spec: GraderSpec) -> GraderConfig:
+    """The config of `spec` as it would be saved, for estimates before anything is graded."""
+    fields = {"backend": spec.backend, "llm": spec.llm, "prompt_class": spec.prompt_class}
+    return GraderConfig(
+        **fields, purpose=spec.prompt.purpose, options=spec.frozen, fingerprint=spec.fingerprint
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
     """Whose extracted answers a verifying prompt reads."""

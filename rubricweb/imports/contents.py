@@ -10,7 +10,7 @@ from grading.formats import registry
 from grading.formats.base import Content, Format
 from grading.response_passages import PassagesOf
 from rubricweb.corpus.importers import SeveralJudgments
-from rubricweb.grades.importers import DEFAULT_BANK, ImportFiles
+from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 
@@ -66,6 +66,8 @@ class ImportOptions:
     """Cut documents into windows of sentences."""
     candidates_run: str = ""
     """The run that the order of candidates in reranker requests makes; empty for none."""
+    nugget_grader: str = NUGGET_GRADER
+    """Who made grades of nuggets, which their files do not say."""
     replace: bool = False
 
     @classmethod
@@ -100,5 +102,6 @@ def files_of(batch: Import) -> ImportFiles:
         passages_of=PassagesOf(options.passages_of),
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
+        nugget_grader=options.nugget_grader,
         replace=options.replace,
     )

@@ -14,7 +14,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, Response
-from rubricweb.grades.importers import DEFAULT_BANK
+from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER
 from rubricweb.imports.contents import ImportOptions
 
 PASTED_CHARACTERS = 1_000_000
@@ -131,6 +131,12 @@ class OptionsForm(forms.Form):
         max_length=TAG_LIMIT,
         help_text="Of reranker requests: their order is the ranking of the run of this name. Empty: of none.",
     )
+    nugget_grader = forms.CharField(
+        label="Grader of the nuggets",
+        required=False,
+        max_length=200,
+        help_text="The model that gave the grades. Their file does not name it.",
+    )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
         required=False,
@@ -145,6 +151,9 @@ class OptionsForm(forms.Form):
         if run_tag and not is_one_word(run_tag):
             raise ValidationError("The name of a run is one word, without white space.")
         return run_tag
+
+    def clean_nugget_grader(self) -> str:
+        return self.cleaned_data["nugget_grader"] or NUGGET_GRADER
 
     def clean_bank_name(self) -> str:
         name: str = self.cleaned_data["bank_name"]

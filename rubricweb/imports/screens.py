@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import redis
 
+from grading.formats.nugget_grades import NUGGET_GRADES
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
@@ -80,6 +81,10 @@ class Batch:
     @property
     def taken(self) -> int:
         return sum(file.state == "read" for file in self.files)
+
+    @property
+    def has_nugget_grades(self) -> bool:
+        return any(file.file.format == NUGGET_GRADES.name for file in self.files)
 
     @property
     def is_ready(self) -> bool:

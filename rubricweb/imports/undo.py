@@ -196,7 +196,10 @@ def _relations(model: type[Model]) -> Iterable[ForeignObjectRel]:
 
 
 def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[Any] | None:
-    """Rows of another table that refer to the import's and are not the import's; None for derived ones."""
+    """Rows of another table that refer to the import's and are not the import's; None for derived ones.
+
+    What refers to the import's rows belongs to its collection, so the keys tell whether it is the import's.
+    """
     model = relation.related_model
     if model in DERIVED:
         return None
@@ -205,7 +208,8 @@ def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[A
         return others.exclude(verb=ItemChange.Verb.IMPORTED)
     for own, (known, _) in KINDS.items():
         if known is model and own in batch.added:
-            others = others.exclude(pk__in=_keys(batch, own))
+            first, last, _ = batch.added[own]
+            others = others.exclude(pk__gte=first, pk__lte=last)
     return others
 
 

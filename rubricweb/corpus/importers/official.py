@@ -13,6 +13,8 @@ from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Topic
 
+REPLACED = ("value", "is_rank", "measure", "source")
+
 
 @dataclass(frozen=True, slots=True)
 class OfficialFile:
@@ -36,7 +38,7 @@ def import_official(
     board, counts = _read(file, topics, tally), tally.of("official_scores")
     before = {(row.run_tag, row.topic_id): row for row in collection.official_scores.filter(board=OFFICIAL)}
     fresh = []
-    for row in official_rows(collection, board, topics, name=OFFICIAL):
+    for row in official_rows(collection, board, topics, name=OFFICIAL, source=file.path.name):
         old = before.get((row.run_tag, row.topic_id))
         if old is None:
             fitting(row.run_tag, what="the run tag", at=FilePosition(file.path), limit=TAG_LIMIT)
@@ -44,8 +46,9 @@ def import_official(
         elif (old.value, old.is_rank) == (row.value, row.is_rank):
             counts.unchanged += 1
         elif is_replacing:
-            old.value, old.is_rank = row.value, row.is_rank
-            old.save(update_fields=["value", "is_rank"])
+            for name in REPLACED:
+                setattr(old, name, getattr(row, name))
+            old.save(update_fields=REPLACED)
             counts.changed += 1
         else:
             raise _contradiction(row, old, FilePosition(file.path).with_key(row.run_tag))
@@ -54,21 +57,22 @@ def import_official(
 
 
 def official_rows(
-    collection: Collection, board: OfficialBoard, topics: Mapping[str, Topic], *, name: str
+    collection: Collection, board: OfficialBoard, topics: Mapping[str, Topic], *, name: str, source: str
 ) -> list[OfficialScore]:
     """Return the rows of a board: of each run, and of each run on each topic that the collection has."""
-    is_rank = board.kind == "ranks"
-    of_runs: list[tuple[Topic | None, Mapping[str, float]]] = [(None, board.values)]
+    fields = {"collection": collection, "board": name, "is_rank": board.kind == "ranks"}
+    origin = {"measure": board.measure, "source": source}
+    of_runs = [
+        OfficialScore(run_tag=run_tag, value=value, **fields, **origin)
+        for run_tag, value in board.values.items()
+    ]
     of_topics = [
-        (topics[query_id], by_run) for query_id, by_run in board.by_topic.items() if query_id in topics
+        OfficialScore(run_tag=run_tag, topic=topics[query_id], value=value, **fields)
+        for query_id, by_run in board.by_topic.items()
+        if query_id in topics
+        for run_tag, value in by_run.items()
     ]
-    return [
-        OfficialScore(
-            collection=collection, board=name, run_tag=run_tag, topic=topic, value=value, is_rank=is_rank
-        )
-        for topic, values in (*of_runs, *of_topics)
-        for run_tag, value in values.items()
-    ]
+    return of_runs + of_topics
 
 
 def _contradiction(row: OfficialScore, old: OfficialScore, at: FilePosition) -> BadFormat:

@@ -22,7 +22,8 @@ PAGE = "corpus/invitations.html"
 def invite(request: HtmxRequest, slug: str) -> HttpResponse:
     """The invitations of a collection; POST makes one and shows its link, once."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = InvitationForm(request.POST if request.method == "POST" else None)
+    wished = {name: request.GET[name] for name in ("role", "team") if name in request.GET}
+    form = InvitationForm(request.POST if request.method == "POST" else None, initial=wished)
     context = {"collection": collection, "section": "settings", "form": form}
     if not (form.is_bound and form.is_valid()):
         return form_response(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from django.db import transaction
@@ -56,12 +57,19 @@ def description_of(run: Run) -> RunDescription:
 
 def accept_run(run: Run, *, by: User | None) -> Run:
     """Let a submitted or withdrawn run count, with all grades that its passages have."""
-    return _change_state(run, Run.State.ACCEPTED, by=by)
+    _change_state([run], Run.State.ACCEPTED, by=by)
+    return run
+
+
+def accept_runs(runs: Sequence[Run], *, by: User | None) -> int:
+    """Let runs of one collection count, and return how many did not before."""
+    return _change_state(runs, Run.State.ACCEPTED, by=by)
 
 
 def withdraw_run(run: Run, *, by: User | None) -> Run:
     """Take a run off boards, pools, figures and files. Nothing of it is deleted."""
-    return _change_state(run, Run.State.WITHDRAWN, by=by)
+    _change_state([run], Run.State.WITHDRAWN, by=by)
+    return run
 
 
 @transaction.atomic
@@ -80,15 +88,21 @@ def empty_run(run: Run) -> None:
 
 
 @transaction.atomic
-def _change_state(run: Run, state: Run.State, *, by: User | None) -> Run:
+def _change_state(runs: Sequence[Run], state: Run.State, *, by: User | None) -> int:
     """Doing it twice changes nothing. Imports lock the collection before its runs, too."""
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=run.collection_id)
-    changed = Run.objects.filter(pk=run.pk).exclude(state=state).update(state=state)
-    run.state = state
+    if not runs:
+        return 0
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=runs[0].collection_id)
+    rows = collection.runs.filter(pk__in=[run.pk for run in runs])
+    changed = set(rows.exclude(state=state).values_list("pk", flat=True))
+    rows.update(state=state)
+    for run in runs:
+        run.state = state
+        if run.pk in changed:
+            audit.record(f"run {state.label}", run, by=by, detail=run.run_tag)
     if changed:
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])
         extend_pool(collection)
-        audit.record(f"run {state.label}", run, by=by, detail=run.run_tag)
-        events.publish_on_commit(run.collection.channel, "runs")
-    return run
+        events.publish_on_commit(collection.channel, "runs")
+    return len(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +14,7 @@ from grading.graders import registry
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.missing import Missing, TopicGap
+from rubricweb.grades.engine.missing import Missing, TopicGap, asked_cells
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs.progress import UNSURE, Price
@@ -43,6 +44,19 @@ def price(collection: Collection, missing: list[Missing], *, workers: int) -> Pr
     )
 
 
+def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -> Price:
+    """Of every cell that the config would grade, at `rate` cells a second; the config need not be saved."""
+    every = asked_cells(collection, [config], topics=collection.topics.all())[0]
+    tokens = _tokens(collection, every) if _has_model(every) else None
+    each = settings.PRICES.get(config.llm)
+    return Price(
+        cells=every.cells,
+        tokens=tokens,
+        seconds=(every.cells / rate, every.cells / rate),
+        dollars=None if each is None else (tokens or 0) / MILLION * float(each),
+    )
+
+
 def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
     """Of grading its cell once more; `rate` is the `measured_rate` of its config."""
     one = Missing(grade.config, (), frozenset())
@@ -56,6 +70,19 @@ def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
         seconds=(UNSURE[0] / rate, UNSURE[1] / rate) if rate else None,
         dollars=None if each is None else (tokens or 0) / MILLION * float(each),
     )
+
+
+def dollars_of_wording(
+    config: GraderConfig, topic: Topic, text: str, passages: Iterable[int]
+) -> float | None:
+    """What grading `text` on the passages with these keys costs by estimate; None without a price."""
+    each = settings.PRICES.get(config.llm)
+    if each is None:
+        return None
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=topic.collection_id)
+    chars = _passage_chars(topic.collection_id, stamp)
+    asked = _template_chars(config) + len(topic.text) + len(text)
+    return sum(asked + chars.get(pk, 0) for pk in passages) / CHARS_A_TOKEN / MILLION * float(each)
 
 
 def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:

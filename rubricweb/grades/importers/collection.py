@@ -257,6 +257,7 @@ class _Import:
             self._read_line(line, at=FilePosition(path, line.line))
             ignored += line.ignored_entries
             reset_queries()  # under DEBUG, Django keeps every statement with its texts
+            del line  # before the next one is read: each may be a topic with all its grades
         if ignored:
             self.tally.note(
                 f"{path.name}: left out {ignored} grading entries that repeat llm, options, prompt class and "

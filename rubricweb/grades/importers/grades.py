@@ -20,7 +20,8 @@ Cell = tuple[int, int]
 """(revision, passage)."""
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply), as a row has them."""
-Cells = dict[Cell, Value]
+Cells = dict[Cell, ImportedGrade]
+Values = dict[Cell, Value]
 
 _TEXTS = {outcome: outcome.value for outcome in Outcome}
 """As plain texts, which databases take without a look at their class."""
@@ -56,7 +57,7 @@ class GradeImporter:
         stamps = MatrixStamp.objects.filter(topic=line.topic, grades__gt=0)
         graded = set(stamps.values_list("config_id", flat=True))
         for config, cells in self._by_config(line).items():
-            before = _values(config, line.topic) if config.pk in graded else {}
+            before = _stored(config, line.topic) if config.pk in graded else {}
             self._write(config, cells, before, line)
 
     def _by_config(self, line: GradedCells) -> dict[GraderConfig, Cells]:
@@ -68,9 +69,10 @@ class GradeImporter:
                 if grade.by is not by:
                     by = grade.by
                     cells = by_key.setdefault(by.config, {})
-                cell, value = (line.revision_of[grade.item_id], passage_id), value_of(grade)
-                if cells.setdefault(cell, value) != value:
-                    raise _contradiction(line, cell, value, cells[cell])
+                cell = line.revision_of[grade.item_id], passage_id
+                first = cells.setdefault(cell, grade)
+                if first is not grade and value_of(first) != value_of(grade):
+                    raise _contradiction(line, cell, value_of(grade), value_of(first))
         return {self._config(key, line.at): cells for key, cells in by_key.items()}
 
     def _config(self, key: ConfigKey, at: FilePosition) -> GraderConfig:
@@ -81,15 +83,16 @@ class GradeImporter:
             self._configs[key] = configs.imported_config(llm, prompt_class, purpose, dict(options))
         return self._configs[key]
 
-    def _write(self, config: GraderConfig, cells: Cells, before: Cells, line: GradedCells) -> None:
-        fresh = {cell: value for cell, value in cells.items() if cell not in before} if before else cells
-        otherwise = {cell: cells[cell] for cell in before if cell in cells and cells[cell] != before[cell]}
+    def _write(self, config: GraderConfig, cells: Cells, before: Values, line: GradedCells) -> None:
+        fresh = {cell: grade for cell, grade in cells.items() if cell not in before} if before else cells
+        again = {cell: value_of(cells[cell]) for cell in before if cell in cells}
+        otherwise = {cell: value for cell, value in again.items() if value != before[cell]}
         if otherwise and not self._is_replacing:
             cell = next(iter(otherwise))
-            raise _contradiction(line, cell, cells[cell], before[cell])
+            raise _contradiction(line, cell, otherwise[cell], before[cell])
         if fresh:
             # In the order of the index, so that a database appends to it.
-            rows = [(*cell, *fresh[cell]) for cell in sorted(fresh)]
+            rows = [(*cell, *value_of(fresh[cell])) for cell in sorted(fresh)]
             store.save_new_grades(config, line.topic.pk, rows)
         if otherwise:
             _replace(config, line.topic, otherwise)
@@ -109,7 +112,7 @@ def value_of(grade: ImportedGrade) -> Value:
     return grade.rating, outcome, "", grade.answer
 
 
-def _values(config: GraderConfig, topic: Topic) -> Cells:
+def _stored(config: GraderConfig, topic: Topic) -> Values:
     """The stored values of the config and topic."""
     rows = Grade.objects.by(config).for_topic(topic)
     fields = rows.values_list("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
@@ -118,7 +121,7 @@ def _values(config: GraderConfig, topic: Topic) -> Cells:
     }
 
 
-def _replace(config: GraderConfig, topic: Topic, cells: Cells) -> None:
+def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     answers = {
         cell: answer if outcome != Outcome.FAILED else None for cell, (_, outcome, answer, _) in cells.items()
     }

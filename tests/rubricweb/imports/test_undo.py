@@ -6,6 +6,8 @@ import json
 import re
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Item
@@ -112,6 +114,15 @@ def test_an_import_that_is_being_undone_is_no_open_one(asked_to_undo, client):
     client.post(f"{PAGE}{batch.pk}/undo/")
     assert Import.objects.get().step == Import.Step.UNDO
     assert not Import.objects.open().exists()
+
+
+def test_while_others_wait_no_statement_goes_through_the_grades_twice(imported, owner):
+    batch = imported(ALL)
+    with CaptureQueriesContext(connection) as captured:
+        undo.undo_import(batch, by=owner)
+    of_grades = [sql for one in captured if (sql := one["sql"]).count('FROM "grades_grade"')]
+    assert len(of_grades) <= 8, of_grades
+    assert [sql for sql in of_grades if sql.count('FROM "grades_grade"') > 1] == []
 
 
 def test_undo_of_the_second_leaves_the_first(imported, client):
