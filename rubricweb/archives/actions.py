@@ -9,12 +9,13 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.archives import freshness
-from rubricweb.archives.models import Archive
-from rubricweb.archives.removal import CannotDelete, delete_collection
+from rubricweb.archives.models import Archive, Deletion
+from rubricweb.archives.removal import CannotDelete, delete_collection, is_large
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch
+from rubricweb.jobs.run import work_on
 from rubricweb.review.models import Flag, SavedView
 
 
@@ -46,7 +47,32 @@ def is_up_to_date(archive: Archive | None) -> bool:
     return archive.state_digest == freshness.state_digest(archive.collection)
 
 
-def delete_archived(collection: Collection, *, by: User) -> dict[str, int]:
+def start_deletion(collection: Collection, *, by: User, without_archive: bool) -> Deletion:
+    """Delete a small collection now, and have a worker delete a large one.
+
+    A deletion that is under way is returned. One that failed says in `error` why nothing is deleted.
+    """
+    with transaction.atomic():
+        collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+        if live := live_deletion(collection):
+            return live
+        fields = {"slug": collection.slug, "name": collection.name, "goes_without_archive": without_archive}
+        deletion = Deletion.objects.create(collection_key=collection.pk, by=by, **fields)
+        Collection.objects.filter(pk=collection.pk).update(is_being_deleted=True)
+        if is_large(collection):
+            dispatch.enqueue([deletion])
+            return deletion
+    work_on("deletion", deletion.pk)
+    deletion.refresh_from_db()
+    return deletion
+
+
+def live_deletion(collection: Collection) -> Deletion | None:
+    live = Deletion.objects.filter(collection_key=collection.pk, state__in=Deletion.LIVE)
+    return live.first() if collection.is_being_deleted else None
+
+
+def delete_archived(collection: Collection, *, by: User | None) -> dict[str, int]:
     """Delete the collection if its archive is up to date. Raises CannotDelete."""
     with transaction.atomic():
         if not is_up_to_date(newest_archive(collection)):

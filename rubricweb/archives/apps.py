@@ -8,8 +8,9 @@ class ArchivesConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.accounts.actions import on_leaving
         from rubricweb.archives.actions import give_back
-        from rubricweb.archives.kind import Archives
+        from rubricweb.archives.kind import Archives, Deletions
         from rubricweb.jobs import kinds
 
         kinds.register(Archives())
+        kinds.register(Deletions())
         on_leaving(give_back)

@@ -1,13 +1,17 @@
-"""Archives as a kind of background work."""
+"""Archives and deletions as kinds of background work."""
 
 from __future__ import annotations
 
 import hashlib
 
-from rubricweb.archives import freshness
-from rubricweb.archives.models import Archive
+from django.db import transaction
+
+from rubricweb.archives import freshness, removal
+from rubricweb.archives.actions import delete_archived
+from rubricweb.archives.models import Archive, Deletion
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import events
+from rubricweb.corpus.models import Collection
 from rubricweb.jobs import endings
 from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease
@@ -43,3 +47,36 @@ class Archives(TaskKind[Archive]):
 
     def changed(self, work: Archive) -> None:
         events.publish_on_commit(work.collection.channel, "progress")
+
+
+class Deletions(TaskKind[Deletion]):
+    name = "deletion"
+    model = Deletion
+    related = ("by",)
+    is_retried = True
+
+    def run(self, lease: Lease[Deletion]) -> None:
+        """The collection goes in the transaction that ends the work, or stays whole."""
+        try:
+            with transaction.atomic():
+                self._delete(lease.work)
+                endings.finish(lease)
+        except removal.CannotDelete as reason:
+            endings.fail(lease, error=str(reason))
+
+    def need(self, work: Deletion) -> Need:
+        return Need("deletions", "the deletion of a collection")
+
+    def has_ended(self, work: Deletion, *, error: str) -> None:
+        super().has_ended(work, error=error)
+        Collection.objects.filter(pk=work.collection_key).update(is_being_deleted=False)
+
+    def _delete(self, work: Deletion) -> None:
+        """Raises CannotDelete."""
+        collection = Collection.objects.filter(pk=work.collection_key).first()
+        if collection is None:
+            return
+        if work.goes_without_archive:
+            removal.delete_collection(collection, by=work.by)
+        else:
+            delete_archived(collection, by=work.by)

@@ -1,4 +1,4 @@
-"""An archive that was asked for in the browser, and how to tell whether it is out of date."""
+"""Archives and deletions of collections that were asked for in the browser."""
 
 from __future__ import annotations
 
@@ -42,3 +42,23 @@ class Archive(Task):
     @property
     def is_there(self) -> bool:
         return self.state == self.State.DONE and self.path.is_file()
+
+
+class Deletion(Task):
+    """A collection that somebody has deleted, or that a worker is to delete."""
+
+    collection_key = models.PositiveBigIntegerField()
+    """The collection's key. No foreign key: this row stays when the collection goes."""
+    slug = models.CharField(max_length=80)
+    name = models.CharField(max_length=200)
+    goes_without_archive = models.BooleanField(default=False)
+    """Delete it although no archive holds its present state."""
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"deletion of {self.slug}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("archives:deletion", args=[self.pk])

@@ -38,6 +38,10 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
 """What people know of a collection, as one and as several."""
 
 
+AT_ONCE = 20_000
+"""Rows that are deleted while somebody waits for the page."""
+
+
 class CannotDelete(Exception):
     """The collection stays; the text says why."""
 
@@ -54,6 +58,16 @@ def counted(rows: QuerySet[Any]) -> str:
     number = rows.count()
     one, many = COUNTED.get(rows.model, (str(names.verbose_name), str(names.verbose_name_plural)))
     return f"{number:,} {one if number == 1 else many}" if number else ""
+
+
+def is_large(collection: Collection) -> bool:
+    """Whether a worker had better delete it: it takes seconds."""
+    rows = 0
+    for table in tables.owned():
+        rows += table.rows(collection)[: AT_ONCE + 1].count()
+        if rows > AT_ONCE:
+            return True
+    return False
 
 
 def going(collection: Collection) -> list[str]:

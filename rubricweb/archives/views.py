@@ -7,13 +7,14 @@ from functools import partial
 
 from django.contrib import messages
 from django.http import FileResponse, Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.archives import actions, pieces, removal
 from rubricweb.archives.forms import DeleteForm
+from rubricweb.archives.models import Deletion
 from rubricweb.banks.access import bank_for
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for, run_for_organizer
@@ -55,23 +56,40 @@ def download(request: HtmxRequest, slug: str, archive_id: int) -> FileResponse:
 def delete(request: HtmxRequest, slug: str) -> HttpResponse:
     """Say what goes, and delete it once the slug is typed."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    if under_way := actions.live_deletion(collection):
+        return redirect(under_way)
     newest = actions.newest_archive(collection)
     form = DeleteForm(request.POST or None)
     form.expected, form.is_archived = collection.slug, actions.is_up_to_date(newest)
     if form.is_bound and form.is_valid():
-        try:
-            if form.cleaned_data["without_archive"]:
-                removal.delete_collection(collection, by=request.user)
-            else:
-                actions.delete_archived(collection, by=request.user)
-        except removal.CannotDelete as reason:
-            form.add_error(None, str(reason))
-        else:
-            messages.success(request, f"{collection} is deleted.")
-            return redirect("home:home")
+        without = form.cleaned_data["without_archive"]
+        started = actions.start_deletion(collection, by=request.user, without_archive=without)
+        if not started.error:
+            return _deleted(request, started)
+        form.add_error(None, started.error)
     goes = {"going": removal.going(collection), "archive": newest, "why_not": removal.why_not(collection)}
     context = {"collection": collection, "section": "settings", "form": form} | goes
     return form_response(request, DELETE, context)
+
+
+def _deleted(request: HtmxRequest, started: Deletion) -> HttpResponse:
+    if started.is_live:
+        return redirect(started)
+    messages.success(request, f"{started.name} is deleted.")
+    return redirect("home:home")
+
+
+@require_safe
+def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
+    """How far a deletion is: for who organizes the collection, and once it is gone for who deleted it."""
+    row = get_object_or_404(Deletion.objects.select_related("by"), pk=deletion_id)
+    collection = Collection.objects.filter(pk=row.collection_key).first()
+    if row.by != request.user:
+        if collection is None:
+            raise Http404("No such deletion.")
+        roles.require(request.user, collection, roles.TO_ORGANIZE)
+    context = {"deletion": row, "collection": collection, "has_worker": not row.is_live or has_worker()}
+    return page_or_part(request, "archives/deletion.html", context, part="deletion")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

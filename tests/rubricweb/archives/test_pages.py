@@ -6,15 +6,19 @@ import re
 
 import pytest
 
-from rubricweb.archives.kind import Archives
-from rubricweb.archives.models import Archive
+from rubricweb.archives import removal
+from rubricweb.archives.kind import Archives, Deletions
+from rubricweb.archives.models import Archive, Deletion
 from rubricweb.archives.reading import opened
+from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import LeaseLost
 from rubricweb.jobs.run import work_on
-from tests.factories import CollectionFactory, TopicFactory
+from tests.factories import CollectionFactory, TopicFactory, UserFactory
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +110,53 @@ def test_deleting_needs_the_slug_and_a_word_about_the_archive(bank, owner, clien
         assert told in words(answer)
     assert client.post(DELETE, {"slug": "autumn", "without_archive": "on"}).status_code == 302
     assert not Collection.objects.exists()
+
+
+@pytest.fixture
+def large(bank, monkeypatch):
+    """The collection is deleted by a worker."""
+    monkeypatch.setattr(removal, "AT_ONCE", 1)
+    return bank.collection
+
+
+def test_a_worker_deletes_a_large_collection(large, owner, viewer, developer, client_of):
+    client = client_of(owner)
+    page = client.post(DELETE, {"slug": "autumn", "without_archive": "on"})["Location"]
+    assert "waits for a worker" in words(client.get(page))
+    assert client.get(DELETE)["Location"] == page
+    assert "being deleted" in words(client_of(viewer).get("/"))
+    assert [client_of(who).get(page).status_code for who in (developer, UserFactory())] == [403, 404]
+    work_on(Deletions.name, Deletion.objects.first().pk)
+    assert not Collection.objects.exists()
+    assert "Nothing of it is left." in words(client.get(page))
+    assert client_of(developer).get(page).status_code == 404
+
+
+def test_a_deletion_that_fails_leaves_everything(large, owner, client_of, monkeypatch):
+    """Whether work began meanwhile, the archive is old by then, or the worker lost its lease at the end."""
+    client = client_of(owner)
+    archived(client)
+    page = client.post(DELETE, {"slug": "autumn"})["Location"]
+    TopicFactory(collection=large)
+    work_on(Deletions.name, Deletion.objects.first().pk)
+    assert "has changed since it was archived" in words(client.get(page))
+    assert "being deleted" not in words(client.get("/"))
+
+    client.post(DELETE, {"slug": "autumn", "without_archive": "on"})
+    before = archived_bytes(large)
+    monkeypatch.setattr(endings, "finish", lost)
+    work_on(Deletions.name, Deletion.objects.first().pk)
+    assert archived_bytes(large) == before
+
+
+def lost(lease):
+    raise LeaseLost
+
+
+def archived_bytes(collection) -> bytes:
+    path = Archive.objects.first().path.with_name("again.zip")
+    write_archive(collection, path)
+    return path.read_bytes()
 
 
 def test_nothing_is_deleted_while_a_job_runs(bank, owner, client_of):
