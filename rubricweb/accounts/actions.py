@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -21,12 +21,29 @@ def set_role(
     user: User, collection: Collection, *, role: Role, by: User | None, team: str = ""
 ) -> Membership:
     """Make `user` a member with this role, or change the role; participants, and only they, have a team."""
+    team = same_team(team, team_names(collection))
     membership, _ = Membership.objects.update_or_create(
         user=user, collection=collection, defaults={"role": role, "team": team}
     )
     of_team = f" of team {team}" if team else ""
     audit.record("role set", membership, by=by, detail=f"{user.username}: {role}{of_team}")
     return membership
+
+
+def same_team(team: str, known: Iterable[str]) -> str:
+    """Return the team as `known` spells it: names that differ only in case are one team.
+
+    >>> same_team("ciir", ["Waterloo", "CIIR"]), same_team("h2oloo", [])
+    ('CIIR', 'h2oloo')
+    """
+    folded = team.casefold()
+    return next((name for name in known if name.casefold() == folded), team)
+
+
+def team_names(collection: Collection) -> Iterator[str]:
+    """Return the teams of members, invitations and runs as they are spelled, the first spelling first."""
+    for rows in (collection.memberships, collection.invitations, collection.runs):
+        yield from rows.exclude(team="").order_by("pk").values_list("team", flat=True)
 
 
 Release = Callable[[User, "Collection | None"], object]

@@ -13,7 +13,7 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.actions import same_team, set_role, team_names
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
@@ -46,7 +46,7 @@ def invite(collection: Collection, offer: Joining, *, by: User) -> tuple[Invitat
     invitation = Invitation.objects.create(
         collection=collection,
         role=offer.role,
-        team=offer.team,
+        team=same_team(offer.team, team_names(collection)),
         token_digest=_digest(token),
         by=by,
         expires_at=timezone.now() + dt.timedelta(days=offer.days),

@@ -62,7 +62,7 @@ def submission_for(user: User, slug: str, submission_id: int) -> tuple[Desk, Sub
     return desk, submission
 
 
-def late_for_organizer(user: User, slug: str, submission_id: int) -> Submission:
+def submission_for_organizer(user: User, slug: str, submission_id: int) -> Submission:
     collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
     rows = Submission.objects.filter(call__collection=collection).select_related("call__collection", "by")
     submission: Submission = get_object_or_404(rows, pk=submission_id)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import chain
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from grading.submissions import Rules, rules_as_json
+from rubricweb.accounts.actions import same_team, team_names
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.runs.actions import withdraw_run
+from rubricweb.corpus.runs.actions import accept_run, accept_runs, withdraw_run
 from rubricweb.jobs import dispatch
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import files
@@ -111,7 +113,7 @@ def receive(
     Raises NotTaken before the call opens, and where too many late files wait. No transaction: a large file
     is not copied while others wait to write.
     """
-    now = timezone.now()
+    now, team = timezone.now(), team_named(call, team)
     is_late = _comes_late(call, team, now)
     submission: Submission = call.submissions.create(
         team=team,
@@ -127,6 +129,12 @@ def receive(
     if replaces is not None:
         _replace_draft(replaces)
     return start_check(submission)
+
+
+def team_named(call: Call, team: str) -> str:
+    """Return the team as the collection spells it: "ciir" and "CIIR" are one."""
+    sent = Submission.objects.filter(call__collection=call.collection).order_by("pk")
+    return same_team(team, chain(team_names(call.collection), sent.values_list("team", flat=True)))
 
 
 def _comes_late(call: Call, team: str, moment: datetime) -> bool:
@@ -192,10 +200,46 @@ def withdraw(submission: Submission, *, by: User) -> Submission:
     """Withdraw the run of the submission before the deadline. Raises NotTaken."""
     if not submission.call.is_open:
         raise NotTaken("The deadline is over: ask an organizer to withdraw the run.")
+    return take_back(submission, by=by)
+
+
+def take_back(submission: Submission, *, by: User) -> Submission:
+    """Withdraw the run of the submission at any time, as organizers may. Raises NotTaken."""
+    withdraw_run(_run_of(submission), by=by)
+    return submission
+
+
+def accept(submission: Submission, *, by: User) -> Submission:
+    """Let the run of the submission count. Raises NotTaken."""
+    accept_run(_run_of(submission), by=by)
+    return submission
+
+
+def accept_all(collection: Collection, submission_ids: Iterable[int], *, by: User) -> int:
+    """Let the runs of these submissions count that wait for it, and return how many."""
+    waiting = Submission.objects.waiting().filter(call__collection=collection, pk__in=submission_ids)
+    runs = {row.run.pk: row.run for row in waiting.select_related("run") if row.run}
+    return accept_runs(list(runs.values()), by=by)
+
+
+def forget_refused(deadline_before: datetime) -> int:
+    """Delete files of calls that are long over: refused ones, and late ones that nobody let in.
+
+    Their reports stay. Return how many went.
+    """
+    outcomes = (Submission.Outcome.REFUSED, Submission.Outcome.LATE)
+    rows = Submission.objects.filter(outcome__in=outcomes, is_kept=True, call__deadline__lt=deadline_before)
+    forgotten = 0
+    for submission in rows.exclude(state__in=Submission.LIVE):
+        files.remove(submission)
+        forgotten += Submission.objects.filter(pk=submission.pk).update(is_kept=False)
+    return forgotten
+
+
+def _run_of(submission: Submission) -> Run:
     if submission.run is None or submission.outcome != Submission.Outcome.TAKEN:
         raise NotTaken("This file is no run, or another file has replaced it.")
-    withdraw_run(submission.run, by=by)
-    return submission
+    return submission.run
 
 
 def _record(verb: str, submission: Submission, *, by: User | None) -> None:

@@ -100,6 +100,10 @@ class SubmissionQuerySet(models.QuerySet[Any]):
         """Those of `taken` whose runs are not withdrawn."""
         return self.taken().exclude(run__state=Run.State.WITHDRAWN).exclude(run=None)
 
+    def waiting(self) -> SubmissionQuerySet:
+        """Those of `taken` whose runs organizers have not accepted yet."""
+        return self.taken().filter(run__state=Run.State.SUBMITTED)
+
 
 class Submission(Task):
     """A file that a team sent in for a call, and what became of it. Later files of a run are other rows."""
@@ -123,7 +127,9 @@ class Submission(Task):
     digest = models.CharField(max_length=64, blank=True)
     """SHA-256 of the bytes, in hexadecimal."""
     is_kept = models.BooleanField(default=True)
-    """Whether the file is still there; that of a refused draft goes when the next one comes."""
+    """Whether the file is still there; that of a refused draft goes when the next one comes, or with
+    `actions.forget_refused`.
+    """
     received_at = models.DateTimeField()
     outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default=Outcome.UNCHECKED)
     run_tag = models.CharField(max_length=200, blank=True)
@@ -172,6 +178,11 @@ class Submission(Task):
     def may_be_withdrawn(self) -> bool:
         """Whether it is a run that its team can still take back."""
         return self.counts and self.call.is_open
+
+    @property
+    def waits_to_be_accepted(self) -> bool:
+        is_submitted = self.run is not None and self.run.state == Run.State.SUBMITTED
+        return is_submitted and self.outcome == self.Outcome.TAKEN
 
     @property
     def state_words(self) -> str:

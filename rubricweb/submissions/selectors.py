@@ -70,6 +70,8 @@ class DeskPage:
     teams: tuple[TeamRow, ...]
     late: tuple[Submission, ...]
     """Late files that wait for an organizer."""
+    waiting: tuple[Submission, ...]
+    """Runs that wait to be accepted."""
     attempts: tuple[Submission, ...]
     """All files, the newest first."""
     left_out: int
@@ -129,6 +131,7 @@ def desk(collection: Collection) -> DeskPage:
             for team in teams
         ),
         late=tuple(one for one in listed if one.outcome == Submission.Outcome.LATE),
+        waiting=tuple(one for one in listed if one.waits_to_be_accepted),
         attempts=tuple(listed[:SHOWN_ATTEMPTS]),
         left_out=max(0, len(listed) - SHOWN_ATTEMPTS),
     )

@@ -15,5 +15,7 @@ urlpatterns = [
     path(
         "collections/<slug:slug>/submissions/<int:submission_id>/withdraw/", views.withdraw, name="withdraw"
     ),
+    path("collections/<slug:slug>/submissions/accept/", views.accept_all, name="accept-all"),
+    path("collections/<slug:slug>/submissions/<int:submission_id>/accept/", views.accept, name="accept"),
     path("collections/<slug:slug>/submissions/<int:submission_id>/let-in/", views.let_in, name="let-in"),
 ]

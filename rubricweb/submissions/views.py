@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.submissions import rules_of
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.ids import parse_ids
 from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for
 from rubricweb.submissions import access, actions, files, selectors
@@ -130,22 +131,45 @@ def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBas
 
 @require_POST
 def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
-    _, row = access.submission_for(request.user, slug, submission_id)
+    """Teams withdraw their runs before the deadline, organizers any run at any time."""
+    place, row = access.submission_for(request.user, slug, submission_id)
+    do = actions.take_back if place.is_organizer else actions.withdraw
     try:
-        actions.withdraw(row, by=request.user)
+        do(row, by=request.user)
     except NotTaken as reason:
         messages.error(request, str(reason))
     else:
-        messages.success(
-            request, f"{row.run_tag} is withdrawn. Send it in again before the deadline if you like."
-        )
+        again = "" if place.is_organizer else " Send it in again before the deadline if you like."
+        messages.success(request, f"{row.run_tag} is withdrawn.{again}")
     return redirect(row)
+
+
+@require_POST
+def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    try:
+        actions.accept(row, by=request.user)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+    else:
+        messages.success(request, f"{row.run_tag} counts: it is on boards, in pools and in files.")
+    return redirect(row)
+
+
+@require_POST
+def accept_all(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Accept the runs that the desk listed when the button was pressed."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    listed = parse_ids(request.POST.getlist("submission"))
+    accepted = actions.accept_all(collection, listed, by=request.user)
+    messages.success(request, f"{accepted} run{'' if accepted == 1 else 's'} accepted.")
+    return redirect("submissions:desk", slug)
 
 
 @require_POST
 def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     """Accept a late file: it is checked as if it had come in time."""
-    row = access.late_for_organizer(request.user, slug, submission_id)
+    row = access.submission_for_organizer(request.user, slug, submission_id)
     if row.outcome != Submission.Outcome.LATE:
         raise PermissionDenied("This file is not late.")
     actions.let_in(row, by=request.user)
@@ -165,7 +189,7 @@ def _submit_form(request: HtmxRequest, place: Desk, call: Call) -> SubmitForm:
 def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) -> Submission:
     """Keep the file of the valid form. A draft that it replaces is one of the same team and call."""
     upload, replaces = form.cleaned_data["file"], form.cleaned_data["replaces"]
-    team = place.team or form.cleaned_data["team"]
+    team = place.team or actions.team_named(call, form.cleaned_data["team"])
     drafts = call.submissions.filter(team=team)
     return actions.receive(
         call,

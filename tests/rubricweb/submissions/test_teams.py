@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.invitations import Joining, invite
+from rubricweb.accounts.roles import Role
+from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Run
-from rubricweb.submissions.models import Submission
-from tests.factories import CallFactory, CollectionFactory
+from rubricweb.submissions import files
+from rubricweb.submissions.models import Call, Submission
+from tests.factories import CallFactory, CollectionFactory, RunFactory, UserFactory
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import routes
 from tests.rubricweb.submissions.conftest import answers, post
@@ -71,6 +80,8 @@ def test_roles_and_methods(send, call, owner, developer, assessor, viewer, parti
         f"/collections/autumn/calls/{call.pk}/rules/": [200, 403, 403, 403, 404, 404],
         f"{place}withdraw/": [405] * 6,
         f"{place}let-in/": [405] * 6,
+        f"{place}accept/": [405] * 6,
+        f"{DESK}accept/": [405] * 6,
     }
     got = {address: [status(client_of(one), address) for one in cast] for address in expected}
     assert got == expected
@@ -121,6 +132,64 @@ def test_pages_ask_few_queries(send, call, owner, participant, client_of, django
     for client, address, most in ((organizer, DESK, 10), (team, TEAM, 9), (team, "/", 20)):
         with django_assert_max_num_queries(most):
             assert client.get(address).status_code == 200
+
+
+def test_teams_that_differ_in_case_are_one(send, call, owner, collection):
+    """The first spelling stays: of members, invitations and what is sent in for a team without any."""
+    assert send(answers("m1"), by=owner, team="MAPLE").team == "maple"
+    assert send(answers("c1"), by=owner, team="CIIR").team == "CIIR"
+    set_role(UserFactory(), collection, role=Role.PARTICIPANT, team="ciir", by=owner)
+    assert set(collection.memberships.exclude(team="").values_list("team", flat=True)) == {"maple", "CIIR"}
+    offer = Joining(Role.PARTICIPANT, "Ciir", days=1, max_uses=1)
+    assert invite(collection, offer, by=owner)[0].team == "CIIR"
+    late = send(answers("c2"), by=owner, team="ciir")
+    assert (late.team, late.run.team) == ("CIIR", "CIIR")
+
+
+def test_teams_of_before_are_united_too(call, owner, participant, collection):
+    other = UserFactory()
+    collection.memberships.create(user=other, role=Role.PARTICIPANT, team="Maple")
+    elsewhere = CollectionFactory(slug="spring")
+    elsewhere.memberships.create(user=other, role=Role.PARTICIPANT, team="MAPLE")
+    RunFactory(collection=collection, team="MAPLE")
+    import_module("rubricweb.submissions.migrations.0002_one_spelling_per_team").unite(apps, None)
+    assert {*collection.memberships.exclude(team="").values_list("team", flat=True)} == {"maple"}
+    assert collection.runs.get().team == "maple"
+    assert elsewhere.memberships.get().team == "MAPLE"
+
+
+def test_an_organizer_accepts_on_the_desk_and_on_the_page_of_the_submission(
+    send, call, owner, participant, client_of
+):
+    first, second = send(answers("m1")), send(answers("m2"))
+    client = client_of(owner)
+    assert "Accept all 2 runs" in " ".join(markup(client.get(DESK)).split())
+    assert client_of(participant).post(f"{DESK}accept/", {"submission": [first.pk]}).status_code == 404
+    assert client_of(participant).post(f"{first.get_absolute_url()}accept/").status_code == 404
+    client.post(f"{DESK}accept/", {"submission": [first.pk, first.pk, 10**9, "x"]})
+    assert set(Run.objects.accepted().values_list("run_tag", flat=True)) == {"m1"}
+    assert AuditEntry.objects.filter(verb="run accepted", by=owner).count() == 1
+    assert client.post(f"{second.get_absolute_url()}accept/").status_code == 302
+    assert Run.objects.accepted().count() == 2
+    assert "Runs to accept" not in markup(client.get(DESK))
+    Call.objects.update(deadline=timezone.now() - timedelta(minutes=1))
+    client.post(f"{second.get_absolute_url()}withdraw/")
+    assert set(Run.objects.accepted().values_list("run_tag", flat=True)) == {"m1"}
+    assert "Bring the run back" in markup(client.get(second.get_absolute_url()))
+
+
+def test_refused_files_go_some_time_after_the_deadline(send, call):
+    kept, refused = send(answers("m1")), send(answers("m 2"))
+    out = io.StringIO()
+    call_command("remove_refused_files", stdout=out)
+    assert files.is_here(refused)
+    over = timezone.now() - timedelta(days=30, hours=1)
+    Call.objects.update(opens_at=over - timedelta(days=1), deadline=over)
+    call_command("remove_refused_files", stdout=out)
+    assert out.getvalue() == "0 files deleted.\n1 file deleted.\n"
+    refused.refresh_from_db()
+    assert (refused.is_kept, refused.errors > 0, files.is_here(refused)) == (False, True, False)
+    assert files.is_here(kept)
 
 
 def test_an_organizer_submits_for_a_team(send, call, owner):
