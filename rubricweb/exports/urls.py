@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import banks, humans, listings, topics, views
+from rubricweb.exports import banks, humans, listings, runs, topics, views
 
 app_name = "exports"
 urlpatterns = [
@@ -15,5 +15,7 @@ urlpatterns = [
     path("<slug:slug>/banks/<int:bank_id>/listings/<str:listing>/", listings.listing, name="listing"),
     path("<slug:slug>/topics/", topics.topics_page, name="topics"),
     path("<slug:slug>/topics/file/", topics.topics_file, name="topics-file"),
+    path("<slug:slug>/runs/<int:run_id>/", runs.run_page, name="run"),
+    path("<slug:slug>/runs/<int:run_id>/file/", runs.run_file, name="run-file"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

@@ -30,6 +30,8 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
     "json": (files.json_lines, "application/json"),
 }
+KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
+"""Of files of a board."""
 
 
 @require_safe
@@ -47,7 +49,7 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid() or not board_form.is_valid():
         return refused(form_response(request, "exports/exports.html", context, part="exports"))
     context |= {"summary": selectors.qrels_summary(form.spec), "file_name": naming.qrels_name(form.spec)}
-    context["query"] = query_of(form)
+    context |= {"query": query_of(form), "board_losses": values.LOSSES}
     return page_or_part(request, "exports/exports.html", context, part="exports")
 
 
@@ -71,7 +73,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """The board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
     form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
-    if not form.is_valid() or kind not in (*WRITTEN, *values.FORMATS):
+    if not form.is_valid() or kind not in KINDS:
         return _back(request, slug)
     try:
         lines, content_type = _board_lines(form.spec, kind)
@@ -84,6 +86,8 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 def _board_lines(spec: BoardSpec, kind: str) -> tuple[list[str], str]:
     """Return the lines and the content type of a board's file."""
+    if kind == values.MEASURES:
+        return values.measures_lines(spec), "application/yaml; charset=utf-8"
     if kind in values.FORMATS:
         content_type = "application/jsonl" if kind == "jsonl" else "text/plain"
         return values.lines(spec, kind), f"{content_type}; charset=utf-8"

@@ -143,3 +143,8 @@ def test_the_leaderboard_with_a_row_for_each_topic(made, viewer, client_of):
     assert all(columns[0].startswith("run-") for columns in lines)
     assert "all" in {columns[1] for columns in lines}
     assert client_of(viewer).get(TSV, {"format": "jsonl"})["Content-Type"].startswith("application/jsonl")
+    measures = client_of(viewer).get(TSV, {"format": "eval.measures.yml"})
+    assert measures["Content-Disposition"].endswith('.eval.measures.yml"')
+    assert text(measures).startswith("measures:\n")
+    page = markup(client_of(viewer).get("/exports/autumn/"))
+    assert "blanks in pseudonyms of runs: they become hyphens" in page
