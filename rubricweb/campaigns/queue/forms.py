@@ -20,7 +20,7 @@ from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.meanings import Meanings
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
-from rubricweb.core.forms import RowsField, offer_choices, offer_rows
+from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.forms import rater_choices
 from rubricweb.grades.raters import KINDS, raters
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rubricweb.grades.raters import Rater
 
 MAX_COMMENT = 2_000
+MOST_TOPIC_BOXES = 60
+"""More topics are offered as a list."""
 MOST_ASSESSORS = 20
 REASONS = ("the passage cannot be read", "the item is unclear", "not my field", "another reason")
 
@@ -81,9 +83,7 @@ class CampaignForm(forms.Form):
 
     name = forms.CharField(label="Name", max_length=120)
     bank = forms.ChoiceField(label="Bank")
-    grader = forms.ChoiceField(
-        label="Grader to check", help_text="Its ratings are shown beside cells, and decide choice and order."
-    )
+    grader = forms.ChoiceField(label="Grader to check", help_text="Its ratings decide choice and order.")
     kinds = forms.MultipleChoiceField(
         label="Kinds of items",
         choices=[(str(kind), f"{kind}s") for kind in KINDS],
@@ -110,24 +110,21 @@ class CampaignForm(forms.Form):
     cells = forms.ChoiceField(
         label="Cells",
         choices=Campaign.Cells.choices,
-        help_text="The sample that estimates Rubric-Cover serves leaderboards of this grader, threshold and "
-        f"cutoff. Its order is random. Without a number it has {COVER_CELLS} cells, which usually estimate "
-        "to within 0.05 to 0.1.",
+        initial=Campaign.Cells.ALL,
+        widget=forms.RadioSelect,
+        help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum; it usually "
+        "estimates to within 0.05 to 0.1.",
     )
     min_grade = forms.IntegerField(
         label="Threshold",
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        help_text="Empty for the grader's own: the rating from which its prompt counts an item as covered. "
-        "A prompt that is not known here, since its grades came in a file, counts from 4; labels from 1.",
+        help_text="From which rating an item is covered. Empty for the grader's own.",
     )
     cutoff = forms.IntegerField(label="Rank cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label="Maximum number of cells",
-        min_value=1,
-        required=False,
-        help_text="Empty for all of them, or for a sample of the usual size.",
+        label="Maximum number of cells", min_value=1, required=False, help_text="Empty for all."
     )
     order = forms.ChoiceField(label="Order", choices=Campaign.Order.choices)
     random_percent = forms.IntegerField(
@@ -135,19 +132,33 @@ class CampaignForm(forms.Form):
         min_value=0,
         max_value=100,
         initial=20,
-        help_text="Where the cells are \u201call\u201d, estimates stand on these only. In random order all "
-        "are.",
+        help_text="Of all cells, estimates stand on these only. In random order all are.",
     )
     assessors = forms.IntegerField(
-        label="Independent assessors per cell", min_value=1, max_value=MOST_ASSESSORS, initial=1
+        label="Assessors per cell, independent of each other",
+        min_value=1,
+        max_value=MOST_ASSESSORS,
+        initial=1,
     )
-    mode = forms.ChoiceField(label="What assessors see", choices=Campaign.Mode.choices)
+    mode = forms.ChoiceField(
+        label="What assessors see",
+        choices=Campaign.Mode.choices,
+        initial=Campaign.Mode.BLIND,
+        widget=forms.RadioSelect,
+    )
     people = RowsField(
         User.objects.none(),
         label="Who rates",
         required=False,
         help_text="None chosen means everybody.",
         widget=_checkboxes(),
+    )
+    seconds = forms.FloatField(
+        label="Seconds per rating",
+        min_value=1,
+        max_value=3_600,
+        required=False,
+        help_text="Your guess, for the estimate. Empty for the pace of those who rated here.",
     )
 
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
@@ -158,16 +169,32 @@ class CampaignForm(forms.Form):
         known = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(known.values()))
         offer_rows(self, "topics", collection.topics.all())
-        self.fields["topics"].widget.attrs["size"] = 6
+        self._shape_topics(collection)
         if not attributes(collection.topics.attribute_values()):
             del self.fields["diverse"], self.fields["diverse_seed"]
         offer_rows(self, "people", members_who_rate(collection))
+
+    def _shape_topics(self, collection: Collection) -> None:
+        field = rows_field(self, "topics")
+        if collection.topics.count() > MOST_TOPIC_BOXES:
+            field.widget.attrs["size"] = 8
+        else:
+            field.widget = _checkboxes()
+            offer_rows(self, "topics", field.queryset)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
             self.add_error("grader", "This grader has no grades of this bank.")
         return cleaned
+
+    def can_preview(self) -> bool:
+        """Whether everything is right but, perhaps, the name."""
+        self.full_clean()
+        if set(self.errors) - {"name"}:
+            return False
+        self.cleaned_data.setdefault("name", "")
+        return self._rater() is not None
 
     def _rater(self) -> Rater | None:
         cleaned = self.cleaned_data

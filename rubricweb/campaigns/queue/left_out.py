@@ -1,12 +1,14 @@
-"""Cells that a campaign has and nobody rates now: only runs that are not accepted bring their passages."""
+"""Cells that a campaign has and hands out no more: only runs that are not accepted bring their passages, or
+their wording has become secret.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from rubricweb.campaigns.queue.models import Campaign, CampaignCell
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pools import collection_pool
 
@@ -28,7 +30,26 @@ def is_left_out(cell: Any, collection: Collection) -> bool:  # Any: a cell with 
 
 def left_out_turns(campaign: Campaign) -> Exists:
     """Turns of passages that count no more, since only runs that are not accepted bring them."""
+    return Exists(CampaignCell.objects.filter(_left_out(campaign.collection), pk=OuterRef("cell")))
+
+
+def unasked(turns: QuerySet[Turn], collection: Collection) -> QuerySet[Turn]:
+    """Those of `turns` that are not done and are handed out no more, so that they leave the total."""
+    return _unasked(turns, Q(revision__is_secret=True) | _left_out(collection))
+
+
+def unasked_secrets(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """As `unasked`, where every run of the collection is accepted."""
+    return _unasked(turns, Q(revision__is_secret=True))
+
+
+def _unasked(turns: QuerySet[Turn], cells: Q) -> QuerySet[Turn]:
+    is_away = Exists(CampaignCell.objects.filter(cells, pk=OuterRef("cell")))
+    return turns.filter(is_away, state__in=(Turn.State.PENDING, Turn.State.LEASED))
+
+
+def _left_out(collection: Collection) -> Q:
     places = Q(pk__in=())
-    for topic, passages in collection_pool(campaign.collection).left_out.items():
+    for topic, passages in collection_pool(collection).left_out.items():
         places |= Q(topic=topic, passage__in=passages)
-    return Exists(CampaignCell.objects.filter(places, pk=OuterRef("cell")))
+    return places

@@ -146,18 +146,46 @@ def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) ->
     gaps = -np.diff(means[order])
     if not len(gaps):
         return Scores(np.zeros(cells.ratings.shape), np.full(cells.ratings.shape, -1))
-    step = 1 / (max(cells.ratings.shape[1], 1) * max(topics, 1))
+    step = _step(cells, topics)
     close = step / (step + gaps)
-    top = cells.in_top[order].astype(np.int32)
-    covering = top @ cells.high.astype(np.int32)  # runs x items
-    alone = np.where(cells.high, covering[:, np.newaxis, :] == 1, covering[:, np.newaxis, :] == 0)
-    changed = top[:, :, np.newaxis].astype(np.bool_) & alone
-    upper, lower = changed[:-1], changed[1:]
+    upper, lower = _changed(cells, order)
     closes = np.where(cells.high, upper & ~lower, lower & ~upper)
     closes |= (gaps <= TIED)[:, np.newaxis, np.newaxis] & (upper ^ lower)
     weighed = closes * close[:, np.newaxis, np.newaxis]
     best = np.where(closes.any(axis=0), weighed.argmax(axis=0), -1)
     return Scores(chances * weighed.sum(axis=0), best)
+
+
+def pair_doubts(cells: Cells, chances: Floats, means: Floats, topics: int) -> Floats:
+    """By pair of neighbouring runs, passage and item: what the cell adds to the variance of their difference.
+
+    That of a change by `d` with the cell's chance, where a flip changes exactly one of the two runs; else 0.
+
+    >>> cells = Cells(np.array([[5]], np.int8), np.array([[np.nan]]), (), np.zeros(1, np.int16),
+    ...               np.array([[True], [False]]), 1, 4)
+    >>> pair_doubts(cells, np.array([[0.5]]), np.array([0.5, 0.5]), 2).tolist()
+    [[[0.0625]]]
+    """
+    upper, lower = _changed(cells, np.argsort(-means, kind="stable"))
+    return np.asarray((upper ^ lower) * (chances * (1 - chances) * _step(cells, topics) ** 2))
+
+
+def _step(cells: Cells, topics: int) -> float:
+    """What one covered item adds to a run's mean."""
+    items = int(cells.ratings.shape[1])
+    return 1 / (max(items, 1) * max(topics, 1))
+
+
+def _changed(cells: Cells, order: NDArray[np.intp]) -> tuple[Mask, Mask]:
+    """By pair of neighbours in `order`, passage and item: whether a flip changes the upper and the lower run.
+
+    It does where the passage is among the run's first k and no other of them covers the item.
+    """
+    top = cells.in_top[order].astype(np.int32)
+    covering = top @ cells.high.astype(np.int32)  # runs x items
+    alone = np.where(cells.high, covering[:, np.newaxis, :] == 1, covering[:, np.newaxis, :] == 0)
+    changed = top[:, :, np.newaxis].astype(np.bool_) & alone
+    return changed[:-1], changed[1:]
 
 
 @dataclass(frozen=True, eq=False)

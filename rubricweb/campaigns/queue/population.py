@@ -101,7 +101,11 @@ class TopicPopulation:
 
 def chosen(choice: Choice, *, seed: int) -> ChosenCells:
     """Draw and order the cells."""
-    gathered = ChoiceInputs(choice)
+    return drawn_from(ChoiceInputs(choice), seed=seed)
+
+
+def drawn_from(gathered: ChoiceInputs, *, seed: int) -> ChosenCells:
+    choice = gathered.choice
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.chosen_topics]
     revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
     if choice.cells == Taken.COVER:
@@ -243,11 +247,11 @@ class ChoiceInputs:
             return Scores(ordering.by_disagreement(cells), none)
         if self.choice.order == Order.LEADERBOARD:
             chances = ordering.flip_chances(cells, self.checked)
-            return ordering.by_leaderboard(cells, chances, self._means, len(self.sheets))
+            return ordering.by_leaderboard(cells, chances, self.means, len(self.sheets))
         return Scores(np.zeros(cells.ratings.shape), none)
 
     @cached_property
-    def _means(self) -> Floats:
+    def means(self) -> Floats:
         """By run: Rubric-Cover@k over the topics with items."""
         scores = [
             rubric_cover.cover(

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.secrecy import readable
+from rubricweb.campaigns.queue.left_out import unasked
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.selectors import PACE_OF, pace
 from rubricweb.corpus.models import Collection
@@ -27,6 +28,8 @@ class CampaignRow:
 
     campaign: Campaign
     states: dict[str, int] = field(default_factory=dict)
+    unasked: int = 0
+    """Ratings whose cells are handed out no more."""
     mine: int = 0
     """Handed in by the reader."""
     is_mine: bool = True
@@ -35,7 +38,8 @@ class CampaignRow:
     @property
     def total(self) -> int:
         """The number of ratings needed; a skipped cell waits for somebody else."""
-        return sum(count for state, count in self.states.items() if state != State.SKIPPED)
+        turns = sum(count for state, count in self.states.items() if state != State.SKIPPED)
+        return turns - self.unasked
 
     @property
     def done(self) -> int:
@@ -65,6 +69,8 @@ def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
     turns = Turn.objects.filter(campaign__collection=collection).order_by()
     for pk, state, count in turns.values_list("campaign", "state").annotate(Count("pk")):
         rows[pk].states[state] = count
+    for pk, count in unasked(turns, collection).values_list("campaign").annotate(Count("pk")):
+        rows[pk].unasked = count
     had = (
         turns.filter(person=person)
         .values_list("campaign")
@@ -119,15 +125,18 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     leases = shown.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
     full = ("person", "cell__topic", "cell__revision", "cell__passage")
     skips = shown.filter(state=State.SKIPPED).order_by("-done_at")
+    away = unasked(campaign.turns.all(), campaign.collection)
     random = campaign.cells.filter(is_random=True)
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
+    left = random.exclude(pk__in=rated.values("pk")).exclude(pk__in=away.values("cell"))
+    rated_cells = rated.count()
     return CampaignProgress(
         row=row,
         people=_people(campaign),
         leases=tuple(leases.select_related(*full)[:RECENT]),
         skips=tuple(skips.select_related(*full)[:RECENT]),
-        random=random.count(),
-        random_done=rated.count(),
+        random=rated_cells + left.count(),
+        random_done=rated_cells,
     )
 
 

@@ -18,7 +18,7 @@ from grading.topic_sampler import DrawnTopic
 from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
-from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out
+from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out, unasked, unasked_secrets
 from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.core.models import JsonList
@@ -93,6 +93,8 @@ class QueuePage:
     cells: int
     done: int
     total: int
+    unasked: int
+    """Ratings that are not in `total`, because their cells are handed out no more."""
     mine: int
     pace: float | None
     """The person's seconds per cell."""
@@ -141,7 +143,8 @@ def queue_page(
         cards=cards,
         cells=figures.cells,
         done=figures.done,
-        total=figures.turns - figures.skips,
+        total=figures.turns - figures.skips - figures.unasked,
+        unasked=figures.unasked,
         mine=figures.mine,
         pace=pace(map(datetime.fromisoformat, figures.times or ())),
         previous=figures.before,
@@ -189,6 +192,8 @@ class Figures(NamedTuple):
     turns: int
     done: int
     skips: int
+    unasked: int
+    has_absent_runs: bool
     mine: int
     can_undo: bool
     times: list[str] | None
@@ -199,9 +204,12 @@ class Figures(NamedTuple):
 
 
 def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
-    """In one query of counts that indexes answer."""
+    """In one query of counts, and another one where runs are not accepted."""
     (row,) = _count_figures(campaign.pk, person.pk, looked_at.pk if looked_at is not None else 0)
-    return Figures(*row)
+    figures = Figures(*row)
+    if figures.has_absent_runs:
+        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
+    return figures
 
 
 @Prepared
@@ -217,6 +225,8 @@ def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campa
             _count(turns),
             _count(turns.filter(state=State.SUBMITTED)),
             _count(turns.filter(state=State.SKIPPED)),
+            _count(unasked_secrets(turns)),
+            has_absent_runs("collection"),
             _count(mine.filter(state=State.SUBMITTED)),
             Exists(mine.filter(can_undo=True)),
             _last_times(mine),

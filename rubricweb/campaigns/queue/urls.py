@@ -8,6 +8,7 @@ QUEUE = "review/<slug:slug>/queue/<int:campaign_id>/"
 urlpatterns = [
     path("review/<slug:slug>/queue/", views.campaigns, name="campaigns"),
     path("review/<slug:slug>/queue/new/", views.campaign_new, name="campaign-new"),
+    path("review/<slug:slug>/queue/new/preview/", views.campaign_preview, name="campaign-preview"),
     path("review/<slug:slug>/queue/new/topics/", views.campaign_topics, name="campaign-topics"),
     path(QUEUE, views.queue, name="queue"),
     path(f"{QUEUE}next/", views.queue_next, name="queue-next"),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.topic_sampler import DISTANCE
 from rubricweb.accounts import roles
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.campaigns.queue import access, actions, leases, progress, selectors
+from rubricweb.campaigns.queue import access, actions, leases, preview, progress, selectors
 from rubricweb.campaigns.queue.forms import (
     REASONS,
     CampaignForm,
@@ -19,6 +19,7 @@ from rubricweb.campaigns.queue.forms import (
     RateForm,
     SkipForm,
     UndoForm,
+    members_who_rate,
     sent_uid,
 )
 from rubricweb.campaigns.queue.meanings import meanings_of
@@ -73,6 +74,20 @@ def campaign_topics(request: HtmxRequest, slug: str) -> HttpResponse:
     part = "campaigns/queue/_diverse_topics.html#drawn-topics"
     template = part if request.htmx else "campaigns/queue/campaign_new.html"
     return render(request, template, {**context, "distance": DISTANCE})
+
+
+@require_POST
+def campaign_preview(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Say what the campaign would ask of people and settle, as far as its form is filled in."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = CampaignForm(collection, banks(collection), request.POST)
+    context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
+    if form.can_preview():
+        everybody = members_who_rate(collection).count()
+        seconds = form.cleaned_data.get("seconds")
+        context["preview"] = preview.preview(form.choice, form.plan, everybody=everybody, seconds=seconds)
+    part = "campaigns/queue/_preview.html" if request.htmx else "campaigns/queue/campaign_new.html"
+    return render(request, part, context)
 
 
 @require_safe

@@ -1,0 +1,75 @@
+"""The form of a campaign says what it would ask of people, and settle, before it is opened."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from tests.factories import ranked
+from tests.rubricweb.campaigns.queue.test_views import new_campaign
+from tests.rubricweb.markup import markup
+
+
+@pytest.fixture
+def asked(bank, client_of, owner):
+    def post(**fields):
+        address = reverse("campaigns:campaign-preview", args=["autumn"])
+        return client_of(owner).post(address, new_campaign(bank, **fields), headers={"HX-Request": "true"})
+
+    return post
+
+
+def test_the_summary_counts_cells_people_and_hours(asked, second):
+    shown = asked(seconds=30, people=[second.pk]).context["preview"]
+    assert (shown.cells, shown.population, shown.assessors, shown.ratings) == (8, 12, 2, 16)
+    assert (shown.people, shown.total, shown.once_more) == (1, 16 * 30, 8 * 30)
+    assert not shown.is_measured
+    assert not Campaign.objects.exists()
+
+
+def test_the_pace_is_that_of_people_who_rated_here(asked, campaign_of, assessor):
+    campaign = campaign_of()
+    assert asked().context["preview"].seconds == 20
+    for n, turn in enumerate(campaign.turns.all()[:4]):
+        done = timezone.now() + timedelta(seconds=7 * n)
+        Turn.objects.filter(pk=turn.pk).update(person=assessor, state="submitted", done_at=done)
+    shown = asked().context["preview"]
+    assert (round(shown.seconds), shown.is_measured) == (7, True)
+
+
+def test_rating_every_cell_settles_every_close_pair(bank, asked):
+    topic = bank.collection.topics.last()
+    doc_ids = [pooled.passage.doc_id for pooled in topic.pool.all()]
+    ranked(topic, {"alpha": doc_ids[:1], "beta": doc_ids[1:2], "gamma": doc_ids[2:]})
+    everything = asked(cells="all", size="").context["preview"]
+    assert everything.pairs
+    assert {pair.chance for pair in everything.pairs} == {1.0}
+    little = asked(cells="all", size=1).context["preview"]
+    assert [pair.upper for pair in little.pairs] == [pair.upper for pair in everything.pairs]
+    assert min(pair.chance for pair in little.pairs) < 1
+
+
+def test_what_is_wrong_is_named_and_a_name_is_not_needed(asked):
+    assert asked(name="").context["preview"].cells == 8
+    html = markup(asked(size=0))
+    assert "Maximum number of cells: Ensure this value is greater than or equal to 1" in html
+    assert "No cell matches" in markup(asked(cells="unsure"))
+
+
+def test_without_scripts_the_page_keeps_what_was_filled_in(bank, client_of, owner, viewer):
+    address = reverse("campaigns:campaign-preview", args=["autumn"])
+    page = markup(client_of(owner).post(address, new_campaign(bank)))
+    assert 'value="Second look"' in page
+    assert "hours, together" in page
+    assert client_of(viewer).post(address).status_code == 403
+    assert client_of(owner).get(address).status_code == 405
+
+
+def test_more_cells_take_no_more_queries(asked, django_assert_max_num_queries):
+    asked()
+    with django_assert_max_num_queries(50):
+        asked(cells="all", size="")
