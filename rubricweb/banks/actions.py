@@ -18,6 +18,7 @@ from rubricweb.banks.errors import (
     DuplicateItem,
     EmptyWording,
     NoAnswerKey,
+    OrderChanged,
     UnfitAnswerKey,
     UnfitMerge,
     UnfitWeight,
@@ -214,9 +215,14 @@ def accepted_answers(texts: Iterable[str]) -> list[str]:
 
 
 @transaction.atomic
-def move_item(item: Item, *, place: int, by: User | None) -> None:
-    """Move `item` to `place` (from 0) among the active items of its kind and subtopic."""
+def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None = None) -> None:
+    """Move `item` to `place` (from 0) among the active items of its kind and subtopic.
+
+    `seen` is their order as the writer saw it. Raises OrderChanged if it is another by now.
+    """
     fellows = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
+    if seen and seen != fellows:
+        raise OrderChanged
     if item.pk not in fellows:
         return
     new = [pk for pk in fellows if pk != item.pk]

@@ -47,6 +47,13 @@ class StaysSecret(BankError):
         super().__init__("Another secret item had these words before. Make that one public first.")
 
 
+class OrderChanged(BankError):
+    """Somebody added, retired or moved items since the writer saw their order."""
+
+    def __init__(self) -> None:
+        super().__init__("Not moved: somebody changed the order meanwhile. The list shows how it is now.")
+
+
 class BankMoved(BankError):
     """Somebody changed the bank since the writer saw it, so the whole change is refused."""
 

@@ -155,6 +155,11 @@ class Item(models.Model):
         return self.retired_at is not None
 
     @property
+    def has_own_weight(self) -> bool:
+        """Its weight is not that of its importance."""
+        return self.weight != Importance(self.importance).weight
+
+    @property
     def is_secret(self) -> bool:
         """Of its wording, so that the same words are secret in every bank."""
         return self.revision.is_secret

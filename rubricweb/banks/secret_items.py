@@ -6,7 +6,7 @@ duplicates, and items of other banks with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from django.db import transaction
 from django.db.models import Q
@@ -52,11 +52,28 @@ def show_item(item: Item, *, seen: int, by: User | None) -> Item:
 @transaction.atomic
 def choose_secrets(items: Iterable[Item], *, secret: Collection[int], by: User | None) -> int:
     """Make `items` with a key in `secret` secret, and the others public; return how many changed."""
+    listed = list(items)
+    hidden = hide_items((item for item in listed if item.pk in secret), by=by)
+    return hidden + show_items((item for item in listed if item.pk not in secret), by=by)
+
+
+@transaction.atomic
+def hide_items(items: Iterable[Item], *, by: User | None) -> int:
+    """Make `items` secret; return how many were not."""
+    return _changed(items, hide_item, by)
+
+
+@transaction.atomic
+def show_items(items: Iterable[Item], *, by: User | None) -> int:
+    """Make `items` public; return how many were not. Raises StaysSecret; then none is changed."""
+    return _changed(items, show_item, by)
+
+
+def _changed(items: Iterable[Item], change: Callable[..., Item], by: User | None) -> int:
     changed = 0
     for listed in items:
         item = Item.including_secret.select_related("revision", "topic", "bank__collection").get(pk=listed.pk)
         before = item.is_secret
-        change = hide_item if item.pk in secret else show_item
         changed += change(item, seen=item.version, by=by).is_secret != before
     return changed
 

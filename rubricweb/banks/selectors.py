@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
@@ -21,8 +20,6 @@ class ItemRow:
     place: int = 0
     """Among the items of its kind and subtopic, from 0."""
     is_last: bool = True
-    is_open: bool = False
-    """Somebody edits it: a refreshed list leaves the row alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +54,23 @@ def topic_items(bank: Bank, topic: Topic) -> list[Item]:
     )
 
 
-def item_groups(items: list[Item], topic: Topic, *, opened: Container[int] = ()) -> list[ItemGroup]:
-    """Group the active items (and open retired ones) by subtopic and kind; those of the whole topic first."""
+def item_groups(items: list[Item], topic: Topic) -> list[ItemGroup]:
+    """Group the active items by subtopic and kind; those of the whole topic first."""
     names = {"": "", **{facet.facet_id: str(facet) for facet in topic.subtopics.all()}}
-    shown = [item for item in items if not item.is_retired or item.pk in opened]
+    shown = [item for item in items if not item.is_retired]
     facets = [*names, *dict.fromkeys(item.facet_id for item in shown if item.facet_id not in names)]
     groups = []
     for facet in facets:
         for kind in KIND_ORDER:
             fellows = [item for item in shown if item.facet_id == facet and item.kind == kind]
             if fellows:
-                groups.append(ItemGroup(kind, names.get(facet, facet), item_rows(fellows, opened=opened)))
+                groups.append(ItemGroup(kind, names.get(facet, facet), item_rows(fellows)))
     return groups
 
 
-def item_rows(fellows: list[Item], *, opened: Container[int] = ()) -> tuple[ItemRow, ...]:
+def item_rows(fellows: list[Item]) -> tuple[ItemRow, ...]:
     last = len(fellows) - 1
-    return tuple(ItemRow(item, place, place == last, item.pk in opened) for place, item in enumerate(fellows))
+    return tuple(ItemRow(item, place, place == last) for place, item in enumerate(fellows))
 
 
 def item_row(item: Item) -> ItemRow:

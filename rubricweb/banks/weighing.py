@@ -1,8 +1,8 @@
-"""Save a weight trial: which items of a topic are asked, and their weights."""
+"""Change several items at once, and save a weight trial."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -10,7 +10,7 @@ from django.db import transaction
 from grading.types import Importance
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
 
 
@@ -21,6 +21,25 @@ class ItemWeight:
     seen: int
     is_on: bool
     weight: float
+
+
+@transaction.atomic
+def retire_items(items: Iterable[Item], *, seen: Mapping[int, int], by: User | None) -> int:
+    """Retire the items, where `seen` has their versions by pk: all, or none on a Conflict."""
+    return sum(actions.retire_item(item, seen=seen[item.pk], by=by).is_retired for item in items)
+
+
+@transaction.atomic
+def weigh_items(
+    items: Iterable[Item], *, importance: Importance, seen: Mapping[int, int], by: User | None
+) -> int:
+    """Give the items this importance and its weight: all, or none on a Conflict. Return how many changed."""
+    changed = 0
+    for item in items:
+        before = item.version
+        actions.weigh_item(item, importance=importance, seen=seen[item.pk], by=by)
+        changed += item.version != before
+    return changed
 
 
 @transaction.atomic

@@ -112,10 +112,12 @@ def test_rewording(client_of, developer, item):
     assert "<title>Reword" in page
     assert WORDS in page
     part = markup(client.get(url, **HTMX))
-    assert part.lstrip().startswith(f'<li id="item-{item.pk}"')
+    assert part.lstrip().startswith('<aside id="item-panel"')
     answer = posted(client, url, text="Why red?", seen=1)
     assert answer["Location"].endswith(f"/topics/{item.topic_id}/#item-{item.pk}")
-    row = posted(client, url, htmx=True, text="Why so red?", seen=2)
+    row = client.post(url, {"text": "Why so red?", "seen": 2}, **HTMX, HTTP_HX_TARGET="item-panel")
+    assert row["HX-Retarget"] == f"#item-{item.pk}"
+    assert '<aside id="item-panel" hx-swap-oob="true" hidden></aside>' in markup(row)
     assert markup(row).lstrip().startswith(f'<li id="item-{item.pk}"')
     assert "HX-Request" in row["Vary"]
     item.refresh_from_db()
@@ -166,7 +168,7 @@ def test_history_names_words_people_and_times_and_offers_old_words(client_of, de
     assert "UTC" in html
     assert f"{url_of('item-edit', item)}?wording=1" in html
     seen_by_viewer = markup(client_of(viewer).get(url_of("item-history", item), **HTMX))
-    assert seen_by_viewer.lstrip().startswith(f'<li id="item-{item.pk}"')
+    assert seen_by_viewer.lstrip().startswith('<aside id="item-panel"')
     assert "Use these words again" not in seen_by_viewer
     again = markup(client_of(developer).get(url_of("item-edit", item) + "?wording=1"))
     assert f"{WORDS}</textarea>" in again
@@ -189,6 +191,16 @@ def test_moving_by_buttons(client_of, developer, item):
     assert f'id="item-{item.pk}-up"' not in markup(row)
     refused = posted(client_of(developer), url_of("item-move", item), htmx=True, place="top")
     assert "A place in the list is a number from 0." in markup(refused)
+
+
+def test_an_order_that_changed_meanwhile_is_not_overwritten(client_of, developer, item):
+    other = actions.add_item(item.bank, item.topic, kind=ItemKind.QUESTION, text="Why?", by=developer)
+    client, url = client_of(developer), url_of("item-move", item)
+    posted(client, url, htmx=True, place=1, seen=f"{item.pk},{other.pk}")
+    assert list(item.bank.items.active()) == [other, item]
+    late = posted(client, url, htmx=True, place=0, seen=f"{item.pk},{other.pk}")
+    assert "somebody changed the order meanwhile" in markup(late)
+    assert list(item.bank.items.active()) == [other, item]
 
 
 def test_supplying_the_words_of_an_id(client_of, developer, bank, topic):
