@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,8 +17,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import name_of, scale_of, within_scale
 from rubricweb.grades.scoring import Uids
 
-BAR_SLOT = 34
-BAR_HEIGHT = 28
+BAR_SLOT = 10
+BAR_HEIGHT = 22
 COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
 NAMES = {MISSING: "\u2013", FAILED: "✕"}
 WORDS = {MISSING: "not graded", FAILED: "failed"}
@@ -39,10 +38,6 @@ class Bar:
     @property
     def y(self) -> int:
         return BAR_HEIGHT - self.height
-
-    @property
-    def middle(self) -> int:
-        return self.x + BAR_SLOT // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +99,8 @@ class FiguredRow(banks.ItemRow):
     """A listed item with its figures; None if no grader grades its kind."""
 
     figures: ItemFigures | None = None
+    grade: int | None = None
+    """On the passage that is read beside the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +162,56 @@ def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> G
 
 
 def editor_sheet(
-    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, opened: Container[int] = ()
+    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, beside: int | None = None
 ) -> EditorSheet:
-    """The items of a topic in their groups with figures, and the retired ones."""
+    """The items of a topic in their groups with figures, and the retired ones.
+
+    `beside` is the key of a pooled passage: with it, rows have their grade on that one.
+    """
     items = banks.topic_items(bank, topic)
-    groups = banks.item_groups(items, topic, opened=opened)
+    groups = banks.item_groups(items, topic)
     shown = [row.item for group in groups for row in group.rows]
     figures = item_figures(bank.collection, topic, shown, graders, min_grade=min_grade)
+    grades = passage_grades(topic, beside, shown, graders) if beside else {}
     return EditorSheet(
-        groups=tuple(_with_figures(group, figures, graders) for group in groups),
-        retired=banks.item_rows([item for item in items if item.is_retired and item.pk not in opened]),
+        groups=tuple(_with_figures(group, figures, grades, graders) for group in groups),
+        retired=banks.item_rows([item for item in items if item.is_retired]),
         passages=len(collection_pool(bank.collection).by_topic[topic.pk].doc_ids),
     )
 
 
 def _with_figures(
-    group: banks.ItemGroup, figures: dict[int, ItemFigures], graders: GraderByKind
+    group: banks.ItemGroup,
+    figures: dict[int, ItemFigures],
+    grades: dict[int, int],
+    graders: GraderByKind,
 ) -> FiguredGroup:
     rows = tuple(
-        FiguredRow(row.item, row.place, row.is_last, row.is_open, figures.get(row.item.pk))
+        FiguredRow(row.item, row.place, row.is_last, figures.get(row.item.pk), grades.get(row.item.pk))
         for row in group.rows
     )
     return FiguredGroup(group.kind, group.subtopic, group.heading, graders.get(ItemKind(group.kind)), rows)
+
+
+def passage_grades(
+    topic: Topic, passage_pk: int, items: Iterable[Item], graders: GraderByKind
+) -> dict[int, int]:
+    """By item pk: the rating of the item on a pooled passage, for items that a grader grades.
+
+    MISSING where there is none, or where the reader must not see it yet; FAILED as in matrices.
+    """
+    pool = collection_pool(topic.collection)
+    row = pool.by_topic[topic.pk].passage_pks.index(passage_pk)
+    by_kind: dict[GraderConfig, list[Item]] = {}
+    for item in items:
+        if config := graders.get(ItemKind(item.kind)):
+            by_kind.setdefault(config, []).append(item)
+    grades: dict[int, int] = {}
+    for config, fellows in by_kind.items():
+        matrix = topic_grades(config, pool, topic.pk).matrix
+        ratings = matrix.columns(tuple(item.revision.uid for item in fellows)).ratings[row].tolist()
+        grades |= {item.pk: rating for item, rating in zip(fellows, ratings, strict=True)}
+    return grades
 
 
 def item_figures(

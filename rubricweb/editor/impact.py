@@ -14,12 +14,14 @@ from rubricweb.banks.models import AnswerKey, Bank, Item, ItemRevision
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.engine.price import dollars_of_wording
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
+from rubricweb.jobs.progress import Price
 
 Mask = NDArray[np.bool_]
 
@@ -49,6 +51,8 @@ class Impact:
     """Passages that are graded for this wording already."""
     seconds: float | None
     """Of grading with all of the grader's prompts; None without a measured rate."""
+    dollars: float | None
+    """Likewise, by estimate; None without a price."""
     runs: int
     could_move: tuple[str, ...]
     """Runs whose rank on the default board some outcome of the grading changes."""
@@ -59,6 +63,10 @@ class Impact:
     def to_grade(self) -> int:
         return self.passages - self.known
 
+    @property
+    def dollars_words(self) -> str:
+        return "" if self.dollars is None else Price(self.to_grade, None, None, self.dollars).dollars_words
+
 
 def impact(draft: UnsavedItem) -> Impact:
     """Return the passages to grade, the time, and the runs that could move, for the graders that Re-grade
@@ -68,7 +76,7 @@ def impact(draft: UnsavedItem) -> Impact:
     configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose == Purpose.RATE]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
-    known = min((_known(config, draft, pool) for config in rating), default=0)
+    known = passages - max((len(_to_grade(config, draft, pool)) for config in rating), default=passages)
     others = (
         draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
     )
@@ -76,6 +84,7 @@ def impact(draft: UnsavedItem) -> Impact:
         passages=passages,
         known=known,
         seconds=_seconds(configs, draft, pool),
+        dollars=_dollars(configs, draft, pool),
         runs=len(pool.run_tags),
         could_move=could_move(draft, rating[0], pool) if rating else (),
         is_twin=others.filter(revision__uid=draft.uid, kind=draft.kind).exists(),
@@ -90,28 +99,40 @@ def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
     return config.purpose != Purpose.VERIFY or keys.exists()
 
 
-def _known(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> int:
-    """Count the cells with a grade, failed ones included; extracted answers are not in the matrix."""
-    if config.purpose == Purpose.RATE:
-        column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings
-        return int((column != MISSING).sum())
-    wordings = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
+def _to_grade(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> list[int]:
+    """Return the keys of the passages without a grade, failed ones aside; extracted answers are not in the
+    matrix.
+    """
     pooled = pool.by_topic[draft.topic.pk].passage_pks
+    if config.purpose == Purpose.RATE:
+        column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings[:, 0]
+        return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
+    wordings = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
     graded = Grade.objects.by(config).filter(revision__in=wordings).values_list("passage_id", flat=True)
-    return len(set(graded) & set(pooled))
+    known = set(graded)
+    return [pk for pk in pooled if pk not in known]
 
 
 def _seconds(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
     """None if any config with work to do has no measured rate."""
-    passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     total = 0.0
     for config in configs:
-        to_grade = passages - _known(config, draft, pool)
+        to_grade = len(_to_grade(config, draft, pool))
         rate = measured_rate(config) if to_grade else None
         if to_grade and not rate:
             return None
         total += to_grade / rate if rate else 0.0
     return total
+
+
+def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
+    """None if no config has a price."""
+    prices = [
+        dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
+        for config in configs
+    ]
+    known = [dollars for dollars in prices if dollars is not None]
+    return sum(known) if known else None
 
 
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:

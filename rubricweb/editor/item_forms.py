@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from django import forms
 
+from grading.types import Importance
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
 from rubricweb.banks.errors import UnfitAnswerKey
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
 from rubricweb.core.forms import offer_choices
+from rubricweb.core.ids import parse_id
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -102,7 +104,36 @@ class MergeForm(forms.Form):
 
 
 class MoveForm(forms.Form):
+    """A place in the list; `seen` is the order that the list had, as ids with commas between."""
+
     place = forms.IntegerField(min_value=0)
+    seen = forms.CharField(required=False)
+
+    def clean_seen(self) -> list[int]:
+        return [parse_id(pk) for pk in self.cleaned_data["seen"].split(",") if pk]
+
+
+class ChosenItemsForm(forms.Form):
+    """Chosen items, each as "id:version", and what to do with them: an importance, or to retire them."""
+
+    ACTS = (*Item.Weight.choices, ("retire", "retire"), ("retire-now", "retire"))
+    act = forms.ChoiceField(choices=ACTS)
+
+    def __init__(self, sent: QueryDict) -> None:
+        super().__init__(sent)
+        pairs = [chosen.partition(":") for chosen in sent.getlist("item")]
+        self.seen = {parse_id(pk): parse_id(version) for pk, _, version in pairs}
+        """Versions by the id of the item."""
+
+    def clean(self) -> None:
+        if not self.seen:
+            raise forms.ValidationError("Choose items first.")
+
+    @property
+    def importance(self) -> Importance | None:
+        """None where they are to be retired."""
+        act = self.cleaned_data["act"]
+        return Importance(act) if act in Item.Weight.values else None
 
 
 class NewItemForm(forms.Form):

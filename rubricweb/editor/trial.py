@@ -58,6 +58,15 @@ class Trial:
 
     rows: tuple[TrialRow, ...]
     swapped_pairs: int
+    is_as_now: bool
+    """The settings are how the bank stands."""
+    ignores_weights: bool
+    """Weights were changed, and the measure scores as with the old ones."""
+
+    @property
+    def largest_change(self) -> float:
+        """Of a score."""
+        return max((abs(row.score - row.score_before) for row in self.rows), default=0.0)
 
     @property
     def n_beyond(self) -> int:
@@ -91,19 +100,25 @@ def trial(
         pk: tuple((item.importance, item.weight) for item in listed) for pk, listed in by_topic.items()
     }
     table = score_table(pool, grades, items, measure, weights)
-    tried = [
-        (item, setting) for item in by_topic.get(topic.pk, ()) if (setting := _setting(item, settings)).is_on
-    ]
-    column = _scores(
-        grades[topic.pk].matrix.columns([item.uid for item, _ in tried]).ratings,
-        grades[topic.pk].pool,
-        measure,
-        tuple((item.importance, setting.weight) for item, setting in tried),
-    )
+    listed = by_topic.get(topic.pk, [])
+    tried = [(item, setting) for item in listed if (setting := _setting(item, settings)).is_on]
+    ratings = grades[topic.pk].matrix.columns([item.uid for item, _ in tried]).ratings
+    new = tuple((item.importance, setting.weight) for item, setting in tried)
+    old = tuple((item.importance, item.weight) for item, _ in tried)
+    column = _scores(ratings, grades[topic.pk].pool, measure, new)
     scores = table.scores.copy()
     scores[:, table.topic_ids.index(topic.pk)] = column
-    known = rank_intervals(table.scores) if measure.bootstraps_by_topic else None
-    return _compared(table, ScoreTable(table.run_tags, table.topic_ids, scores), known)
+    return _compared(
+        table,
+        ScoreTable(table.run_tags, table.topic_ids, scores),
+        known=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
+        is_as_now=new == old and len(tried) == len(listed),
+        ignores_weights=new != old and _same(column, _scores(ratings, grades[topic.pk].pool, measure, old)),
+    )
+
+
+def _same(scores: Scores, others: Scores) -> bool:
+    return bool(np.allclose(scores, others, rtol=0, atol=1e-12, equal_nan=True))
 
 
 def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
@@ -127,7 +142,14 @@ def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: We
     return item_scores(pool, ratings, measure, weights)
 
 
-def _compared(now: ScoreTable, tried: ScoreTable, known: RankIntervals | None) -> Trial:
+def _compared(
+    now: ScoreTable,
+    tried: ScoreTable,
+    *,
+    known: RankIntervals | None,
+    is_as_now: bool,
+    ignores_weights: bool,
+) -> Trial:
     before, after = now.means(), tried.means()
     old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
     rows = []
@@ -139,4 +161,6 @@ def _compared(now: ScoreTable, tried: ScoreTable, known: RankIntervals | None) -
     return Trial(
         tuple(sorted(rows, key=lambda row: (row.rank, row.rank_before))),
         len(influence.swapped_pairs(before, after)),
+        is_as_now=is_as_now,
+        ignores_weights=ignores_weights,
     )

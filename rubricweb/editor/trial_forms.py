@@ -28,6 +28,7 @@ class WeightTrialForm(forms.Form):
     def __init__(self, sent: QueryDict, items: list[Item]) -> None:
         super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
         self.items = items
+        self._sent = sent
         listed = self.fields
         choices = [(str(item.pk), str(item)) for item in items]
         listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
@@ -56,6 +57,14 @@ class WeightTrialForm(forms.Form):
             )
             for item in self.items
         }
+
+    def address(self, *, measure: str) -> str:
+        """The query string of these settings by another measure."""
+        sent = self._sent.copy()
+        for name in ("csrfmiddlewaretoken", "look"):
+            sent.pop(name, None)
+        sent["measure"] = measure
+        return sent.urlencode()
 
     def weights(self) -> dict[int, ItemWeight]:
         """The changes to save. Solo is a preview only."""

@@ -3,6 +3,8 @@ from django.urls import path
 from rubricweb.editor.views import (
     answer_key,
     bank,
+    bank_secrets,
+    chosen_items,
     drafts,
     duplicates,
     impact,
@@ -24,6 +26,7 @@ VERSIONS = "banks/<int:bank_id>/versions/"
 urlpatterns = [
     path(TOPIC, bank.topic, name="topic"),
     path(f"{TOPIC}add/", items.item_add, name="item-add"),
+    path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
     path(f"{TOPIC}duplicates/", duplicates.duplicates, name="duplicates"),
     path(f"{TOPIC}secret/", secret_items.secret_items, name="secret-items"),
@@ -54,5 +57,6 @@ urlpatterns = [
     path(VERSIONS, versions.bank_versions, name="versions"),
     path(f"{VERSIONS}diff/", versions.version_diff, name="version-diff"),
     path(f"{VERSIONS}<int:number>/restore/", versions.version_restore, name="version-restore"),
+    path("banks/<int:bank_id>/secret/", bank_secrets.bank_secrets, name="bank-secrets"),
     path("banks/<int:bank_id>/ledger/", ledger.ledger, name="ledger"),
 ]

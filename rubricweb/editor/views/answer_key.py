@@ -11,9 +11,9 @@ from rubricweb.banks import access
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import Conflict
 from rubricweb.banks.models import Item
-from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.editor.item_forms import AnswerKeyForm, answer_key_form
-from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.editor.views.items import after_change
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 
 
@@ -33,7 +33,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     except Conflict as conflict:
         return _both_keys(request, conflict.item, mine)
     messages.success(request, _saved(verified))
-    return _row(request, item)
+    return after_change(request, item)
 
 
 def _shown(
@@ -69,9 +69,3 @@ def _saved(verified: VerificationCounts) -> str:
         some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
         parts.append(f"{some} by a model that had read the old key removed, Re-grade asks again")
     return "; ".join(parts) + "."
-
-
-def _row(request: HtmxRequest, item: Item) -> HttpResponse:
-    to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
-    context = {"row": banks.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
-    return items_changed(after_post(request, "editor/_item.html", context, to=to))

@@ -16,15 +16,16 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id, parse_ids
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor import drafts
 from rubricweb.editor import what_if as what_ifs
+from rubricweb.editor.beside import passage_beside
 from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
 from rubricweb.editor.item_forms import SeenForm, new_item_form
-from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.editor.views.items import editor_url, items_changed, to_the_row
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -32,13 +33,15 @@ from rubricweb.grades.scoring import MeasureSpec
 
 @require_safe
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The list of items refreshes itself; `open` names rows that somebody edits, which the browser keeps."""
+    """The list of items refreshes itself; `beside` is a passage to read beside it."""
     bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
     figures = _figures(request, bank)
-    opened = parse_ids(request.GET.getlist("open"))
-    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, opened=opened)
+    beside = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
+    shown = beside.passage.pk if beside else None
+    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, beside=shown)
     context = _place(bank, topic) | _page_context(request, bank, topic, figures)
-    context |= {"sheet": sheet, "figures": figures, "can_edit": _can_edit(request, bank.collection)}
+    context |= {"sheet": sheet, "figures": figures, "beside": beside}
+    context["can_edit"] = _can_edit(request, bank.collection)
     return page_or_part(request, "editor/topic.html", context, part="items")
 
 
@@ -85,7 +88,7 @@ def _what_if(
 
 @require_safe
 def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """Render the row of one item, to close what was open in it."""
+    """Render the row of one item, to close the panel that shows it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank)
     shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
@@ -94,7 +97,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}
     context |= {"figures": figures, "can_edit": _can_edit(request, bank.collection)}
     to = f"{editor_url(request, bank, item.topic)}#item-{item.pk}"
-    return after_post(request, "editor/_item.html", context, to=to)
+    return to_the_row(request, item, after_post(request, "editor/_item.html", context, to=to))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -122,10 +125,8 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     except BankError as refusal:
         return _confirmation(request, item, refusal=refusal, status=422)
     figures = _figures(request, item.bank)
-    context = _place(item.bank, item.topic) | {
-        "item": item,
-        "what_if": _what_if(what_ifs.what_changed, item, figures),
-    }
+    context = _place(item.bank, item.topic) | {"item": item, "can_edit": True}
+    context["what_if"] = _what_if(what_ifs.what_changed, item, figures)
     messages.success(
         request, f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
     )
@@ -140,6 +141,7 @@ def _confirmation(
     figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {
         "item": item,
+        "can_edit": True,
         "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),
         "what_if": _what_if(what_ifs.what_if, item, figures),
         "refusal": refusal,

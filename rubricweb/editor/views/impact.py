@@ -12,11 +12,12 @@ from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import impact as impacts
 from rubricweb.editor.forms import DraftForm
+from rubricweb.editor.similar import similar_items
 
 
 @require_POST
 def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """One sentence about the text typed so far."""
+    """The impact of the text typed so far, and the items that are similar to it."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
@@ -31,4 +32,7 @@ def _said_of(form: DraftForm, bank: Bank, topic: Topic) -> Context:
         draft = form.draft(bank, topic)
     except ValidationError as error:
         return {"problem": " ".join(error.messages)}
-    return {"draft": draft, "impact": impacts.impact(draft) if draft else None}
+    if draft is None:
+        return {"draft": None}
+    similar = similar_items(bank, topic, draft.text, but=draft.item)
+    return {"draft": draft, "impact": impacts.impact(draft), "similar": similar}

@@ -9,7 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import trigger_client_event
+from django_htmx.http import retarget, trigger_client_event
 
 from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
@@ -45,10 +45,15 @@ def items_changed(response: HttpResponse) -> HttpResponse:
     return trigger_client_event(response, "items-changed", after="settle")
 
 
+def to_the_row(request: HtmxRequest, item: Item, response: HttpResponse) -> HttpResponse:
+    """Swap the item's row in the list, wherever the request came from; in a panel, that closes it."""
+    return retarget(response, f"#item-{item.pk}") if request.htmx else response
+
+
 def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
     to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
     context = {"row": selectors.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
-    return items_changed(after_post(request, "editor/_item.html", context, to=to))
+    return items_changed(to_the_row(request, item, after_post(request, "editor/_item.html", context, to=to)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -114,6 +119,7 @@ def _editing(item: Item, form: object) -> dict[str, object]:
         "topic": item.topic,
         "collection": bank.collection,
         "section": "topics",
+        "can_edit": True,
     }
 
 
@@ -165,10 +171,13 @@ def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespons
 def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = MoveForm(request.POST)
-    if form.is_valid():
-        actions.move_item(item, place=form.cleaned_data["place"], by=request.user)
-    else:
+    if not form.is_valid():
         messages.error(request, "A place in the list is a number from 0.")
+        return after_change(request, item)
+    try:
+        actions.move_item(item, **form.cleaned_data, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
     return after_change(request, item)
 
 

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from grading.measures.weighted_cover import WEIGHTED_COVER
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
@@ -127,7 +128,14 @@ def _board(weight_trial: WeightTrial) -> dict[str, object]:
         return shown
     measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
     board = tried(weight_trial.bank, weight_trial.topic, config, measure, settings)
-    return {**shown, "measure": measure, "trial": board}
+    is_weighted = form.measure_name == WEIGHTED_COVER.name
+    return {
+        **shown,
+        "measure": measure,
+        "trial": board,
+        "weighted": None if is_weighted else WEIGHTED_COVER,
+        "weighted_at": form.address(measure=WEIGHTED_COVER.name),
+    }
 
 
 def _rows(form: WeightTrialForm, settings: dict[int, Setting]) -> list[TriedItem]:

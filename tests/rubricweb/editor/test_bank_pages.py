@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from grading.types import Purpose
 from rubricweb.banks import actions
@@ -134,18 +135,18 @@ def test_an_id_without_text_is_shown_and_can_be_supplied(client_of, developer, i
     assert url_of("item-supply", item) in html
 
 
-def test_the_list_is_a_part_that_leaves_open_rows_alone(client_of, developer, item):
+def test_the_list_is_a_part_without_the_panel(client_of, developer, item):
     other = ItemFactory(bank=item.bank, topic=item.topic, text="Which tree?", position=1)
     actions.retire_item(other, seen=1, by=developer)
     client = client_of(developer)
     part = client.get(editor(item.bank, item.topic), **HTMX)
     assert markup(part).lstrip().startswith('<div id="items"')
     assert "HX-Request" in part["Vary"]
-    assert "hx-preserve" not in markup(part)
-    opened = markup(client.get(editor(item.bank, item.topic, f"?open=&open={other.pk}&retired=1"), **HTMX))
-    assert f'<li id="item-{other.pk}" class="item" hx-preserve="true"' in opened
-    assert f'<li id="item-{item.pk}" class="item">' in opened
-    assert 'id="retired"' not in opened  # the only retired item is at work in its old place
+    assert 'id="item-panel"' not in markup(part), "what is written there stays when the list is fetched again"
+    assert '<details id="retired">' in markup(part)
+    assert '<details id="retired" open>' in markup(
+        client.get(editor(item.bank, item.topic, "?retired=&retired=1"), **HTMX)
+    )
 
 
 def test_queries_do_not_grow_with_the_items(client_of, developer, item, passages):
@@ -233,11 +234,14 @@ def preview(client, about, htmx=True, **fields):
     return client.post(url, {"kind": "question"} | fields, **(HTMX if htmx else {}))
 
 
-def test_the_preview_is_one_sentence_and_writes_nothing(client_of, developer, item):
+def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, developer, item):
     revisions = item.topic.revisions.count()
     html = markup(preview(client_of(developer), item, text="Does frost make leaves red?"))
-    assert "4 passages to grade</strong>, 0 already known, no rate measured yet;" in html
-    assert "up to 1 of 2 runs could move." in html
+    words = strip_tags(html)
+    assert "4 passages to grade" in words
+    assert "0 known" in words
+    assert "time unknown" in words
+    assert "up to 1 of 2 runs could move" in words
     assert "<html" not in html
     assert (item.topic.revisions.count(), Grade.objects.count(), Item.objects.count()) == (revisions, 3, 1)
     page = markup(preview(client_of(developer), item, htmx=False, text="Does frost make leaves red?"))
@@ -247,7 +251,7 @@ def test_the_preview_is_one_sentence_and_writes_nothing(client_of, developer, it
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"text": "  "}, "Nothing to grade: no words yet"),
+        ({"text": "  "}, "Nothing to grade: nothing is written yet"),
         ({"text": WORDS}, "This topic already asks exactly this."),
         ({"text": "x" * 2001}, "Keep it under 2,000 characters; this has 2,001."),
         ({"text": "Why?", "kind": "riddle"}, "riddle is not one of the available choices"),
@@ -261,9 +265,19 @@ def test_unchanged_and_known_words(client_of, developer, item):
     client = client_of(developer)
     assert "same as now" in markup(preview(client, item, text=WORDS, item=item.pk))
     actions.revise_item(item, text="Why red?", seen=1, by=developer)
-    assert "1 passage to grade</strong>, 3 already known" in markup(
-        preview(client, item, text=WORDS, item=item.pk)
-    )
+    words = strip_tags(markup(preview(client, item, text=WORDS, item=item.pk)))
+    assert "1 passage to grade" in words
+    assert "3 known" in words
+
+
+def test_similar_items_show_while_one_is_written(client_of, developer, item):
+    client = client_of(developer)
+    html = markup(preview(client, item, text="Which pigment reddens the leaves?"))
+    assert "Similar items" in html
+    assert f"#item-{item.pk}" in html
+    assert "Similar items" not in markup(preview(client, item, text="When do maples bloom?"))
+    own = markup(preview(client, item, text="Which pigment reddens the leaves?", item=item.pk))
+    assert "Similar items" not in own, "it is the item that is being reworded"
 
 
 def test_the_preview_is_for_developers(client_of, viewer, outsider, developer, item):

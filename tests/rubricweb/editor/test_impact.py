@@ -98,6 +98,14 @@ def test_a_rewording_gives_up_what_the_old_words_cover(bank, topic, items):
     assert impact.impact(draft(bank, topic, text="Which tree?", item=items[0])).is_twin
 
 
+def test_money_comes_from_the_price_of_the_model(bank, topic, items, settings):
+    assert impact.impact(draft(bank, topic)).dollars is None
+    settings.PRICES = {lexical_config().llm: 2.0}
+    cheap, dear = draft(bank, topic), draft(bank, topic, text=f"{NEW} {'Or rain? ' * 50}")
+    assert 0 < impact.impact(cheap).dollars < impact.impact(dear).dollars
+    assert impact.impact(cheap).dollars_words == "less than $0.01"
+
+
 def test_time_comes_from_the_measured_rate(bank, topic, items, collection):
     job = GradingJob.objects.create(collection=collection, config=lexical_config(), scope="1 item", total=10)
     JobChunk.objects.create(

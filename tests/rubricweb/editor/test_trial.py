@@ -7,6 +7,8 @@ d2   0   0   5      apart       d3              nothing     0
 d3   1   1   1
 """
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -115,6 +117,21 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
     assert ranks(client.get(url, sent(items, **weighed))) == {"ahead": 1, "behind": 2, "apart": 3}
     assert {item.version for item in items[0].bank.items.all()} == {1}
     assert "Save</button>" not in markup(client.get(url))
+
+
+def test_the_board_says_why_nothing_moves(client_of, viewer, url, items):
+    client = client_of(viewer)
+    assert "This is the bank as it is" in markup(client.get(url))
+    weighed = sent(items, **{f"weight-{items[0].pk}": 3})
+    html = markup(client.get(url, weighed, headers=HTMX))
+    assert "Weights make no difference in Rubric-Cover@20." in html
+    switched = client.get(re.search(r'href="([^"]+measure=weighted_cover)"', html)[1].replace("&amp;", "&"))
+    assert ranks(switched) == {"ahead": 1, "behind": 2, "apart": 3}
+    assert "Weights make no difference" not in markup(switched)
+    alike = sent(items, **{f"weight-{item.pk}": 2 for item in items}, measure="weighted_cover")
+    assert "Weights make no difference in Weighted cover@20." in markup(client.get(url, alike))
+    both_cover = sent(items, **{f"weight-{items[1].pk}": 2}, measure="weighted_cover")
+    assert "Scores change by at most 0.0833: too little" in markup(client.get(url, both_cover))
 
 
 def test_without_javascript_a_look_is_sent_and_saves_nothing(client_of, viewer, url, items):

@@ -1,0 +1,254 @@
+// The list of a bank's items and the panel beside it: arrow keys, the order by Alt and arrows or by dragging, finding.
+const PAUSE_MS = 600; // a row that is moved by keys is stored once it rests
+const visible = (row) => row.checkVisibility();
+const rows = (list = document.getElementById("items")) => [...list.querySelectorAll(".item-row")];
+const linkOf = (row) => row?.querySelector(".item-open");
+const panel = () => document.getElementById("item-panel");
+
+class Order {
+  #moved = null; // { row, seen }: what is not stored yet
+  #timer = 0;
+
+  // One visible row up (-1) or down (1).
+  step(row, by) {
+    const fellows = rows(row.parentElement).filter(visible);
+    const other = fellows[fellows.indexOf(row) + by];
+    if (!other) return this.#announce(row);
+    this.put(row, by < 0 ? other : other.nextElementSibling);
+    linkOf(row).focus();
+    row.scrollIntoView({ block: "nearest" });
+    this.#announce(row);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.store(), PAUSE_MS);
+  }
+
+  // Before `next`, or at the end of the list.
+  put(row, next) {
+    if (this.#moved?.row !== row) {
+      this.store();
+      this.#moved = { row, seen: rows(row.parentElement).map(({ id }) => id.slice("item-".length)) };
+    }
+    row.parentElement.insertBefore(row, next);
+    row.dispatchEvent(new Event("changed", { bubbles: true })); // a list that is being fetched is out of date
+  }
+
+  takeBack() {
+    const { row, seen } = this.#moved ?? {};
+    this.#moved = null;
+    for (const pk of seen ?? []) row.parentElement.append(document.getElementById(`item-${pk}`));
+  }
+
+  store() {
+    clearTimeout(this.#timer);
+    if (!this.#moved) return;
+    const { row, seen } = this.#moved;
+    this.#moved = null;
+    const place = rows(row.parentElement).indexOf(row);
+    if (seen.indexOf(row.id.slice("item-".length)) === place) return;
+    htmx.ajax("POST", row.dataset.move, {
+      target: row,
+      swap: "outerHTML",
+      values: { place, seen: seen.join() },
+    });
+  }
+
+  #announce(row) {
+    const fellows = rows(row.parentElement);
+    document.getElementById("moved").textContent = `Place ${fellows.indexOf(row) + 1} of ${fellows.length}: ${
+      linkOf(row).textContent.trim()
+    }`;
+  }
+}
+
+const order = new Order();
+addEventListener("pagehide", () => order.store());
+
+class Finder {
+  #field = document.querySelector("[data-finds]");
+  #shown = "";
+
+  constructor() {
+    this.#field?.addEventListener("input", () => this.apply());
+    document.addEventListener("click", ({ target }) => {
+      const chip = target.closest("[data-shows]");
+      if (!chip) return;
+      this.#shown = chip.dataset.shows;
+      this.apply();
+    });
+  }
+
+  apply() {
+    const words = (this.#field?.value ?? "").toLowerCase().split(/\s+/);
+    for (const row of rows()) {
+      const text = row.querySelector(".item-words").textContent.toLowerCase();
+      row.hidden = !this.#has(row, this.#shown) || !words.every((word) => text.includes(word));
+    }
+    for (const section of document.querySelectorAll("#items > section")) {
+      section.hidden = rows(section).length > 0 && rows(section).every(({ hidden }) => hidden);
+    }
+    for (const chip of document.querySelectorAll("[data-shows]")) {
+      chip.ariaPressed = String(chip.dataset.shows === this.#shown);
+      chip.querySelector("strong").textContent = this.#active().filter((row) =>
+        this.#has(row, chip.dataset.shows)
+      ).length;
+    }
+  }
+
+  #active() {
+    return rows().filter((row) => row.dataset.flag !== "retired");
+  }
+
+  #has(row, tag) {
+    return !tag || row.dataset.tags.split(" ").includes(tag);
+  }
+}
+
+const finder = new Finder();
+finder.apply();
+
+// What is ticked stays so when the list is fetched again, unless the item was changed meanwhile.
+class Choice {
+  #values = new Set();
+
+  constructor() {
+    document.addEventListener("change", ({ target }) => target.matches(".item-tick") && this.#read());
+    document.addEventListener("reset", () => setTimeout(() => this.#read()));
+    document.addEventListener("click", ({ target }) => {
+      if (!target.closest("[data-chooses-shown]")) return;
+      for (const row of rows().filter(visible)) this.#tick(row, true);
+      this.#read();
+    });
+  }
+
+  toggle(row) {
+    row.querySelector(".item-tick")?.click();
+  }
+
+  restore() {
+    for (const row of rows()) this.#tick(row, this.#values.has(row.querySelector(".item-tick")?.value));
+    this.#read();
+  }
+
+  #tick(row, isChosen) {
+    const tick = row.querySelector(".item-tick");
+    if (tick) tick.checked = isChosen;
+  }
+
+  #read() {
+    this.#values = new Set([...document.querySelectorAll(".item-tick:checked")].map(({ value }) => value));
+    const count = document.getElementById("n-chosen");
+    if (count) count.textContent = `${this.#values.size} chosen`;
+  }
+}
+
+const choice = new Choice();
+
+// The menu of an item stays open when the list is fetched again.
+class Menu {
+  #id = ""; // of the open one's summary
+
+  constructor() {
+    document.addEventListener("toggle", ({ target }) => this.#note(target), true);
+  }
+
+  restore() {
+    const summary = document.getElementById(this.#id);
+    if (summary) summary.parentElement.open = true;
+  }
+
+  #note(details) {
+    if (!details.matches?.(".item-menu") || !details.isConnected) return;
+    const { id } = details.querySelector("summary");
+    if (details.open) this.#id = id;
+    else if (this.#id === id) this.#id = "";
+  }
+}
+
+const menu = new Menu();
+
+const isWritten = () =>
+  [...panel().querySelectorAll("textarea, input:not([type=hidden])")].some(({ value, defaultValue }) =>
+    value !== defaultValue
+  );
+const mayLeave = () => !isWritten() || confirm("Leave without saving what you wrote?");
+
+function markCurrent() {
+  for (const row of rows()) {
+    if (row.id === `item-${panel().dataset.item}`) row.ariaCurrent = "true";
+    else row.removeAttribute("aria-current");
+  }
+}
+
+document.addEventListener("htmx:afterSettle", () => {
+  finder.apply();
+  choice.restore();
+  menu.restore();
+  markCurrent();
+});
+document.addEventListener("htmx:confirm", (event) => {
+  const { verb, elt, target } = event.detail;
+  if (verb !== "get" || target !== panel() || elt.matches("[data-closes-panel]")) return;
+  if (!mayLeave()) event.preventDefault();
+});
+
+// A panel of several items has no row to go back to.
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-closes-panel]:not([hx-get])")) return;
+  event.preventDefault();
+  panel().replaceChildren();
+  Object.assign(panel(), { className: "", hidden: true });
+  linkOf(rows().find(visible))?.focus();
+});
+
+document.addEventListener("keydown", (event) => {
+  const { key, target, altKey } = event;
+  const row = target.closest?.(".item-row");
+  if (key === "Escape" && (row || panel().contains(target)) && !target.closest("details.menu[open]")) {
+    const closer = panel().querySelector("[data-closes-panel]");
+    if (closer) event.preventDefault();
+    if (closer && mayLeave()) closer.click();
+  } else if (row && key === "x" && !event.ctrlKey && !event.metaKey) {
+    choice.toggle(row);
+  } else if (row && /^Arrow(Up|Down)$/.test(key) && !target.closest(".menu-body")) {
+    event.preventDefault();
+    const by = key === "ArrowUp" ? -1 : 1;
+    const shown = rows().filter(visible);
+    if (!altKey) linkOf(shown[shown.indexOf(row) + by])?.focus();
+    else if (row.dataset.move) order.step(row, by);
+  }
+});
+
+class Drag {
+  #row = null;
+
+  constructor() {
+    document.addEventListener("dragstart", (event) => this.#start(event));
+    document.addEventListener("dragover", (event) => this.#over(event));
+    document.addEventListener("dragend", ({ dataTransfer }) => this.#end(dataTransfer.dropEffect));
+  }
+
+  #start({ target, dataTransfer }) {
+    this.#row = target.matches?.(".item-grip") ? target.closest(".item-row") : null;
+    if (!this.#row) return;
+    dataTransfer.effectAllowed = "move";
+    dataTransfer.setDragImage(this.#row, 8, 8);
+  }
+
+  #over(event) {
+    const other = event.target.closest?.(".item-row");
+    if (!this.#row || other?.parentElement !== this.#row.parentElement) return;
+    event.preventDefault();
+    if (other === this.#row) return;
+    const { top, height } = other.getBoundingClientRect();
+    order.put(this.#row, event.clientY < top + height / 2 ? other : other.nextElementSibling);
+  }
+
+  #end(effect) {
+    if (!this.#row) return;
+    this.#row = null;
+    if (effect === "none") order.takeBack();
+    else order.store();
+  }
+}
+
+new Drag();

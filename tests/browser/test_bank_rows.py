@@ -1,0 +1,90 @@
+"""The rows of a bank by keyboard and by mouse; how much of them is seen at once."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rubricweb.banks import actions
+
+CONTROLS = """() => [...document.querySelectorAll(
+    "a[href], button, input:not([type=hidden]), select, textarea, summary"
+  )].filter(e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true })).length"""
+SEEN_ROWS = """() => [...document.querySelectorAll(".item-row")]
+  .filter(e => e.checkVisibility() && e.getBoundingClientRect().bottom <= innerHeight).length"""
+
+
+@pytest.fixture
+def page(people, places) -> Page:
+    page = people.sign_in("developer")
+    page.goto(places.editor)
+    expect(page.locator("[data-shows] strong").first).not_to_be_empty()
+    return page
+
+
+def order(places) -> list[str]:
+    return [str(item) for item in places.bank.items.active().for_topic(places.topic).of_kinds(["question"])]
+
+
+def test_by_keyboard_alone(page, places):
+    """Down to the second question, up with it, into the panel and back."""
+    first, second, *_ = order(places)
+    page.locator(".item-open").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name=second)).to_be_focused()
+    with page.expect_response("**/move/"):
+        page.keyboard.press("Alt+ArrowUp")
+        expect(page.locator("#moved")).to_contain_text("Place 1 of")
+    expect(page.get_by_role("link", name=second)).to_be_focused()
+    assert order(places)[:2] == [second, first]
+    page.keyboard.press("Enter")
+    expect(page.locator("#item-panel textarea")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name=second)).to_be_focused()
+    expect(page.locator("#item-panel")).to_be_hidden()
+
+
+def test_by_dragging(page, places):
+    first, second, third, *_ = order(places)
+    rows = page.locator(".item-row")
+    rows.first.hover()
+    with page.expect_response("**/move/"):
+        rows.first.locator(".item-grip").drag_to(rows.nth(2), target_position={"x": 200, "y": 40})
+    assert order(places)[:3] == [second, third, first]
+
+
+def test_finding(page, places):
+    first, *others = order(places)
+    page.get_by_label("Find an item").fill(first.lower())
+    expect(page.get_by_role("link", name=first)).to_be_visible()
+    expect(page.get_by_role("link", name=others[0])).to_be_hidden()
+    page.get_by_label("Find an item").fill("")
+    page.get_by_role("button", name="Flagged").click()
+    expect(page.get_by_role("link", name=first)).to_be_hidden()
+
+
+def test_sixteen_items_have_few_controls_and_most_are_seen(page, places):
+    asked = places.bank.items.active().for_topic(places.topic).count()
+    for number in range(16 - asked):
+        actions.add_item(places.bank, places.topic, kind="nugget", text=f"Leaf fact {number}", by=None)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(places.editor)
+    expect(page.locator("#missing.stack")).to_be_attached()
+    assert page.evaluate(CONTROLS) <= 60
+    assert page.evaluate(SEEN_ROWS) >= 12
+
+
+def test_several_at_once(page, places):
+    page.locator(".item-open").nth(1).focus()
+    page.keyboard.press("x")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("x")
+    expect(page.locator("#n-chosen")).to_have_text("2 chosen")
+    page.locator("#chosen").get_by_role("button", name="Okay").click()
+    expect(page.locator(".item-importance").filter(has_text="okay")).to_have_count(2)
+    expect(page.locator("#chosen")).to_be_hidden()
+    assert [item.importance for item in places.bank.items.active().for_topic(places.topic)][:3] == [
+        "vital",
+        "okay",
+        "okay",
+    ]
