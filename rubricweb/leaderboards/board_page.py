@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode
+from operator import attrgetter
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from grading.figures.leaderboard import Point, leaderboard_figure
 from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.paired_tests import PairedTest
+from rubricweb.corpus.official import RunScores
 from rubricweb.leaderboards import rank_changes, score_axis
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.types import Board, BoardRow, TopicRow
+from rubricweb.leaderboards.board.types import Board, BoardRow, LeaderTopic, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
 from rubricweb.leaderboards.sorting import changed, heads, in_order, is_ranked, score_head
 
-REFINEMENTS = (
-    *("topics", "source", "version", "relevant", "units", "topic", "facet", "missing", "definition", "test"),
-)
-"""Controls that stay out of sight until they are used."""
+MAIN_FACTS = ("grader", "ratings", "bank", "threshold", "cutoff", "topics", "made")
+"""What of the statements is always in sight."""
 WHISKERS = f"{100 * LEVEL:g} % bootstrap interval over topics"
 """What the whiskers of the table and of the figure are."""
+OFFICIAL = "official-"
+"""With the number of an official board: its column among the topics of a run."""
 MARKED_FROM = 5
 """With fewer runs percentiles say nothing."""
 
@@ -41,6 +43,22 @@ class SortableColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class HeatCell:
+    score: float
+    shade: int
+    """0 to 5, from the lowest to the highest score of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The first runs on the topics by which they differ most."""
+
+    topics: list[tuple[LeaderTopic, str]]
+    """With the addresses of their grids."""
+    rows: list[tuple[str, list[HeatCell]]]
+
+
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """A row as the table shows it."""
 
@@ -51,6 +69,8 @@ class TableRow:
     lanes: tuple[str, ...]
     mark: str
     """Above which percentile of all runs: 85, 75 or none."""
+    is_leading: bool
+    """No run is better, as far as the test can tell, and some run is worse."""
 
     @property
     def fell(self) -> int:
@@ -81,18 +101,44 @@ def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str
         "estimate_method": provenance.estimate_method(board.sample) if board.sample else "",
         "estimate_basis": provenance.estimate_basis(board.sample) if board.sample else "",
         "sets": measure_sets(board, query),
-        "refined": any(name in dict(parse_qsl(query)) for name in REFINEMENTS),
         "paused": bool(sent.get("paused")),
         "pause": changed(query, paused="" if sent.get("paused") else "1"),
-        "figure": _figure(board, query),
+        "leaders": leaders(board),
         "measure_name": label,
         "whiskers": WHISKERS,
         "importance": provenance.importance(board),
         "without_power": provenance.without_power(board) if board.top and board.top.topics_needed else "",
         "all_topics": changed(query, topics=""),
         "by_t": changed(query, test=str(PairedTest.T)),
-        "statements": provenance.statements(board),
+        **_facts(board),
     }
+
+
+def _facts(board: Board) -> dict[str, object]:
+    stated = provenance.statements(board)
+    return {
+        "statements": [(name, value) for name, value in stated if name in MAIN_FACTS],
+        "further_statements": [(name, value) for name, value in stated if name not in MAIN_FACTS],
+    }
+
+
+def leaders(board: Board) -> Leaders | None:
+    """Return the table of the first runs by topic; None where they do not differ."""
+    scores = [score for topic in board.leaders for score in topic.scores]
+    low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
+    if not span:
+        return None
+    by_run = zip(*(topic.scores for topic in board.leaders), strict=True)
+    rows = [
+        (row.run_tag, [HeatCell(score, round(5 * (score - low) / span)) for score in of_run])
+        for row, of_run in zip(board.rows, by_run, strict=False)
+    ]
+    bank, grader = board.spec.bank, f"?grader={board.spec.config.pk}"
+    grids = [
+        reverse("review:grid", args=[bank.pk, topic.topic_id]) + grader if bank else ""
+        for topic in board.leaders
+    ]
+    return Leaders(list(zip(board.leaders, grids, strict=True)), rows)
 
 
 def measure_sets(board: Board, query: str) -> list[tuple[str, str]]:
@@ -111,8 +157,16 @@ def _lines(
 ) -> list[TableRow]:
     rose = {line.row.run_id: line.rose for line in rendering.lines}
     shown = score_axis.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
+    has_leaders = board.top is not None and board.top.group < len(board.rows)
     return [
-        TableRow(row, rose[row.run_id], axis.whisker(row) if axis else None, parts, _mark(board, row))
+        TableRow(
+            row,
+            rose[row.run_id],
+            axis.whisker(row) if axis else None,
+            parts,
+            _mark(board, row),
+            is_leading=has_leaders and row.first == 1,
+        )
         for row, parts in zip(in_order(board, sort), shown, strict=True)
     ]
 
@@ -124,7 +178,7 @@ def _mark(board: Board, row: BoardRow) -> str:
     return "85" if score > board.marks.upper_15 else "75" if score > board.marks.upper_quarter else ""
 
 
-def topic_columns(run_tag: str, sort: str) -> list[SortableColumn]:
+def topic_columns(run_tag: str, sort: str, official: Sequence[RunScores] = ()) -> list[SortableColumn]:
     """Return the columns of one run's topics; a first click shows the largest number, or the worst
     difference.
     """
@@ -134,6 +188,7 @@ def topic_columns(run_tag: str, sort: str) -> list[SortableColumn]:
         "mean": "Mean of all runs",
         "difference": "Difference",
         "best": "Best of all runs",
+        **{f"{OFFICIAL}{place}": board.label for place, board in enumerate(official)},
     }
     columns = []
     for name, label in labels.items():
@@ -147,23 +202,14 @@ def topic_columns(run_tag: str, sort: str) -> list[SortableColumn]:
 
 def sorted_topics(rows: list[TopicRow], sort: str) -> list[TopicRow]:
     """By a column of `topic_columns`, "-" before it for falling; other words keep the collection's order."""
-    name = sort.removeprefix("-")
-    if name not in ("score", "mean", "difference", "best"):
-        return rows[::-1] if sort == "-topic" else rows
-    return sorted(rows, key=lambda row: getattr(row, name), reverse=sort.startswith("-"))
+    name, falling = sort.removeprefix("-"), sort.startswith("-")
+    if name in ("score", "mean", "difference", "best"):
+        return sorted(rows, key=attrgetter(name), reverse=falling)
+    place = name.removeprefix(OFFICIAL)
+    if name != place and place.isdecimal() and all(int(place) < len(row.official) for row in rows):
+        return sorted(rows, key=lambda row: _or_least(row.official[int(place)]), reverse=falling)
+    return rows[::-1] if sort == "-topic" else rows
 
 
-def _figure(board: Board, query: str) -> dict[str, object]:
-    """Return the figure in the table's order; each point carries the address of its run's page."""
-    rows = [row for row in board.rows if row.score is not None]
-    points = [
-        Point(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.low, row.high, row.n_topics)
-        for row in rows
-    ]
-    label = f"{provenance.measure_name(board.spec)} with {WHISKERS}"
-    figure = leaderboard_figure(points, title="", score_label=label)
-    slug = board.spec.collection.slug
-    addresses = [f"{reverse('leaderboards:run', args=[slug, row.run_id])}?{query}" for row in rows]
-    figure["data"][0]["customdata"] = addresses  # type: ignore[index]  # Plotly JSON is nested dicts
-    figure["layout"]["margin"] |= {"t": 16, "b": 60}  # type: ignore[index]  # the page has the title
-    return figure
+def _or_least(score: float | None) -> float:
+    return -math.inf if score is None else score

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.core.validators import MaxValueValidator
 from django.forms import BoundField
+from django.http import QueryDict
+from django.utils.http import urlencode
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
@@ -17,10 +19,12 @@ from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.forms import offer_rows
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
+from rubricweb.grades.forms import AT_ONCE
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
@@ -71,9 +75,15 @@ ALL_TOPICS = {
 }
 
 
+TOPICS_HELP = "An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)"
+
+
 class GraderField(GraderChoice):
+    told_apart: frozenset[str] = frozenset()
+    """Models that only one grader has: their names say enough."""
+
     def label_from_instance(self, config: GraderConfig) -> str:
-        return lookup.grader_name(config)
+        return config.llm if config.llm in self.told_apart else lookup.grader_name(config)
 
 
 class VersionField(VersionChoice):
@@ -104,7 +114,8 @@ class LabelForm(forms.Form):
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
         given = _with_grades({name: sent[name] for name in sent if sent[name]}, collection)
-        super().__init__({**_defaults(collection, self.graders, given), **given}, auto_id=auto_id)
+        self.defaults = _defaults(collection, self.graders, given)
+        super().__init__({**self.defaults, **given}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
         self._fit_scale(self.data["grader"])
@@ -176,7 +187,7 @@ class BoardForm(LabelForm):
         required=False,
         label="Only topics with",
         widget=forms.TextInput({"list": "slices"}),
-        help_text="An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)",
+        help_text=TOPICS_HELP,
     )
     topic = forms.CharField(max_length=200, required=False, label="Only topic")
     facet = forms.CharField(max_length=200, required=False, label="Only subtopic")
@@ -215,6 +226,35 @@ class BoardForm(LabelForm):
             test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
         )
         return columns.with_columns(lookup.check_scope(limited), picked["columns"])
+
+
+class BoardToolbar(ChipForm, BoardForm):
+    """The controls of the board's own page, as chips with a menu."""
+
+    in_toolbar = ("measure", "grader", "bank", "min_grade", "cutoff")
+    in_menu = (
+        *("kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
+        *("mode", "min_answers", "relevant", "definition", "test"),
+    )
+
+    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
+        super().__init__(sent, collection=collection)
+        self.address = QueryDict(urlencode({name: str(sent[name]) for name in self.fields if sent.get(name)}))
+        for name in self.in_toolbar:
+            self.fields[name].widget.attrs |= AT_ONCE
+        llms = [config.llm for config in self.graders]
+        if isinstance(grader := self.fields["grader"], GraderField):
+            grader.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
+        for name in ("grader", "bank", "version"):
+            keep_choices(self, name)
+
+    def default_value(self, name: str) -> str:
+        if name in ("grader", "bank"):
+            return str(self.data.get(name))
+        return str(self.defaults.get(name, ""))
+
+    def has_menu_errors(self) -> bool:
+        return any(self[name].errors for name in self.in_menu)
 
 
 class CompactBoardForm(BoardForm):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
-WIDTH = 160
-EDGE = 6
+WIDTH, HEIGHT = 220, 38
+"""Of the drawing in a row: as high as the row."""
+EDGE = 12
+STEPS = (1, 2, 5, 10)
 MAX_LANES = 6
 """Brackets side by side; what does not fit is still said by the ranks."""
 
@@ -28,10 +31,26 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From the lowest to the highest end of an interval."""
+    """From `start` to `end`, with a line every `step`."""
 
     start: float
     end: float
+    step: float = 0.0
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Where the lines stand, with their labels."""
+        if not self.step:
+            return []
+        decimals = max(0, -math.floor(math.log10(self.step) + 1e-9))
+        count = round((self.end - self.start) / self.step)
+        values = [self.start + number * self.step for number in range(count + 1)]
+        return [(self.at(value), f"{value:.{decimals}f}") for value in values]
+
+    @property
+    def lines(self) -> str:
+        """The lines of one row as the path of an SVG."""
+        return "".join(f"M{x} 0V{HEIGHT}" for x, _ in self.ticks)
 
     def at(self, value: float) -> float:
         span = self.end - self.start
@@ -47,9 +66,23 @@ class Axis:
 
 
 def axis(board: Board) -> Axis | None:
-    """Return the axis of a board; None where no run has a score."""
+    """Return the axis of a board: all intervals fit, and it ends at round numbers. None without any score."""
     ends = [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
-    return Axis(min(ends), max(ends)) if ends else None
+    if not ends:
+        return None
+    low, high = min(ends), max(ends)
+    step = _round_step((high - low) / 4)
+    return Axis(math.floor(low / step) * step, math.ceil(high / step) * step, step)
+
+
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 5 times a power of ten from `least` on.
+
+    >>> _round_step(0.17), _round_step(0.05), _round_step(30)
+    (0.2, 0.05, 50.0)
+    """
+    power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 0.1
+    return next(round(factor * power, 9) for factor in STEPS if factor * power >= least - 1e-12)
 
 
 def lanes(brackets: Sequence[tuple[int, int]], rows: int) -> list[tuple[str, ...]]:

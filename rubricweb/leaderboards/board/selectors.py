@@ -13,12 +13,13 @@ from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
 from rubricweb.corpus.models import OFFICIAL, Run
-from rubricweb.corpus.official import official_boards
+from rubricweb.corpus.official import Official, RunScores, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
+from rubricweb.leaderboards.board.leaders import leader_topics
 from rubricweb.leaderboards.board.tables import Basis, answered, basis, score_column, score_units
 from rubricweb.leaderboards.board.types import (
     Board,
@@ -38,9 +39,8 @@ Further = Sequence[tuple[MeasureColumn, NDArray[np.float64]]]
 
 def board(spec: BoardSpec) -> Board:
     """Score and rank every run of the collection."""
-    base = basis(spec)
+    base, k = basis(spec), spec.measure.judged_at
     table = score_units(base, spec.measure)
-    k = spec.measure.judged_at
     sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
     people = verified(base, k)
     further = [(column, score_column(base, column).scores) for column in spec.columns]
@@ -61,6 +61,7 @@ def board(spec: BoardSpec) -> Board:
         columns=tuple(_counted(base, column.measure, scores) for column, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
         top=top(table.scores, sure, places),
+        leaders=leader_topics(base, rows, table.scores[places]),
         brackets=sure.brackets(places) if sure else (),
         test=sure.test if sure else spec.test,
         monte_carlo=sure.monte_carlo if sure else None,
@@ -69,7 +70,7 @@ def board(spec: BoardSpec) -> Board:
     )
 
 
-def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
+def run_topics(spec: BoardSpec, run: Run, official: Sequence[RunScores] = ()) -> list[TopicRow]:
     """Return the run's score on every topic that counts, in the collection's order."""
     base = basis(spec)
     scores = score_units(base, spec.measure).scores
@@ -86,6 +87,7 @@ def run_topics(spec: BoardSpec, run: Run) -> list[TopicRow]:
             best=float(np.nanmax(scores[:, column])),
             is_answered=bool(topic.ranked[index]),
             has_response=topic.topic_id in generated,
+            official=tuple(board.by_topic.get(topic.topic_id) for board in official),
         )
         for column, (topic, _) in enumerate(base.units())
         if not np.isnan(scores[index, column])
@@ -193,11 +195,22 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
         judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
-    over = "" if spec.is_of_all_topics else ", over all its topics"
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
-        correlations.append(_correlation(against, f"{official.kind}{over}", ours, official.scores))
+        scores, over = _official_scores(spec, pool, official)
+        correlations.append(_correlation(against, f"{official.kind}{over}", ours, scores))
     return tuple(correlations)
+
+
+def _official_scores(
+    spec: BoardSpec, pool: CollectionPool, official: Official
+) -> tuple[Mapping[str, float], str]:
+    """Return its scores on the topics of the board, and in words that they are of others."""
+    if spec.is_of_all_topics:
+        return official.scores, ""
+    query_ids = [topic.query_id for topic in pool.topics]
+    on_topics = with_topics(spec.collection, official).scores_on(query_ids)
+    return (on_topics, "") if on_topics else (official.scores, ", over all its topics")
 
 
 def _correlation(

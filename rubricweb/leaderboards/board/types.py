@@ -210,6 +210,16 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderTopic:
+    """A topic with the scores of the first runs of the board, best run first."""
+
+    topic_id: int
+    query_id: str
+    text: str
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     spec: BoardSpec
     rows: tuple[BoardRow, ...]
@@ -234,6 +244,8 @@ class Board:
     """None with fewer than two topics or two runs."""
     brackets: tuple[tuple[int, int], ...] = ()
     """Places of rows, from 0, between which no paired test finds a difference."""
+    leaders: tuple[LeaderTopic, ...] = ()
+    """The topics on which the first runs differ most."""
     test: PairedTest = PairedTest.RANDOMISATION
     """The test that was used: many runs or topics allow only t."""
     monte_carlo: float | None = None
@@ -271,6 +283,8 @@ class TopicRow:
     is_answered: bool
     has_response: bool
     """The run's generated answer is known."""
+    official: tuple[float | None, ...] = ()
+    """The run's score on the topic by each official board that has scores of topics."""
 
     @property
     def difference(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -32,6 +33,40 @@ FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
 def lines(spec: BoardSpec, form: str) -> list[str]:
     """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
     return list(FORMATS[form](value_rows(spec)))
+
+
+MEASURES = "eval.measures.yml"
+"""The ending of the file that AutoJudge's tools put beside a leaderboard."""
+
+
+LOSSES = (
+    "standard errors, intervals and rank intervals",
+    "what the board stands on: grader, bank, threshold, version",
+    "topics that count for no mean: they have no row",
+    "blanks in pseudonyms of runs: they become hyphens",
+)
+"""What none of these formats can say of a board."""
+
+
+def measures_lines(spec: BoardSpec) -> list[str]:
+    """Return the file that names the measures of a leaderboard, with the type of their values and in words.
+
+    Names and words are quoted as in JSON, which YAML reads.
+    """
+    names = {measure_token(spec.measure): spec.measure.label_with_threshold}
+    names |= {column.token: column.label for column in spec.columns if column.token not in names}
+    return [
+        "measures:",
+        *(
+            line
+            for name, words in names.items()
+            for line in (
+                f"- name: {json.dumps(name)}",
+                "  dtype: float",
+                f"  description: {json.dumps(words)}",
+            )
+        ),
+    ]
 
 
 def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:

@@ -12,14 +12,17 @@ from grading.arrays import none_if_nan
 from grading.figures.base import Json
 from grading.figures.comparison import Series, ordered, renormalised, scatter, several
 from grading.figures.grades import grade_histogram
+from grading.figures.leaderboard import Point, leaderboard_figure
 from grading.figures.topics import heat_map, strip
 from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import PrintedTable, TextCell, number
+from grading.statistics.influence import TIED_DECIMALS
 from grading.types import MAX_RATING
 from rubricweb.leaderboards.board import lookup, provenance
 from rubricweb.leaderboards.board.columns import distinct_labels, parse_measure
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec
+from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
+from rubricweb.leaderboards.board_page import WHISKERS
 from rubricweb.leaderboards.meta.references import reference
 
 Links = dict[str, str]
@@ -31,6 +34,30 @@ class Drawn:
     sheet: PrintedTable
     says: str
     """What the figure shows, for those who do not see it."""
+
+
+def intervals(of: Board, scored: ScoredBoard, links: Links) -> Drawn:
+    """Return the runs with the intervals of their scores, best first."""
+    rows = [row for row in of.rows if row.score is not None]
+    points = [
+        Point(row.run_tag, round(row.score or 0, TIED_DECIMALS), row.low, row.high, row.n_topics)
+        for row in rows
+    ]
+    name = provenance.measure_name(of.spec)
+    figure = leaderboard_figure(points, title="", score_label=f"{name} with {WHISKERS}")
+    figure["data"][0]["customdata"] = [links.get(row.run_tag, "") for row in rows]  # type: ignore[index]
+    figure["layout"]["margin"] |= {"t": 16, "b": 60}  # type: ignore[index]  # the page has the title
+    cells = [
+        (
+            TextCell(row.run_tag, href=links.get(row.run_tag, "")),
+            *(TextCell(number(value)) for value in (row.score, row.low, row.high)),
+        )
+        for row in rows
+    ]
+    lines = [{"run_tag": row.run_tag, name: row.score, "low": row.low, "high": row.high} for row in rows]
+    heads = ("Run", name, "From", "To")
+    sheet = PrintedTable("Runs with their intervals", heads, tuple(cells), data=_data(scored, lines))
+    return Drawn(figure, sheet, f"Runs by {name} with their {WHISKERS}")
 
 
 def against(scored: ScoredBoard, name: str, links: Links) -> Drawn:

@@ -27,6 +27,7 @@ VIEWS = {
     "scatter": "Measure against measure",
     "heat": "Topics and runs",
     "strip": "One run by topic",
+    "intervals": "Runs with their intervals",
     "grades": "Grades",
 }
 
@@ -82,6 +83,8 @@ def _drawn(form: FigureForm, view: str) -> Drawn:
         raise BoardError("grader", "This collection has no runs yet.")
     if view == "scatter":
         return selectors.against(scored, picked["against"], _run_links(scored, form))
+    if view == "intervals":
+        return selectors.intervals(board(form.spec), scored, _run_links(scored, form))
     if view == "heat":
         return selectors.topics_and_runs(scored)
     if view == "strip":

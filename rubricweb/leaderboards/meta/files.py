@@ -46,6 +46,7 @@ def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     specs = [comparison.spec for comparison in comparisons]
     return [
         *(("collection", slug) for slug in slugs),
+        *(("topics", text) for text in dict.fromkeys(one.topics.stated for one in specs if one.topics)),
         ("first relevant judgment", ", ".join(dict.fromkeys(str(one.min_relevant) for one in specs))),
         ("cutoff", "first 20 passages by rank, where a measure of items names no other"),
         ("banks", "as of now"),
@@ -63,6 +64,7 @@ def document(comparison: Comparison) -> Json:
     return {
         "against": spec.reference,
         "official_top": spec.k,
+        "topics": spec.topics.token if spec.topics else None,
         "within": spec.within,
         "as_good": as_good(spec),
         "resamples": RESAMPLES,

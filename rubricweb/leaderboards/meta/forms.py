@@ -8,6 +8,7 @@ from django.http import QueryDict
 
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
+from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows
@@ -18,6 +19,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.forms import TOPICS_HELP
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import MetaSpec
@@ -49,6 +51,13 @@ class MetaForm(forms.Form):
         min_value=0,
         max_value=1,
         widget=forms.NumberInput({"step": "any"}),
+    )
+    topics = forms.CharField(
+        max_length=300,
+        required=False,
+        label="Only topics with",
+        widget=forms.TextInput({"list": "slices"}),
+        help_text=TOPICS_HELP,
     )
     grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
     bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
@@ -86,6 +95,12 @@ class MetaForm(forms.Form):
             raise forms.ValidationError(f"{len(names)} measures, expected 1 to {MAX_MEASURES}.")
         return names
 
+    def clean_topics(self) -> TopicSlice | None:
+        try:
+            return lookup.find_topics(self.collection, self.cleaned_data["topics"])
+        except BoardError as error:
+            raise forms.ValidationError(str(error)) from error
+
     def clean(self) -> None:
         if self.errors:
             return
@@ -96,8 +111,14 @@ class MetaForm(forms.Form):
         except BoardError as error:
             self.add_error(error.field, str(error))
             return
-        measures, level = picked["measure"], self.collection.min_relevant
-        self.spec = MetaSpec(picked["reference"], measures, level, picked["k"], picked["within"])
+        self.spec = MetaSpec(
+            picked["reference"],
+            picked["measure"],
+            self.collection.min_relevant,
+            picked["k"],
+            picked["within"],
+            topics=picked["topics"],
+        )
 
     @property
     def shown(self) -> list[Coefficient]:

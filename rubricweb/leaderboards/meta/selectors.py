@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -23,11 +23,17 @@ from grading.statistics.rank_correlation import (
 )
 from grading.statistics.resampling import ConfidenceInterval, interval
 from grading.statistics.standing import Standing, standings
+from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.meta.contenders import Contender
-from rubricweb.leaderboards.meta.references import Reference, official_reference, reference
+from rubricweb.leaderboards.meta.references import (
+    Reference,
+    judged_reference,
+    official_named,
+    official_reference,
+)
 
 RESAMPLES = 1_000
 NAMED_COSTS = 3
@@ -49,6 +55,8 @@ class MetaSpec:
     """So much below the best is as good (EXAM++ 5.2); None: where the intervals say so."""
     board: Official | None = None
     """A board that is not the collection's, in place of `reference`."""
+    topics: TopicSlice | None = None
+    """Compare the boards on these topics; None for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +115,8 @@ def meta_rows(
 ) -> list[MetaRow]:
     """Return a row a contender, with these coefficients of each measure."""
     shown = tuple(coefficients)
+    if rows and spec.board is None:
+        spec = replace(spec, board=official_named(rows[0].collection, spec.reference))
     return [MetaRow(row, tuple(_cell(row, name, spec, shown) for name in spec.measures)) for row in rows]
 
 
@@ -152,11 +162,11 @@ def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient
     board = row.spec(name)
     if board is None:
         return CorrelationCell({}, {})
-    scored = scored_board(board)
+    scored = scored_board(replace(board, topic_slice=spec.topics))
     if spec.board:
-        other = official_reference(spec.board)
+        other = official_reference(spec.board, scored.base)
     else:
-        other = reference(scored.base, spec.reference, board.measure, spec.min_relevant)
+        other = judged_reference(scored.base.pool, board.measure, spec.min_relevant)
     theirs = other.values if spec.k is None else official_top(other.values, spec.k)
     correlations = _correlations(scored, theirs, shown)
     draws: dict[Coefficient, Floats] = {}
@@ -182,10 +192,11 @@ def _draws_of(
     """Over topics: ours are resampled, and theirs with them where their board is made of topics too."""
     tags = [tag for tag in scored.table.run_tags if tag in theirs]
     ours = scored.table.scores[_places(scored.table.run_tags, tags)]
-    if other.by_topic is None:
-        values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
-    else:
-        values, by_topic = other.by_topic[_places(other.run_tags, tags)], True
+    values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
+    if other.by_topic is not None:
+        of_topics = other.by_topic[_places(other.run_tags, tags)]
+        if _counted(of_topics).sum() > 1:
+            values, by_topic = of_topics, True
     return _drawn(ours.tobytes(), values.tobytes(), len(tags), by_topic, coefficient)
 
 
@@ -206,7 +217,7 @@ def _drawn_means(scores: Floats) -> Floats:
     """Return an array of shape (resamples, runs): means over the same resampled topics of the collection for
     every board.
     """
-    counted = ~np.isnan(scores).any(axis=0)
+    counted = _counted(scores)
     counts = _draws(scores.shape[1])[:, counted]
     sizes = counts.sum(axis=1, keepdims=True)
     means: Floats = np.full((len(counts), len(scores)), np.nan)
@@ -214,6 +225,11 @@ def _drawn_means(scores: Floats) -> Floats:
         means = divide(counts @ scores[:, counted].T, sizes)
     # A resample's ties are those of equal sums: their last digits are noise.
     return np.round(means, 9)
+
+
+def _counted(scores: Floats) -> NDArray[np.bool_]:
+    """Return an array of shape (topics,): whether every run has a score."""
+    return np.asarray(~np.isnan(scores).any(axis=0))
 
 
 @lru_cache(maxsize=4)

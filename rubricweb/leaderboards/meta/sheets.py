@@ -88,7 +88,8 @@ def span(spread: ConfidenceInterval) -> str:
 
 
 def _top(spec: MetaSpec) -> str:
-    return f", official top {spec.k} only" if spec.k else ""
+    top = f", official top {spec.k} only" if spec.k else ""
+    return f"{top}, {spec.topics.stated}" if spec.topics else top
 
 
 def _column(one: CorrelationColumn) -> list[TextCell]:

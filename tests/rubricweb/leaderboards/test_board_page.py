@@ -5,6 +5,7 @@ import re
 from urllib.parse import parse_qsl
 
 import pytest
+from django.urls import reverse
 
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.humans import Cell, rate_cell
@@ -87,8 +88,8 @@ def test_what_the_order_can_resolve_is_said_in_words(made, viewer, client_of):
     """`both` and `stray` differ by 1 on one topic of two: far more would be needed."""
     said = text_of(client_of(viewer).get(BOARD, {"test": "t"}))
 
-    assert "Top group: 4 of 4 runs. The test found no run that is better than one of these." in said
-    assert "If the first two differ as much as it seems, about 10 more topics would separate them." in said
+    assert "Two topics cannot separate the four runs." in said
+    assert "About 10 more would separate the first two, if they differ as much as it seems." in said
     assert "least 0.2500, median 0.3750, best 1.0000" in said
     assert "a paired t test leaves open (no Monte-Carlo error), Holm's correction over 6 pairs" in said
     assert "main (questions and nuggets, 3 items" in said
@@ -100,21 +101,20 @@ def test_a_test_that_cannot_tell_finds_nothing(made, viewer, client_of):
     response = client_of(viewer).get(BOARD)
     said = text_of(response)
 
-    assert "This board has too few topics for its test." in said
+    assert "Two topics cannot separate these runs. The test needs 8;" in said
     assert "With 2 topics this test cannot tell any of 4 runs apart, whatever their scores" in said
     assert "its smallest p-value is 0.5, and Holm's first step asks for 0.0083; it takes 8 topics" in said
-    assert "Top group" not in said
-    assert "more topics" not in said
+    assert "more would" not in said
     assert response.context["board"].brackets == ()
     other = client_of(viewer).get(f"{BOARD}?{response.context['by_t']}")
-    assert "cannot tell" not in text_of(other)
+    assert "whatever their scores" not in text_of(other)
     assert other.context["board"].test == "t"
 
 
 def test_one_topic_says_nothing_of_others(made, viewer, client_of):
     response = client_of(viewer).get(BOARD, {"topic": "t1"})
 
-    assert "One topic says nothing of others: no ranks, no intervals." in text_of(response)
+    assert "One topic says nothing of others. No ranks, no intervals." in text_of(response)
     assert [row[0] for row in shown(response)] == ["-"] * 4
     assert "only topic t1" in text_of(response)
 
@@ -212,3 +212,43 @@ def test_dots_and_whiskers_share_an_axis():
     axis = score_axis.Axis(0.2, 0.7)
     assert (axis.at(0.2), axis.at(0.7)) == (score_axis.EDGE, score_axis.WIDTH - score_axis.EDGE)
     assert score_axis.Axis(0.5, 0.5).at(0.5) == score_axis.WIDTH / 2
+
+
+def test_the_axis_ends_at_round_numbers(made, viewer, client_of):
+    axis = client_of(viewer).get(BOARD).context["axis"]
+
+    assert axis.ticks == [(12.0, "0.0"), (110.0, "0.5"), (208.0, "1.0")]
+
+
+def test_the_leaders_are_compared_by_topic(made, viewer, client_of):
+    """Runs `both` 1 and 1, `stray` 0 and 1, `first` and `lacks` 0.5 and 0 on the topics t1 and t2."""
+    response = client_of(viewer).get(BOARD)
+    table = response.context["leaders"]
+
+    assert [(topic.query_id, grid) for topic, grid in table.topics] == [
+        (
+            name,
+            reverse("review:grid", args=[made.bank.pk, made.topics[name].pk]) + f"?grader={made.config.pk}",
+        )
+        for name in ("t1", "t2")
+    ]
+    assert [(tag, [cell.score for cell in cells]) for tag, cells in table.rows][:2] == [
+        ("both", [1.0, 1.0]),
+        ("stray", [0.0, 1.0]),
+    ]
+    assert [cell.shade for cell in table.rows[1][1]] == [0, 5]
+    assert "Where the leaders differ" in text_of(response)
+    assert "Where the leaders differ" not in text_of(client_of(viewer).get(BOARD, {"topic": "t1"}))
+
+
+def test_a_chip_says_what_is_chosen_and_takes_it_back(made, viewer, client_of):
+    form = (
+        client_of(viewer).get(BOARD, {"min_grade": "3", "source": "humans", "sort": "score"}).context["form"]
+    )
+    chips = {chip.field.name: chip for chip in form.chips if chip.is_on}
+
+    assert {name: chip.shown for name, chip in chips.items()} == {"min_grade": "3", "source": "people only"}
+    assert chips["min_grade"].address_without == "source=humans&sort=score"
+    assert [chip.field.name for chip in client_of(viewer).get(BOARD).context["form"].chips] == [
+        *("measure", "min_grade", "cutoff")
+    ]

@@ -266,6 +266,18 @@ def test_a_row_for_each_topic_and_one_of_all(made, tmp_path, form):
     assert read_official(path, measure="judgments/map").values.keys() == scores.keys()
 
 
+def test_the_measures_of_those_files(made):
+    """As AutoJudge's tools write them: YAML, which has JSON's strings."""
+    judge(made)
+    written = output("--format", "eval.measures.yml", "--columns", "judgments/map", *made.names)
+    names = ("rubric_cover@20:4", "Rubric-Cover@20 \N{GREATER-THAN OR EQUAL TO} 4"), ("judgments/map", "map")
+    lines = written.splitlines()
+    assert lines[0] == "measures:"
+    assert [json.loads(line.partition(": ")[2]) for line in lines[1::3]] == [name for name, _ in names]
+    assert set(lines[2::3]) == {"  dtype: float"}
+    assert json.loads(lines[3].removeprefix("  description: ")) == names[0][1]
+
+
 def test_topics_without_items_have_no_rows(made):
     made.bank.items.all().delete()
     assert output("--bank", "main", "--format", "ir_measures", *made.names) == "\n"

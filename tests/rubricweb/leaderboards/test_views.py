@@ -1,7 +1,6 @@
 """The leaderboard page and a run's topics, as browsers ask for them."""
 
 import html
-import json
 import re
 
 import pytest
@@ -9,6 +8,7 @@ from django.urls import reverse
 
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Run
+from rubricweb.corpus.official import put_official_board
 from rubricweb.grades.configs import imported_config
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -36,11 +36,6 @@ def hidden(response):
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', markup(response)))
 
 
-def figure_of(response):
-    text = re.search(r'id="leaderboard-figure-json" type="application/json">(.*?)</script>', markup(response))
-    return json.loads(text[1])
-
-
 def test_the_page_shows_the_board(made, viewer, client_of):
     judge(made)
     response = client_of(viewer).get(BOARD)
@@ -60,14 +55,6 @@ def test_the_page_shows_the_board(made, viewer, client_of):
         b"a run lacks counts 0",
     ):
         assert stated in response.content
-
-
-def test_the_figure_says_the_same_as_the_table(made, viewer, client_of):
-    points = figure_of(client_of(viewer).get(BOARD))["data"][0]
-
-    assert points["x"] == [1, 0.5, 0.25, 0.25]
-    assert [text.split("<")[0] for text in points["text"]] == ["both", "stray", "first", "lacks"]
-    assert points["customdata"][0].startswith(run_page("both"))
 
 
 def test_controls_are_in_the_address(made, viewer, client_of):
@@ -212,7 +199,7 @@ def test_plotly_finds_the_ids_that_keep_its_styles_out(made, viewer, client_of):
 
     import plotly
 
-    content = markup(client_of(viewer).get(BOARD))
+    content = markup(client_of(viewer).get(f"{BOARD}figures/"))
     script = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     wanted = re.findall(r'getElementById\("([0-9a-f]{64})"\)', script) or re.findall(
         r'\.id="([0-9a-f]{40,})"', script
@@ -251,6 +238,22 @@ def test_topics_are_sorted_by_any_column(made, viewer, client_of, sort, first):
     response = client_of(viewer).get(run_page("lacks"), {"sort": sort})
 
     assert shown(response)[0][0].startswith(first)
+
+
+def test_official_scores_of_topics_stand_beside_ours(made, viewer, client_of, tmp_path):
+    """A board without scores of topics has no column; who reads pseudonyms of runs has none at all."""
+    of_topics = "lacks t1 NDCG 0.75\nlacks t2 NDCG 0.25\nlacks all NDCG 0.5\n"
+    for name, lines in (("RAG", of_topics), ("ranks", '{"lacks": 1}')):
+        path = tmp_path / f"{name}.txt"
+        path.write_text(lines, encoding="utf-8")
+        put_official_board(made.collection, path, name=name, by=None)
+    response = client_of(viewer).get(run_page("lacks"), {"sort": "official-0"})
+
+    assert [row[5:] for row in shown(response)] == [["0.2500"], ["0.7500"]]
+    assert "RAG: NDCG is official, from RAG.txt." in " ".join(markup(response).split())
+    made.collection.shows_run_tags = False
+    made.collection.save()
+    assert "NDCG" not in markup(client_of(viewer).get(run_page("lacks")))
 
 
 def test_topics_of_a_run_as_a_part(made, viewer, client_of):

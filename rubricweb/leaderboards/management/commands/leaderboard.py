@@ -24,13 +24,14 @@ class Command(BaseCommand):
             help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
         )
         add_board_arguments(parser)
-        words = f"json (default), tsv, tex; with a row for each topic {', '.join(values.FORMATS)}"
+        by_topic = ", ".join((*values.FORMATS, f"and their {values.MEASURES}"))
+        words = f"json (default), tsv, tex; with a row for each topic {by_topic}"
         parser.add_argument("--format", default="json", help=words)
         parser.add_argument("--json", action="store_true", help="the same as --format json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = "json" if options["json"] else options["format"]
-        known = (*files.FORMATS, *values.FORMATS)
+        known = (*files.FORMATS, *values.FORMATS, values.MEASURES)
         if form not in known:
             raise CommandError(f"no format {form!r}; known are {', '.join(known)}")
         try:
@@ -43,6 +44,8 @@ class Command(BaseCommand):
 
 
 def _lines(spec: BoardSpec, form: str) -> list[str]:
+    if form == values.MEASURES:
+        return values.measures_lines(spec)
     if form in values.FORMATS:
         return values.lines(spec, form)
     lines = {"json": files.json_lines, "tsv": files.tsv_lines, "tex": files.tex_lines}[form]

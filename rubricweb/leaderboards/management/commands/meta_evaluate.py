@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.columns import parse_measures
+from rubricweb.leaderboards.board.lookup import find_topics
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.meta import files, selectors, sheets
@@ -50,6 +52,8 @@ class Command(BaseCommand):
         words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
         parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
+        words = "only topics with a value of an attribute: category=how-to, ambiguity=5..10, ambiguity=high"
+        parser.add_argument("--topics", default="", metavar="A=V", help=words)
         words = "as good is at most W below the best (0.05 in EXAM++); default: where the intervals say so"
         parser.add_argument("--within", type=float, metavar="W", help=words)
 
@@ -93,18 +97,19 @@ def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.Me
         )
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
+    topics = find_topics(collection, options["topics"])
     specs = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(known))
     specs += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
     if not specs:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
-    return specs
+    return [replace(spec, topics=topics) for spec in specs]
 
 
 def _read(path: Path, measure: str) -> Official:
     board = read_official(path, measure=measure)
     name = f"{path.name}, {board.measure}" if board.measure else path.name
-    return Official(name, board.kind == "ranks", board.values)
+    return Official(name, board.kind == "ranks", board.values, by_topic=board.by_topic)
 
 
 def _compared(rows: list[Contender], spec: selectors.MetaSpec) -> selectors.Comparison:

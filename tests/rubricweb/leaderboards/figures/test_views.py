@@ -72,6 +72,16 @@ def test_measures_have_short_names_here_too(made, viewer, client_of):
     assert points["y"] == [1, 0.75, 0.25, 0.75]
 
 
+def test_runs_with_their_intervals(made, viewer, client_of):
+    response = client_of(viewer).get(PAGE, {"view": "intervals"})
+    (points,) = figure_of(response)
+    assert points["x"] == [1, 0.5, 0.25, 0.25]
+    assert [text.split("<")[0] for text in points["text"]] == ["both", "stray", "first", "lacks"]
+    run = made.collection.runs.get(run_tag="both")
+    assert points["customdata"][0].startswith(reverse("leaderboards:run", args=["autumn", run.pk]))
+    assert cells_of(response)[1] == ["stray", "0.500", "0.000", "1.000"]
+
+
 def test_topics_and_runs_lead_to_the_grid(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"view": "heat"})
     (squares,) = figure_of(response)

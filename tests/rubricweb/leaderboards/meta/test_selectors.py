@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
+from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
@@ -24,6 +25,20 @@ def official(collection, board="TREC", values=(1, 3, 4, 2), *, is_rank=True):
         OfficialScore.objects.create(
             collection=collection, board=board, run_tag=run_tag, value=value, is_rank=is_rank
         )
+
+
+def official_topics(made, board="TREC", **by_query_id):
+    """Scores of the runs on topics, in the order of RUNS."""
+    for query_id, values in by_query_id.items():
+        for run_tag, value in zip(RUNS, values, strict=True):
+            OfficialScore.objects.create(
+                collection=made.collection,
+                board=board,
+                run_tag=run_tag,
+                topic=made.topics[query_id],
+                value=value,
+                is_rank=False,
+            )
 
 
 def rows_of(made, min_grades=(3, 4, 5)):
@@ -145,3 +160,39 @@ def test_the_table_for_programs_has_a_line_a_board_and_measure(made):
     assert (rows[0]["bank"], rows[0]["n_items"], rows[0]["against"]) == ("main", 3, "TREC (ranks)")
     assert {"kendall_low", "kendall_high", "kendall_behind_best_low", "costliest_1"} <= set(rows[0])
     assert ("collection", "autumn") in table.stated
+
+
+ON_T1 = TopicSlice("kind", "what", "kind = what", frozenset({"t1"}), 3)
+
+
+def test_a_slice_is_compared_with_the_official_scores_of_its_topics(made):
+    """Of t1: both 1, first and lacks 0.5, stray 0."""
+    official(made.collection, values=(0.5, 0.5, 0.5, 0.5), is_rank=False)
+    official_topics(made, t1=(0.1, 0.2, 0.3, 0.4), t2=(0.9, 0.8, 0.7, 0.6))
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2, topics=ON_T1)
+    rows = meta_rows(rows_of(made, [4]), wanted)
+    (cell,) = rows[0].cells
+    assert cell.against == "TREC (scores)"
+    expected = stats.kendalltau([1, 0.5, 0.5, 0], [0.1, 0.2, 0.3, 0.4]).statistic
+    assert cell.value(Coefficient.KENDALL) == pytest.approx(expected)
+    found = compared(rows, wanted, [Coefficient.KENDALL])
+    assert sheets.comparison(found, "TREC").title.endswith("TREC, 1 of 3 topics: kind = what")
+    assert ("topics", "1 of 3 topics: kind = what") in files.stated([found])
+
+
+def test_without_scores_of_topics_a_slice_is_compared_with_the_whole_board(made):
+    official(made.collection)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2, topics=ON_T1)
+    (cell,) = meta_rows(rows_of(made, [4]), wanted)[0].cells
+    assert cell.against == "TREC (ranks, over all its topics)"
+
+
+def test_official_scores_of_topics_are_resampled_with_ours(made):
+    """With the same scores on each topic every resample agrees fully with ours; means alone do not."""
+    official(made.collection, values=(1, 0.25, 0.25, 0.5), is_rank=False)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
+    alone = meta_rows(rows_of(made, [4]), wanted)[0].cells[0].interval(Coefficient.KENDALL)
+    official_topics(made, t1=(1, 0.5, 0.5, 0), t2=(1, 0, 0, 1))
+    together = meta_rows(rows_of(made, [4]), wanted)[0].cells[0].interval(Coefficient.KENDALL)
+    assert (together.low, together.high) == (pytest.approx(1), pytest.approx(1))
+    assert alone.low < 1

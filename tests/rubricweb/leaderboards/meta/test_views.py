@@ -45,6 +45,17 @@ def test_what_is_compared_is_in_the_address(made, viewer, client_of):
     assert "map against human judgments" in said
 
 
+def test_boards_are_compared_on_a_slice_of_topics(made, viewer, client_of):
+    judge(made)
+    topic = made.topics["t1"]
+    topic.attributes = {"kind": "what"}
+    topic.save()
+    response = client_of(viewer).get(META, {"topics": "kind=what"})
+    assert "1 of 3 topics: kind = what" in text(response)
+    assert '<option value="kind=what">' in markup(response)
+    assert client_of(viewer).get(META, {"topics": "kind=other"}).status_code == 422
+
+
 def test_measures_have_short_names_here_too(made, viewer, client_of):
     """A threshold in the name holds in each row."""
     judge(made)
