@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
+from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
 from rubricweb.corpus.importers.passages import LOOKED_UP
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
@@ -55,6 +55,14 @@ class CollectionCard:
     @property
     def missing(self) -> int:
         return self.cells - self.graded
+
+    @property
+    def may_edit(self) -> bool:
+        return self.role.includes(role_to_edit(self.collection))
+
+    @property
+    def may_grade(self) -> bool:
+        return self.role.includes(role_to_grade(self.collection))
 
     @property
     def items(self) -> int:

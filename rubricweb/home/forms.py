@@ -1,4 +1,4 @@
-"""The parameters of a collection's page."""
+"""The parameters of a collection's page and of the search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django import forms
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
-from rubricweb.grades.forms import GraderForm, select_at_once
+from rubricweb.grades.forms import AddressForm, GraderForm, select_at_once
 from rubricweb.home.topics import SORTS
 
 
@@ -30,3 +30,13 @@ class TopicsForm(GraderForm):
         chosen = by_pk.get(self.data.get("bank", ""), banks[0])
         self.data.setdefault("bank", str(chosen.pk))
         return chosen
+
+
+class SearchForm(AddressForm):
+    q = forms.CharField(
+        label="Topic, run, item, screen or action",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"type": "search", "autofocus": True}),
+    )
+    of = forms.SlugField(required=False, widget=forms.HiddenInput)

@@ -61,6 +61,7 @@ class Totals:
     topics: int
     items: int
     subtopics: int
+    pooled: int
     cells: int
     missing: int
     failed: int
@@ -171,6 +172,7 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
         topics=len(listed),
         items=sum(row.items for row in listed),
         subtopics=sum(row.subtopics for row in listed),
+        pooled=sum(row.pool for row in listed),
         cells=sum(row.facts.cells for row in listed),
         missing=sum(row.facts.missing for row in listed),
         failed=sum(row.facts.failed for row in listed),

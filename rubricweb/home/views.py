@@ -6,14 +6,20 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
+from rubricweb.home import search as searching
 from rubricweb.home import topics
+from rubricweb.home.checklist import checklists
 from rubricweb.home.collections import cards
-from rubricweb.home.forms import TopicsForm
+from rubricweb.home.forms import SearchForm, TopicsForm
+from rubricweb.home.rail import rail_topics
+from rubricweb.home.waiting import waiting_for
 from rubricweb.review.forms import address_kept
 from rubricweb.submissions.selectors import tracks
 
@@ -22,9 +28,35 @@ PAGE_TOPICS = 200
 
 @require_safe
 def home(request: HtmxRequest) -> HttpResponse:
-    """List the user's collections."""
-    context = {"cards": cards(request.user), "tracks": tracks(request.user)}
+    """Show what waits for the user, and their collections."""
+    listed = cards(request.user)
+    waiting = waiting_for(request.user, {card.collection: card.role for card in listed})
+    context = {
+        "cards": listed,
+        "tracks": tracks(request.user),
+        "waiting": waiting,
+        "checklists": checklists(listed, waiting.open),
+    }
     return page_or_part(request, "home/home.html", context, part="collections")
+
+
+@require_safe
+def search(request: HtmxRequest) -> HttpResponse:
+    """Find a screen, collection, topic, run or item; `of` names the collection that the user is in."""
+    form = SearchForm(request.GET)
+    of = Collection.objects.visible_to(request.user).filter(slug=form.value("of", "")).first()
+    text = form.value("q", "")
+    context = {"form": form, "text": text, "of": of, "hits": searching.search(request.user, text, of)}
+    return page_or_part(request, "home/search.html", context, part="results")
+
+
+@require_safe
+def rail(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """List the topics beside a screen; `room` is the one that the screen belongs to."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+    rows = rail_topics(bank, request.user, request.GET.get("room", ""))
+    context = {"collection": bank.collection, "bank": bank, "topic": topic, "rail": rows}
+    return page_or_part(request, "home/rail.html", context, part="topics")
 
 
 @require_safe

@@ -1,0 +1,148 @@
+"""Search for a screen, collection, topic, run or item by its words, within what the reader may open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.home.screens import OF_BANKS, OF_COLLECTIONS, OF_TEAMS, SITE
+
+MOST = 30
+MOST_OF_A_KIND = 12
+READ = 60
+"""Rows of a kind that are read and ranked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    kind: str
+    title: str
+    detail: str
+    address: str
+    keywords: str = ""
+    """Further words by which it is found."""
+
+
+def search(user: User, text: str, collection: Collection | None) -> list[Hit]:
+    """Return at most `MOST` hits, kind by kind, the best of each kind first.
+
+    Every word of `text` must occur. With a `collection` its own screens, topics, runs and items are searched,
+    else those of all that the user may read.
+    """
+    words = text.casefold().split()
+    everywhere = list(Collection.objects.visible_to(user).order_by("name"))
+    here = [collection] if collection else everywhere
+    kinds = [_screens(user, here if collection else ()), _collections(everywhere, user)]
+    if words:
+        kinds += [_topics(here, words), _runs(here), _items(here, words)]
+    hits = (hit for kind in kinds for hit in _best(kind, words))
+    return list(islice(hits, MOST))
+
+
+def _best(hits: Iterable[Hit], words: Sequence[str]) -> list[Hit]:
+    ranked = [(rank, hit) for hit in hits if (rank := _rank(hit, words)) is not None]
+    return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])][:MOST_OF_A_KIND]
+
+
+def _rank(hit: Hit, words: Sequence[str]) -> int | None:
+    """0 if the title begins with the first word, 1 if every word begins a word of the hit, 2 if all occur
+    somewhere; None if one does not.
+    """
+    title = hit.title.casefold()
+    text = f"{title} {hit.detail} {hit.keywords}".casefold()
+    if not all(word in text for word in words):
+        return None
+    if words and title.startswith(words[0]):
+        return 0
+    begins = text.split()
+    return 1 if all(any(begin.startswith(word) for begin in begins) for word in words) else 2
+
+
+def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
+    for collection in here:
+        role = roles.role_of(user, collection)
+        if role is None:
+            continue
+        for screen in OF_COLLECTIONS:
+            if role.includes(screen.needed):
+                address = reverse(screen.route, args=[collection.slug])
+                yield Hit("Screens", screen.name, collection.name, address, screen.keywords)
+        yield from _bank_screens(collection, role)
+    for screen in SITE:
+        if screen.route != "imports:new-collection" or roles.may_create(user):
+            yield Hit("Screens", screen.name, "", reverse(screen.route), screen.keywords)
+
+
+def _bank_screens(collection: Collection, role: Role) -> Iterator[Hit]:
+    for bank in collection.banks.all():
+        for screen in OF_BANKS:
+            if role.includes(screen.needed):
+                args = [collection.slug, bank.pk] if screen.takes_slug else [bank.pk]
+                address = reverse(screen.route, args=args)
+                yield Hit("Screens", screen.name, f"bank {bank.name}", address, screen.keywords)
+
+
+def _collections(everywhere: Iterable[Collection], user: User) -> Iterator[Hit]:
+    for collection in everywhere:
+        yield Hit("Collections", collection.name, collection.slug, collection.get_absolute_url())
+    teams = user.memberships.filter(role=Role.PARTICIPANT).select_related("collection")
+    for membership in teams:
+        for screen in OF_TEAMS:
+            address = reverse(screen.route, args=[membership.collection.slug])
+            yield Hit("Screens", screen.name, membership.collection.name, address, screen.keywords)
+
+
+def _containing(words: Iterable[str], *fields: str) -> Q:
+    found = Q()
+    for word in words:
+        anywhere = Q()
+        for field in fields:
+            anywhere |= Q(**{f"{field}__icontains": word})
+        found &= anywhere
+    return found
+
+
+def _topics(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
+    """A topic leads to its grid, in the bank that has items of it, and to these items."""
+    banks = Item.objects.active().filter(topic=OuterRef("pk")).order_by("bank").values("bank")
+    topics: QuerySet[Any] = Topic.objects.filter(_containing(words, "query_id", "text"), collection__in=here)
+    for topic in topics.annotate(of_bank=Subquery(banks[:1])).select_related("collection")[:READ]:
+        title = f"{topic.query_id} {topic.text}"
+        if topic.of_bank is None:
+            address = f"{topic.collection.get_absolute_url()}?q={topic.query_id}"
+            yield Hit("Topics", title, topic.collection.name, address)
+            continue
+        place = [topic.of_bank, topic.pk]
+        yield Hit("Topics", title, "grid", reverse("review:grid", args=place))
+        yield Hit("Topics", title, "items", reverse("editor:topic", args=place))
+
+
+def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
+    """By the names under which the reader knows them."""
+    by_pk = {collection.pk: collection for collection in here}
+    rows = Run.objects.accepted().filter(collection__in=here).order_by("run_tag")
+    for pk, collection_id, tag in rows.values_list("pk", "collection", "run_tag"):
+        (name,) = shown_names(collection_id, (tag,))
+        address = reverse("leaderboards:run", args=[by_pk[collection_id].slug, pk])
+        yield Hit("Runs", name, by_pk[collection_id].name, address)
+
+
+def _items(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
+    """Without secret ones for readers who may not see them."""
+    banks = Bank.objects.filter(collection__in=here)
+    items = Item.objects.active().filter(_containing(words, "revision__text"), bank__in=banks)
+    fields = ("pk", "bank", "topic", "revision__text", "topic__query_id", "kind")
+    for pk, bank, topic, text, query_id, kind in items.values_list(*fields)[:READ]:
+        address = f"{reverse('editor:topic', args=[bank, topic])}#item-{pk}"
+        yield Hit("Items", text, f"{kind} of topic {query_id}", address)

@@ -1,0 +1,222 @@
+"""What waits for a person in their collections: a fixed number of queries, however many collections."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.drafting.models import Draft
+from rubricweb.campaigns.adjudication.models import Decision
+from rubricweb.campaigns.adjudication.selectors import Query
+from rubricweb.campaigns.queue.leases import LAPSED, NEW
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.queue.selectors import PACE_OF, pace
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.grades import visibility
+from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.review.flags.models import Flag
+from rubricweb.submissions.models import Submission
+
+State = Turn.State
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that waits for the person, and where it is done."""
+
+    count: int
+    what: str
+    collection: Collection
+    address: str
+    verb: str
+    """What the button says."""
+    where: str = ""
+    """The campaign, where it is one's cells."""
+    seconds: float | None = None
+    """How long it takes at the person's pace; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """Counts by collection of what is not done, whoever does it."""
+
+    turns: Mapping[int, int]
+    """Ratings that open campaigns lack."""
+    conflicts: Mapping[int, int]
+    flags: Mapping[int, int]
+    submitted: Mapping[int, int]
+    """Runs that an organizer has neither accepted nor refused."""
+    late: Mapping[int, int]
+    """Files sent after the deadline that nobody decided about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    tasks: tuple[Task, ...] = ()
+    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}))
+
+    @property
+    def total(self) -> int:
+        return sum(task.count for task in self.tasks)
+
+
+def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
+    """Return the person's tasks, cells to rate first, and what is open in the collections."""
+    by_pk = {collection.pk: collection for collection in held}
+    holding = partial(_holding, held)
+    work = _open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
+    tasks = [
+        *_cells(user, holding(roles.TO_ASSESS)),
+        *_flags(user, by_pk, holding),
+        *_conflicts(work, holding(roles.TO_EDIT_BANK)),
+        *_drafts(by_pk, [one for one, role in held.items() if role.includes(roles.role_to_edit(one))]),
+        *_paused_jobs(holding(roles.TO_GRADE)),
+        *_teams_files(work, holding(roles.TO_ORGANIZE)),
+    ]
+    return Waiting(tuple(tasks), work)
+
+
+def _holding(held: Mapping[Collection, Role], needed: Role) -> list[Collection]:
+    return [collection for collection, role in held.items() if role.includes(needed)]
+
+
+def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
+    return dict(rows.order_by().values_list(path).annotate(Count("pk")))
+
+
+def _open_work(user: User, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
+    here = list(collections)
+    turns = Turn.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
+    turns = turns.filter(state__in=(State.PENDING, State.LEASED))
+    late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
+    return OpenWork(
+        turns=_counted(turns, "campaign__collection"),
+        conflicts=open_conflicts(user, edited),
+        flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
+        submitted=_counted(Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED), "collection"),
+        late=_counted(late, "call__collection"),
+    )
+
+
+def open_conflicts(user: User, collections: Sequence[Collection]) -> dict[int, int]:
+    """Count by collection what `conflict_topics` finds."""
+    return Counter(collection for collection, _ in conflict_topics(user, collections))
+
+
+def conflict_topics(user: User, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
+    """Yield the collection and topic of each cell that `adjudication.conflicts` lists: assessors rate it
+    differently, nobody decided, and `user` has not still to rate it.
+    """
+    ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    later = ratings.filter(**place, by=OuterRef("by"), number__gt=OuterRef("number"))
+    decided = Decision.objects.filter(**place, withdrawn_at=None)
+    latest = ratings.filter(~Exists(later), topic__collection__in=collections, is_withdrawn=False)
+    cells = latest.exclude(rating=None).order_by()
+    by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
+    rule = Query()
+    apart = Q(high__gt=F("low") + rule.distance)
+    across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
+    spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
+    for collection, topic, revision, passage, *_ in spans.filter(~Exists(decided)):
+        if (revision, passage) not in visibility.hidden_cells(collection)[topic].people:
+            yield collection, topic
+
+
+def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
+    """The cells that the person may still rate, by campaign, the oldest campaign first."""
+    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
+    is_open_to = ~Exists(named) | Exists(named.filter(user=user))
+    had = Turn.objects.filter(cell=OuterRef("cell"), person=user)
+    free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to
+    mine = Q(person=user, state__in=(State.PENDING, State.LEASED))
+    turns = Turn.objects.filter(mine | free, campaign__closed_at=None, cell__revision__is_secret=False)
+    turns = turns.filter(campaign__collection__in=collections).order_by()
+    counts = dict(turns.values_list("campaign").annotate(Count("cell", distinct=True)))
+    if not counts:
+        return
+    seconds = _pace(user)
+    for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
+        yield Task(
+            counts[campaign.pk],
+            _plural(counts[campaign.pk], "cell", "to rate in"),
+            campaign.collection,
+            campaign.get_absolute_url(),
+            "Rate",
+            where=campaign.name,
+            seconds=None if seconds is None else seconds * counts[campaign.pk],
+        )
+
+
+def _pace(user: User) -> float | None:
+    """The person's seconds per cell, in whatever campaign."""
+    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
+    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
+    return pace(at for at in times if at is not None)
+
+
+def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[Task]:
+    """Flags assigned to the person; for topic developers those of nobody too."""
+    edited = holding(roles.TO_EDIT_BANK)
+    mine = Q(assignee=user, bank__collection__in=holding(roles.TO_ASSESS))
+    unassigned = Q(assignee=None, bank__collection__in=edited)
+    counts = _counted(Flag.objects.open().filter(mine | unassigned), "bank__collection")
+    for pk, count in counts.items():
+        who = "" if by_pk[pk] in edited else "?who=assigned"
+        address = reverse("review:flags", args=[by_pk[pk].slug]) + who
+        yield Task(count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer")
+
+
+def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+    for collection in collections:
+        if count := work.conflicts.get(collection.pk, 0):
+            address = reverse("campaigns:adjudication", args=[collection.slug])
+            what = _plural(count, "conflict", "between assessors")
+            yield Task(count, what, collection, address, "Settle")
+
+
+def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:
+    """Drafts to accept or reject; the button leads to the topic that has most."""
+    waiting = Draft.objects.filter(state=Draft.State.WAITING, request__bank__collection__in=list(collections))
+    names = ("request__bank__collection", "request__bank", "request__topic")
+    topics: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for pk, bank, topic, count in waiting.order_by().values_list(*names).annotate(Count("pk")):
+        topics[pk].append((count, bank, topic))
+    for pk, rows in topics.items():
+        _, bank, topic = max(rows)
+        count = sum(row[0] for row in rows)
+        address = reverse("editor:drafts", args=[bank, topic])
+        yield Task(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Read")
+
+
+def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
+    paused = GradingJob.objects.filter(collection__in=collections, state=GradingJob.State.PAUSED)
+    counts = _counted(paused, "collection")
+    for collection in collections:
+        if count := counts.get(collection.pk, 0):
+            address = reverse("grades:jobs", args=[collection.slug])
+            yield Task(count, _plural(count, "paused job", ""), collection, address, "Look")
+
+
+def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+    """Runs and late files that an organizer decides about."""
+    for collection in collections:
+        if count := work.submitted.get(collection.pk, 0):
+            address = reverse("corpus:runs", args=[collection.slug])
+            yield Task(count, _plural(count, "run", "to accept"), collection, address, "Decide")
+        if count := work.late.get(collection.pk, 0):
+            address = reverse("submissions:desk", args=[collection.slug])
+            yield Task(count, _plural(count, "late file", "to decide on"), collection, address, "Decide")
+
+
+def _plural(count: int, noun: str, rest: str) -> str:
+    return f"{noun}{'' if count == 1 else 's'} {rest}".strip()

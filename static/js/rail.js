@@ -1,0 +1,22 @@
+// The topics beside a screen of one topic: a column that stays, as a cookie remembers, or on narrow windows a drawer.
+const rail = document.getElementById("rail");
+const opener = document.querySelector("a[data-rail]");
+const wide = matchMedia("(min-width: 1000px)");
+
+function toggle(event) {
+  event.preventDefault();
+  const isOn = rail.toggleAttribute(wide.matches ? "data-open" : "data-drawer");
+  if (wide.matches) {
+    document.cookie = `rail=${isOn ? "open" : "closed"}; path=/; max-age=31536000; samesite=lax`;
+  }
+  if (isOn) rail.querySelector("[hx-get]").dispatchEvent(new CustomEvent("opened"));
+  opener.ariaExpanded = String(isOn);
+  (isOn ? rail.querySelector("button") : opener).focus();
+}
+
+document.addEventListener("click", (event) => event.target.closest("[data-rail]") && toggle(event));
+rail.addEventListener("keydown", (event) => event.key === "Escape" && toggle(event));
+rail.addEventListener("htmx:afterSwap", () => {
+  rail.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+});
+opener.ariaExpanded = String(rail.checkVisibility());

@@ -1,0 +1,105 @@
+"""Home: what waits for each role, and what an organizer has to do before a release."""
+
+from __future__ import annotations
+
+import pytest
+
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.campaigns.adjudication.selectors import Query, conflicts
+from rubricweb.corpus.models import Run
+from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.review.flags.actions import assign, open_flag
+from rubricweb.review.flags.subjects import Kind, Subject
+from tests.factories import CallFactory, MembershipFactory, RunFactory, lexical_config
+from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import HIDDEN, blind_campaign, world
+
+
+@pytest.fixture
+def bank(collection, owner, assessor):
+    return world(collection, owner, second=assessor)
+
+
+def tasks(response):
+    return {task.what: task.count for task in response.context["waiting"].tasks}
+
+
+def steps(response):
+    (checklist,) = response.context["checklists"]
+    return {step.name: (step.state, step.detail) for step in checklist.steps}
+
+
+def test_cells_wait_for_those_who_may_rate_them(bank, owner, assessor, viewer, client_of):
+    blind_campaign(bank, by=owner, people=[assessor])
+    response = client_of(assessor).get("/")
+    assert tasks(response) == {"cells to rate in": HIDDEN}
+    assert "cells to rate in <strong>Blind</strong>" in markup(response)
+    assert "cells to rate in" not in tasks(client_of(owner).get("/"))
+    assert tasks(client_of(viewer).get("/")) == {}
+
+
+def test_conflicts_are_those_of_adjudication(bank, collection, owner, client_of):
+    expected = conflicts(collection, Query(), owner).open
+    assert tasks(client_of(owner).get("/"))["conflicts between assessors"] == expected > 0
+
+
+def test_a_withdrawn_rating_and_a_blind_cell_are_no_conflict(bank, collection, owner, assessor, client_of):
+    campaign = blind_campaign(bank, by=owner)
+    expected = conflicts(collection, Query(), owner).open
+    assert tasks(client_of(owner).get("/")).get("conflicts between assessors", 0) == expected
+    campaign.delete()
+    HumanGrade.objects.filter(by=assessor).update(is_withdrawn=True, rating=None)
+    assert "conflicts between assessors" not in tasks(client_of(owner).get("/"))
+
+
+def test_flags_of_nobody_wait_for_topic_developers(bank, owner, assessor, client_of):
+    item = bank.items.first()
+    flag = open_flag(Subject(bank, item.topic, item, None), kind=Kind.COMMENT, text="Hm.", by=owner)
+    assert tasks(client_of(owner).get("/"))["flag to answer"] == 1
+    assert tasks(client_of(assessor).get("/")) == {}
+    assign(flag, to=assessor, seen=flag.version, by=owner)
+    assert tasks(client_of(assessor).get("/")) == {"flag to answer": 1}
+
+
+def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, owner, client_of):
+    topic = collection.topics.first()
+    request = DraftRequest.objects.create(
+        bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
+    )
+    Draft.objects.create(request=request, text="Leaves turn red")
+    GradingJob.objects.create(
+        collection=collection, config=lexical_config(), scope="all", total=3, state="paused"
+    )
+    RunFactory(collection=collection, run_tag="new", state=Run.State.SUBMITTED)
+    call = CallFactory(collection=collection)
+    call.submissions.create(
+        team="oak", by=owner, name="a.run", received_at=call.opens_at, state="done", outcome="late"
+    )
+    response = client_of(owner).get("/")
+    rows = {"draft to accept or reject": 1, "paused job": 1, "run to accept": 1, "late file to decide on": 1}
+    assert tasks(response).items() >= rows.items()
+    assert f"/banks/{bank.pk}/topics/{topic.pk}/drafts/" in response.text
+    assert steps(response)["Submitted runs and late files"] == ("open", "2 left")
+
+
+def test_the_checklist_names_what_is_left(autumn, owner, assessor, client_of):
+    found = steps(client_of(owner).get("/"))
+    assert found["Grades"] == ("open", "7 cells left")
+    assert found["Items for every topic"] == ("done", "3 items")
+    assert found["Flags"] == ("done", "none open")
+    GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
+    assert steps(client_of(owner).get("/"))["Grades"] == ("running", "7 cells left")
+    assert client_of(assessor).get("/").context["checklists"] == []
+
+
+def test_an_empty_collection_begins_with_its_import(collection, owner, client_of):
+    (checklist,) = client_of(owner).get("/").context["checklists"]
+    assert (checklist.next.name, checklist.next.verb) == ("Topics and passages", "Import")
+
+
+def test_a_participant_has_no_collection_here(collection, outsider, client_of):
+    MembershipFactory(user=outsider, collection=collection, role=Role.PARTICIPANT, team="oak")
+    response = client_of(outsider).get("/")
+    assert (response.context["cards"], response.context["checklists"]) == ([], [])
+    assert "Waiting for you" not in response.text
