@@ -1,0 +1,37 @@
+"""The tour of the demo: offered once, walked by keyboard, and remembered when it has ended."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+HEADINGS = ["Topics", "Leaderboard", "What moved", "Review", "Jobs", "Help"]
+
+
+def test_the_tour_is_walked_by_keyboard_and_does_not_come_back(people, places):
+    page = people.sign_in("viewer")
+    page.goto(places.collection.get_absolute_url())
+    tour = page.get_by_role("complementary", name="Tour of the demo")
+    for number, heading in enumerate(HEADINGS, start=1):
+        expect(tour.get_by_role("heading", name=heading)).to_be_visible()
+        expect(tour).to_contain_text(f"{number} of 6")
+        if heading != "Help":
+            tour.get_by_role("link", name="Next").focus()
+            page.keyboard.press("Enter")
+    tour.get_by_role("link", name="Choose a tutorial").press("Enter")
+    expect(page.get_by_role("heading", name="Help", level=1)).to_be_visible()
+    page.goto(places.collection.get_absolute_url())
+    expect(tour).to_be_hidden()
+
+
+def test_the_tour_is_offered_on_the_first_page_only_and_escape_ends_it(people, places):
+    page = people.sign_in("viewer")
+    page.goto(places.board)
+    tour = page.get_by_role("complementary", name="Tour of the demo")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(tour).to_be_hidden()
+    page.goto(places.collection.get_absolute_url())
+    tour.get_by_role("button", name="End the tour").press("Escape")
+    expect(tour).to_be_hidden()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(tour).to_be_hidden()

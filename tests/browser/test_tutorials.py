@@ -1,0 +1,23 @@
+"""Every step of the tutorials, as it is written, on the demo as `make demo` starts it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Error
+
+from rubricweb.demo.reviewing import begin_review
+from tests.browser.tutorials import FOLDER, steps
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
+def test_the_tutorial_can_be_followed(people, demo, worker, path):
+    begin_review(demo)
+    people.leaves = True
+    page = people.visit(viewport={"width": 1440, "height": 900})
+    for step in steps(path):
+        try:
+            step.carry_out(page)
+        except (Error, AssertionError) as error:
+            pytest.fail(f"{path.stem}, {step.heading}: {step.sentence}\n{page.url}\n{error}", pytrace=False)
+    # Whoever leaves the queue before the last rating is sent is asked whether to; a reader is slower.
+    people.complaints = [each for each in people.complaints if not each.startswith("dialog: beforeunload")]
