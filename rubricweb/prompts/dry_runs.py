@@ -67,7 +67,7 @@ def start_dry_run(
     dry_run: DryRun = DryRun.objects.create(
         collection=collection,
         prompt_class=prompt.prompt_class,
-        definition=prompts.as_options(prompt),
+        definition=prompts.as_options(prompt) if prompts.is_own(prompt) else {},
         backend=backend,
         llm=llm or registry.BACKENDS[backend].default_llm,
         topic=sample.topic,
@@ -80,11 +80,11 @@ def start_dry_run(
     return dry_run
 
 
-def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply]) -> None:
-    """In the order of the passages. Raises LeaseLost."""
+def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
+    """Save the replies in the order of the passages, and how long they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
-    endings.finish(lease, results=[asdict(reply) for reply in ordered])
+    endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
 def sample_of_dry_run(dry_run: DryRun) -> Sample | None:

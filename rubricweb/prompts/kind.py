@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from grading.errors import GraderUnavailable, GradingError, UnknownGrader
 from grading.graders import registry
@@ -31,14 +32,16 @@ class DryRuns(TaskKind[DryRun]):
         try:
             with worker_state.now.load(dry_run.llm):
                 grader = loaded.grader(dry_runs.spec_of(dry_run))
+            start = time.monotonic()
             replies = [DryRunReply.of(result) for result in grader.grade(dry_runs.pairs(dry_run))]
+            seconds = time.monotonic() - start
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error
         except GradingError as error:
             logger.warning("dry run %s failed: %s", dry_run.pk, error)
             endings.fail(lease, error=str(error))
         else:
-            dry_runs.keep(lease, replies)
+            dry_runs.keep(lease, replies, seconds)
             logger.info("dry run %s: %d replies", dry_run.pk, len(replies))
 
     def need(self, work: DryRun) -> Need:

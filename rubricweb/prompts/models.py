@@ -15,13 +15,15 @@ class DryRun(Task):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="dry_runs")
     prompt_class = models.CharField(max_length=64)
     definition = models.JSONField()
-    """As `grading.prompts.as_options` writes it."""
+    """As `grading.prompts.as_options` writes it; empty for a published prompt."""
     backend = models.CharField(max_length=40)
     llm = models.CharField(max_length=200)
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     revision = models.ForeignKey(ItemRevision, null=True, on_delete=models.CASCADE, related_name="+")
     """What is asked; None where a direct prompt asks about the query."""
     doc_ids = models.JSONField()
+    seconds = models.FloatField(null=True)
+    """That the grader took for all passages, its model loaded; None until it is done."""
     results = models.JSONField(default=list)
     """One object a passage: `dry_runs.DryRunReply`."""
     at = models.DateTimeField(auto_now_add=True)
@@ -36,4 +38,6 @@ class DryRun(Task):
 
     @property
     def prompt(self) -> prompts.Prompt:
+        if not self.definition:
+            return prompts.get(self.prompt_class)
         return prompts.from_options(self.prompt_class, self.definition)

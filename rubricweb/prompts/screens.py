@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import redis
+from django.urls import reverse
 
 from grading import prompts
 from grading.prompts import Prompt
@@ -107,6 +108,7 @@ def dry_run_context(dry_run: DryRun) -> dict[str, object]:
         "dry_run": dry_run,
         "read": [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)],
         "has_worker": not dry_run.is_live or _is_worker_alive(),
+        "again": reverse("prompts:dry-run", args=[dry_run.collection.slug, dry_run.pk]),
     }
 
 

@@ -1,9 +1,12 @@
 from django.urls import path
 
-from rubricweb.prompts import views
+from rubricweb.prompts import grader_views, views
 
 app_name = "prompts"
 urlpatterns = [
+    path("<slug:slug>/graders/", grader_views.graders, name="graders"),
+    path("<slug:slug>/graders/ask/", grader_views.ask, name="ask"),
+    path("<slug:slug>/graders/asked/<int:dry_run_id>/", grader_views.asked, name="asked"),
     path("<slug:slug>/prompts/", views.prompts, name="prompts"),
     path("<slug:slug>/prompts/write/", views.write, name="write"),
     path("<slug:slug>/prompts/save/", views.save, name="save"),
