@@ -5,13 +5,13 @@ default.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, QueryDict
 
 from rubricweb.banks.models import Bank
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
@@ -19,30 +19,12 @@ from rubricweb.grades.raters import KINDS
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """One choice of what the grid shows."""
-
-    field: forms.BoundField
-    is_on: bool
-    """Whether something else than the default is chosen."""
-    is_chosen_here: bool
-    """In the toolbar itself, else in its menu."""
-    address_without: str
-
-    @property
-    def shown(self) -> str:
-        """The chosen value in words."""
-        value = self.field.value()
-        return str(dict(getattr(self.field.field, "choices", ())).get(value, value))
-
-
-CHOSEN_IN_TOOLBAR = ("show", "sort", "grader", "run")
-CHOSEN_IN_MENU = ("items", "source", "min_grade", "order", "kind", "version", "rows")
-
-
-class GridForm(GraderForm):
+class GridForm(ChipForm, GraderForm):
     """The grid."""
+
+    in_toolbar = ("show", "sort", "grader", "run")
+    in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
+    outdated = ("page", "columns", "at")
 
     show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
     sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
@@ -65,27 +47,9 @@ class GridForm(GraderForm):
         if self.data.get("rows") == "compact":  # from addresses that people kept: the default now
             self.data["rows"] = ""
 
-    @property
-    def chips(self) -> list[Chip]:
-        """The choices of the toolbar, and those of its menu that are in effect."""
-        offered = [name for name in CHOSEN_IN_TOOLBAR if len(self[name].subwidgets) > 1]
-        return [self._chip(name) for name in offered] + [
-            chip for chip in map(self._chip, CHOSEN_IN_MENU) if chip.is_on
-        ]
-
-    @property
-    def menu(self) -> list[forms.BoundField]:
-        return [self[name] for name in CHOSEN_IN_MENU]
-
-    def _chip(self, name: str) -> Chip:
-        default = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade)}.get(
-            name, str(getattr(_DEFAULT, name, ""))
-        )
-        value = self.data.get(name) or default
-        address = self.address.copy()
-        for gone in (name, "page", "columns", "at"):
-            address.pop(gone, None)
-        return Chip(self[name], value not in (default, "0"), name in CHOSEN_IN_TOOLBAR, address.urlencode())
+    def default_value(self, name: str) -> str:
+        named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade)}
+        return named.get(name, str(getattr(_DEFAULT, name, "")))
 
     def offer_runs(self, run_tags: Iterable[str]) -> None:
         offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])

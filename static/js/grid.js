@@ -20,20 +20,24 @@ const state = {
 };
 
 function stop(target) {
-  for (const other of gridOf(target).querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
+  for (const other of gridOf(target).querySelectorAll('tr [tabindex="0"]')) other.tabIndex = -1;
   target.tabIndex = 0;
   const cell = target.closest("td, th");
   state.place = [cell.parentElement.rowIndex, cell.cellIndex];
 }
 
+// On a telephone the heads are a strip that scrolls, which keys have to reach.
+const phone = matchMedia("(max-width: 640px)");
+phone.onchange = () => (byId("grid").tHead.tabIndex = phone.matches ? 0 : -1);
+
 function enhance() {
   const [grid, before] = [byId("grid"), state.before];
   if (!grid || grid.dataset.ready) return;
-  state.before = null;
-  grid.dataset.ready = "";
+  [state.before, grid.dataset.ready] = [null, ""];
   for (const link of grid.querySelectorAll("a")) link.tabIndex = -1;
   stop(at(...state.place));
   panel.mark();
+  phone.onchange();
   for (const box of grid.querySelectorAll(".tick input")) {
     [box.tabIndex, box.checked] = [-1, box.checked || before?.ticked.has(box.name + box.value)];
   }
@@ -44,7 +48,7 @@ function enhance() {
   for (const link of changed) if (before.texts.get(link.id) !== link.textContent) link.dataset.isNew = "";
   panel.forget(changed.map(({ id }) => id));
   if (before.held === null) return;
-  const held = byId(before.held) ?? grid.querySelector('[tabindex="0"]');
+  const held = byId(before.held) ?? grid.querySelector('tr [tabindex="0"]');
   held.focus({ preventScroll: true }); // at once, or the next key is lost
 }
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.generation import nearest
 from grading.statistics.diagnostics import uncovered_passages
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
+from rubricweb.editor.figures import GraderByKind, passage_grades
+from rubricweb.editor.similar import items_by_closeness
 from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
 from rubricweb.review.selectors.window import NO_RANK, ranks
 from rubricweb.review.uncovered.access import OpenedPassage
 
 NO_JUDGMENT = -1_000
-LEAST_ALIKE = 0.05
-"""Items below this similarity share only common words with the spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,12 @@ class UncoveredRow:
 
 @dataclass(frozen=True, slots=True)
 class NearItem:
-    """An item that shares words with the spans."""
+    """An item with its closeness to the passage, or to the spans that were quoted from it."""
 
     item: Item
     score: float
+    grade: int | None
+    """On this passage; None where no grader grades its kind."""
 
 
 def uncovered_of(topics: Iterable[TopicEvidence], query: EvidenceQuery) -> UncoveredPassages:
@@ -129,10 +130,8 @@ def place(uncovered_of: UncoveredPassages, opened: OpenedPassage) -> Position:
     )
 
 
-def nearest_items(opened: OpenedPassage, spans: Iterable[str]) -> list[NearItem]:
-    """Return the topic's active items that share most words with the spans."""
-    text = " ".join(spans)
-    active = opened.bank.items.active().for_topic(opened.topic).exclude(revision__text="")
-    items = list(active.select_related("revision"))
-    near = nearest(text, [str(item) for item in items])
-    return [NearItem(items[hit.place], hit.score) for hit in near if hit.score >= LEAST_ALIKE]
+def ranked_items(opened: OpenedPassage, text: str, graders: GraderByKind) -> list[NearItem]:
+    """Return the topic's active items, closest to `text` first, with their grades on the passage."""
+    near = items_by_closeness(opened.bank, opened.topic, text)
+    grades = passage_grades(opened.topic, opened.passage.pk, [one.item for one in near], graders)
+    return [NearItem(one.item, one.score, grades.get(one.item.pk)) for one in near]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -67,7 +67,7 @@ def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
 def nearest(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """Return the items nearest to the spans; nothing is saved."""
     opened = access.passage_for_editor(request.user, bank_id, topic_id, passage_id)
-    return _page(request, opened, draft_form(opened), part="nearest", more=_near(opened, request.POST))
+    return _page(request, opened, draft_form(opened), part="nearest", more=_near(request, opened))
 
 
 def _page(
@@ -80,7 +80,8 @@ def _page(
     more: Context | None = None,
 ) -> HttpResponse:
     item = named_item(opened, form["item"].value())
-    context = _place(opened) | _standing(request, opened) | {"form": form, "rewords": item, **(more or {})}
+    context = _place(opened) | _standing(request, opened) | {"form": form, "rewords": item}
+    context |= more or {"near": _ranked(request, opened, opened.passage.text)}
     return form_response(request, "review/uncovered/passage.html", context, part=part, status=status)
 
 
@@ -103,13 +104,19 @@ def _place(opened: OpenedPassage) -> dict[str, object]:
     return place | {"section": "review", "tab": "uncovered"}
 
 
-def _near(opened: OpenedPassage, sent: QueryDict) -> Context:
+def _near(request: HtmxRequest, opened: OpenedPassage) -> Context:
     """The quoted spans and the items nearest to them; or why the spans cannot be read."""
-    form = SpansForm(opened.passage, sent)
+    form = SpansForm(opened.passage, request.POST)
     if not form.is_valid():
         return {"problem": " ".join(map(str, form.errors["spans"]))}
     spans = form.cleaned_data["spans"].spans
-    return {"spans": spans, "near": selectors.nearest_items(opened, spans)}
+    text = " ".join(spans) or opened.passage.text
+    return {"spans": spans, "near": _ranked(request, opened, text)}
+
+
+def _ranked(request: HtmxRequest, opened: OpenedPassage, text: str) -> list[selectors.NearItem]:
+    rater = EvidenceForm(request.GET).offer(raters(opened.bank))
+    return selectors.ranked_items(opened, text, rater.by_kind)
 
 
 def _drafting(request: HtmxRequest, opened: OpenedPassage) -> HttpResponse:
@@ -120,7 +127,7 @@ def _drafting(request: HtmxRequest, opened: OpenedPassage) -> HttpResponse:
     form = draft_form(opened, initial=rewording(item, sent.get("spans", "")) if item else kept)
     if item:
         form.fields["text"].widget.attrs["autofocus"] = True
-    return _page(request, opened, form, more=_near(opened, sent))
+    return _page(request, opened, form, more=_near(request, opened))
 
 
 def _commit(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> HttpResponse:
@@ -137,6 +144,7 @@ def _commit(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) ->
     kept = request.GET.urlencode()
     to = reverse("review:uncovered-passage", args=[opened.bank.pk, opened.topic.pk, opened.passage.pk])
     context = _place(opened) | {"form": draft_form(opened), "done": item}
+    context["near"] = _ranked(request, opened, opened.passage.text)
     page = "review/uncovered/passage.html#draft"
     return items_changed(after_post(request, page, context, to=f"{to}?{kept}" if kept else to))
 

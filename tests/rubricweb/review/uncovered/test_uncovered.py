@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from grading.types import FAILED
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemSource
 from rubricweb.corpus.models import Judgment, Subtopic
@@ -154,6 +155,16 @@ def test_the_nearest_items(client_of, developer, autumn, passage_url):
     assert "is not in the passage" in markup(
         client.post(passage_url + "nearest/", {"spans": "x y"}, headers=HTMX)
     )
+
+
+def test_all_items_stand_there_with_their_grades_on_the_passage(client_of, viewer, autumn, passage_url):
+    page = client_of(viewer).get(passage_url)
+    near = page.context["near"]
+    assert {row.item.pk: row.grade for row in near} == dict(
+        zip([item.pk for item in autumn.items], (1, 0, FAILED), strict=True)
+    )
+    assert [row.score for row in near] == sorted((row.score for row in near), reverse=True)
+    assert 'name="reword"' not in markup(page)
 
 
 def test_without_javascript_the_same_form_finds_and_rewords(client_of, developer, autumn, passage_url):
