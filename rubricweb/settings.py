@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "rubricweb.core",
+    "rubricweb.help",
     "rubricweb.jobs",
     "rubricweb.accounts",
     "rubricweb.corpus",
@@ -68,6 +69,7 @@ INSTALLED_APPS = [
     "rubricweb.campaigns",
     "rubricweb.review",
     "rubricweb.submissions",
+    "rubricweb.systems",
     "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.exports",
@@ -178,7 +180,12 @@ USE_I18N = False
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-STATICFILES_DIRS = [FILES_DIR / "static", ("plotly", Path(plotly.__file__).parent / "package_data")]
+HELP_DIR = FILES_DIR / "docs"
+STATICFILES_DIRS = [
+    FILES_DIR / "static",
+    ("plotly", Path(plotly.__file__).parent / "package_data"),
+    ("help", HELP_DIR / "img"),
+]
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

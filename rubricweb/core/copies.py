@@ -32,7 +32,7 @@ COPY = "copy"
 """The name of the copy beside the database, in the statements that take its rows over."""
 SPARE = 3
 """A copy is made where so many times its size is free on the disk."""
-CACHED_KILOBYTES = 32_768
+CACHED_KILOBYTES = 8_192
 """Of pages in memory while changes are taken over, so that each is written once."""
 _FAST = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA foreign_keys=ON;"
 

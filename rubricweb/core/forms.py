@@ -56,3 +56,10 @@ def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]
 def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) -> None:
     """Set the `rows` that the field `name` of this form offers."""
     rows_field(form, name).queryset = rows
+
+
+def keep_choices(form: forms.BaseForm, name: str) -> None:
+    """Read the rows that the field offers now, so that a page that shows them twice asks once."""
+    field = rows_field(form, name)
+    rows: Any = field.choices  # Any: an iterator that would count its rows for list()
+    field.choices = [choice for choice in rows]  # noqa: C416

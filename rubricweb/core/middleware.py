@@ -9,7 +9,7 @@ from typing import cast
 
 from django.conf import settings
 from django.contrib.messages import get_messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
@@ -115,7 +115,7 @@ class Toasts:
 
 
 class ReaderMiddleware:
-    """Set the request's user as the reader, also while a file is being streamed."""
+    """Set the request's user as the reader, also while rows are being streamed."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -124,6 +124,8 @@ class ReaderMiddleware:
         reader = Reader(request)
         with reading_as(reader):
             response = self.get_response(request)
+        if isinstance(response, FileResponse):
+            return response
         if isinstance(response, StreamingHttpResponse) and not response.is_async:
             parts = cast("Iterable[bytes]", response.streaming_content)
             response.streaming_content = _streamed(parts, reader)

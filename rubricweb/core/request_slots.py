@@ -7,17 +7,24 @@ its connection and frees the slot, also when the client has gone while the threa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from typing import IO
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections, connections
-from django.http import HttpRequest
+from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 POOL_SECONDS = 10
 """How long a request waits for a connection while the database is away."""
+CHUNK = 256 * 1024
+"""Bytes of a download that are in memory at once."""
+SPOOLED = 1024 * 1024
+"""Bytes up to which rows that become a download stay in memory; larger downloads go to a temporary file."""
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -87,8 +94,40 @@ class ReleaseSlot:
         try:
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse) and not response.is_async:
-                response.streaming_content = list(response)  # as Django would, but while it holds the slot
+                stream_from_file(response)
             return response
         finally:
             close_old_connections()
             slot.release_from_thread()
+
+
+class FileChunks:
+    """The content of a file for an asynchronous response, which closes the file when it ends."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await asyncio.to_thread(self._file.read, CHUNK):
+            yield chunk
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def stream_from_file(response: StreamingHttpResponse) -> None:
+    """Send the content in chunks from a file, which holds no thread or connection while a client is slow.
+
+    Content that is no file is written to one first, in this thread, since it may come from the database.
+    """
+    file = response.file_to_stream if isinstance(response, FileResponse) else None
+    response.streaming_content = FileChunks(file or _spooled(response))
+
+
+def _spooled(response: StreamingHttpResponse) -> IO[bytes]:
+    with ExitStack() as on_error:
+        file = on_error.enter_context(tempfile.SpooledTemporaryFile(SPOOLED))
+        file.writelines(response)
+        file.seek(0)
+        on_error.pop_all()
+    return file

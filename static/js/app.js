@@ -30,14 +30,20 @@ document.addEventListener("htmx:sendError", ({ detail }) => {
   if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);
 });
 
+if (document.getElementById("rail")) import("./rail.js");
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
+  event.preventDefault();
+  document.querySelector("[data-searches]")?.click();
+});
 document.addEventListener("click", (event) => {
-  const opener = event.target.closest("[data-opens]");
-  const opened = opener && document.getElementById(opener.dataset.opens);
-  if (opened) event.preventDefault(); // without JavaScript it may be a link
+  const searches = event.target.closest("[data-searches]"); // its script is fetched when it is first wanted
+  if (searches) import("./palette.js").then(({ begin }) => begin());
+  const opened = document.getElementById(event.target.closest("[data-opens]")?.dataset.opens);
+  if (opened || searches) event.preventDefault(); // without JavaScript it may be a link
   opened?.showModal();
 
-  const closer = event.target.closest("[data-closes]");
-  if (closer) closer.closest("dialog")?.close();
+  event.target.closest("[data-closes]")?.closest("dialog")?.close();
 
   const copier = event.target.closest("[data-copies]");
   if (copier) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.conf import settings
 from django.template.defaultfilters import floatformat
+from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -20,10 +21,24 @@ def command() -> str:
     return settings.COMMAND
 
 
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Draw a symbol of `static/img/icons.svg` beside words; screen readers skip it."""
+    sprite = static("img/icons.svg")
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
+
+
 @register.filter
 def score(value: float | None) -> str:
     """Four decimals, as in the field's tables; a dash if undefined."""
     return DASH if value is None or value != value else f"{value:.4f}"
+
+
+@register.filter(is_safe=True)
+def last_is_current(trail: str) -> str:
+    """Mark the last `<span>` of a trail as the page that the reader is on."""
+    before, span, last = trail.rpartition("<span>")
+    return f'{before}<span aria-current="page">{last}' if span else trail
 
 
 @register.filter

@@ -32,7 +32,7 @@ def test_every_page_answers_400(collection, owner, client_of):
     client, topic = client_of(owner), f"{bank.pk}/topics/{item.topic_id}"
     for address in (
         f"/review/banks/{topic}/grid/?hide={DIGITS}",
-        f"/banks/{topic}/?open={DIGITS}",
+        f"/banks/{topic}/?beside={DIGITS}",
         f"/leaderboards/autumn/?seen={DIGITS}:1",
         f"/leaderboards/autumn/agreement/?grader={'9' * 400}",
         "/leaderboards/autumn/meta/?bank=99999999999999999999",

@@ -5,7 +5,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.http import HttpResponse, StreamingHttpResponse
+from django.core.signals import request_finished
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 
 from rubricweb.core import request_slots
 from rubricweb.core.request_slots import ReleaseSlot, SlotHandler
@@ -77,10 +78,15 @@ class _Slot:
         self.happened.append("slot released")
 
 
+async def _parts(response) -> list[bytes]:
+    return [part async for part in response]
+
+
 @pytest.fixture
 def happened(monkeypatch) -> list[str]:
     events: list[str] = []
     monkeypatch.setattr(request_slots, "close_old_connections", lambda: events.append("connection closed"))
+    monkeypatch.setattr(request_finished, "send", lambda **sent: None)  # it would close connections, too
     return events
 
 
@@ -92,8 +98,39 @@ def test_a_file_is_written_before_the_connection_is_closed(rf, happened):
     request = rf.get("/")
     request.slot = _Slot(happened)
     response = ReleaseSlot(lambda _: StreamingHttpResponse(lines()))(request)
-    assert list(response) == [b"line"]
     assert happened == ["rows read", "connection closed", "slot released"]
+    assert _run(_parts(response)) == [b"line"]
+    response.close()
+
+
+@pytest.mark.parametrize("kind", [FileResponse, StreamingHttpResponse])
+def test_a_download_is_sent_in_chunks_and_closed(kind, rf, happened, tmp_path, monkeypatch):
+    """Rows that are many spill into a temporary file; a file is sent from where it lies."""
+    monkeypatch.setattr(request_slots, "CHUNK", 4)
+    monkeypatch.setattr(request_slots, "SPOOLED", 4)
+    path = tmp_path / "file.zip"
+    path.write_bytes(b"0123456789")
+    request = rf.get("/")
+    request.slot = _Slot(happened)
+    with path.open("rb") as file:
+        content = file if kind is FileResponse else iter([b"01234", b"56789"])
+        response = ReleaseSlot(lambda _: kind(content))(request)
+        assert response.is_async
+        assert _run(_parts(response)) == [b"0123", b"4567", b"89"]
+        response.close()
+        assert file.closed == (kind is FileResponse)
+
+
+def test_rows_that_fail_send_nothing(rf, happened):
+    def lines():
+        yield "line"
+        raise KeyError("a fault")
+
+    request = rf.get("/")
+    request.slot = _Slot(happened)
+    with pytest.raises(KeyError):
+        ReleaseSlot(lambda _: StreamingHttpResponse(lines()))(request)
+    assert happened == ["connection closed", "slot released"]
 
 
 def test_a_live_stream_is_not_read(rf, happened):

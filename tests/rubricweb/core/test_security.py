@@ -7,7 +7,14 @@ from django.urls import reverse
 from tests.rubricweb.routes import routes
 
 TOKEN = "t" * 32
-PUBLIC = {"/healthz", "/accounts/sign-in/", f"/leaderboards/public/{TOKEN}/"}
+PUBLIC = {
+    "/healthz",
+    "/accounts/sign-in/",
+    f"/leaderboards/public/{TOKEN}/",
+    "/help/",
+    "/help/search/",
+    "/help/1/",
+}
 GIVEN = {"slug": "autumn", "token": TOKEN}
 
 
