@@ -32,7 +32,7 @@ def test_pages_for_everybody(inspector_of, places):
     visitor.inspect("public board")
 
 
-@pytest.mark.parametrize("view", ["several", "scatter", "heat", "strip", "grades"])
+@pytest.mark.parametrize("view", ["several", "scatter", "heat", "strip", "grades", "intervals"])
 def test_every_figure_is_drawn_and_downloaded(people, places, view):
     """The content policy refuses nothing: `people` complains of every error on the console."""
     page = people.sign_in("viewer")

@@ -30,21 +30,26 @@ def item_of(page: Page, places) -> Locator:
     return page.locator(f"#item-{places.item.pk}")
 
 
+def panel_of(page: Page) -> Locator:
+    return page.locator("#item-panel")
+
+
 def open_form(page: Page, places) -> None:
-    item_of(page, places).get_by_role("link", name="Reword").click()
-    expect(item_of(page, places).get_by_role("status")).to_contain_text("Nothing to grade")
+    item_of(page, places).locator(".item-open").click()
+    expect(panel_of(page).get_by_role("status")).to_contain_text("Nothing to grade")
 
 
-def save(page: Page, places, words: str, button: str = "Save") -> None:
-    item = item_of(page, places)
-    item.get_by_role("textbox").fill(words)
-    expect(item.get_by_role("status")).to_contain_text("29 passages to grade")
-    item.get_by_role("button", name=button).click()
+def save(page: Page, words: str, button: str = "Save") -> None:
+    panel = panel_of(page)
+    panel.get_by_role("textbox").fill(words)
+    expect(panel.get_by_role("status")).to_contain_text("29 passages to grade")
+    panel.get_by_role("button", name=button).click()
 
 
 def history(page: Page, places) -> Locator:
-    item_of(page, places).get_by_role("link", name="History").click()
-    changes = item_of(page, places).get_by_role("list", name="What happened to").get_by_role("listitem")
+    item_of(page, places).locator(".item-open").click()
+    panel_of(page).get_by_role("link", name="History").click()
+    changes = panel_of(page).get_by_role("list", name="What happened to").get_by_role("listitem")
     expect(changes.first).to_contain_text("now")
     return changes
 
@@ -53,10 +58,11 @@ def history(page: Page, places) -> Locator:
 def refused(both, places) -> Page:
     """The second developer's page, after the first one saved."""
     first, second = both
-    save(first, places, FIRST)
-    expect(item_of(first, places).get_by_role("link", name="Reword")).to_be_visible()
-    save(second, places, SECOND)
-    shown = item_of(second, places)
+    save(first, FIRST)
+    expect(item_of(first, places).get_by_role("link", name=FIRST)).to_be_focused()
+    expect(panel_of(first)).to_be_hidden()
+    save(second, SECOND)
+    shown = panel_of(second)
     expect(shown.get_by_role("alert")).to_contain_text("Nothing was saved over it")
     expect(shown.locator(".wordings figure").first).to_contain_text(FIRST)
     expect(shown.locator(".wordings figure").last).to_contain_text(SECOND)
@@ -66,8 +72,8 @@ def refused(both, places) -> Page:
 
 
 def test_the_second_saves_over_the_first_knowingly(refused, places):
-    item_of(refused, places).get_by_role("button", name="Save mine over it").click()
-    expect(item_of(refused, places).get_by_role("link", name="Reword")).to_be_visible()
+    panel_of(refused).get_by_role("button", name="Save mine over it").click()
+    expect(item_of(refused, places).get_by_role("link", name=SECOND)).to_be_visible()
     changes = history(refused, places)
     expect(changes).to_have_count(3)
     expect(changes.nth(0)).to_contain_text("by Assessor")
@@ -77,7 +83,7 @@ def test_the_second_saves_over_the_first_knowingly(refused, places):
 
 
 def test_the_second_keeps_the_wording_of_the_first(refused, places):
-    item_of(refused, places).get_by_role("link", name="Keep theirs").click()
+    panel_of(refused).get_by_role("link", name="Keep theirs").click()
     expect(item_of(refused, places).locator(".item-words p.prose")).to_have_text(FIRST)
     changes = history(refused, places)
     expect(changes).to_have_count(2)

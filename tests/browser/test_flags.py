@@ -273,6 +273,7 @@ def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
 def test_flags_without_javascript(people, places):
     page = people.sign_in("assessor", java_script_enabled=False)
     page.goto(places.editor)
+    page.locator(f"#item-{places.item.pk} summary").click()
     page.locator(f"#item-{places.item.pk}").get_by_role("link", name="Flags (0)").click()
     page.get_by_role("radio", name="unclear").check()
     page.get_by_label("What do you see?").fill("Which season?")

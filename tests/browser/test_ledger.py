@@ -72,17 +72,19 @@ def test_the_board_moves_while_one_tries(people, places):
     assert places.bank.items.get(pk=places.item.pk).weight == -2
 
 
-def test_importance_in_the_card(people, places):
+def test_importance_in_the_panel(people, places):
     page = people.sign_in("developer")
     page.goto(places.editor)
-    card = page.locator(f"#item-{places.item.pk}")
-    card.get_by_role("link", name="Vital, weight 1.0").click()
-    expect(card.get_by_label("Importance")).to_be_focused()
-    card.get_by_label("Importance").select_option("okay")
-    card.get_by_label("Slide").fill("0.3")
-    expect(card.get_by_label("Weight", exact=True)).to_have_value("0.3")
-    card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("link", name="Okay, weight 0.3")).to_be_visible()
+    row, panel = page.locator(f"#item-{places.item.pk}"), page.locator("#item-panel")
+    row.locator("summary").click()
+    row.get_by_role("link", name="Vital, weight 1.0").click()
+    expect(panel.get_by_label("Importance")).to_be_focused()
+    panel.get_by_label("Importance").select_option("okay")
+    panel.get_by_label("Slide").fill("0.3")
+    expect(panel.get_by_label("Weight", exact=True)).to_have_value("0.3")
+    panel.get_by_role("button", name="Save").click()
+    expect(row.locator(".item-importance")).to_have_text("okay")
+    expect(row).to_contain_text("weight 0.3")
 
 
 def test_merging_duplicates(people, places):

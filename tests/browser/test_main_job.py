@@ -31,15 +31,15 @@ def organizer(people, places) -> Page:
 
 def save_wording(page: Page, places) -> None:
     """Reword the first question; on the way the preview tells its cost."""
-    item = page.locator(f"#item-{places.item.pk}")
-    item.get_by_role("link", name="Reword").click()
-    preview = item.get_by_role("status")
+    page.locator(f"#item-{places.item.pk} .item-open").click()
+    panel = page.locator("#item-panel")
+    preview = panel.get_by_role("status")
     expect(preview).to_contain_text("Nothing to grade")
-    item.get_by_role("textbox").fill(WORDING)
-    expect(preview).to_contain_text("29 passages to grade, 0 already known")
-    expect(preview).to_contain_text(re.compile(r"up to\s+\d+ of 10 runs could move"))
-    item.get_by_role("button", name="Save").click()
-    expect(item.get_by_role("link", name="Reword")).to_be_visible()
+    panel.get_by_role("textbox").fill(WORDING)
+    expect(preview).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+known"))
+    expect(preview).to_contain_text(re.compile(r"up to\s+\d+ of 10\s+runs could move"))
+    panel.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name=WORDING)).to_be_visible()
 
 
 def grades_of(page: Page, places) -> Locator:

@@ -57,9 +57,9 @@ def test_no_page_is_refused_anything(page, places):
         response = page.goto(address, wait_until="load")
         assert "script-src 'self'" in response.headers["content-security-policy"]
         expect(page.locator("h1").first).to_be_visible()
-    page.goto(places.board)
+    page.goto(f"{places.board}figures/?view=intervals")
     page.locator(".plotly .main-svg").first.wait_for()
-    page.locator("#leaderboard-figure").hover()
+    page.locator("#figure").hover()
 
 
 def test_the_policy_is_in_force(page, people, places):

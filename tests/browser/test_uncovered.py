@@ -38,6 +38,7 @@ def test_from_a_span_to_an_item(people, places, address):
     page.evaluate(MARK, [0, 30])
     page.keyboard.press("Enter")
     expect(page.locator("#nearest blockquote")).to_have_text([first])
+    expect(page.locator("#nearest li .grade-chip").first).to_be_visible()
     page.evaluate(MARK, [40, 70])
     page.get_by_role("button", name="Quote what is marked").click()
     expect(page.locator("#nearest blockquote")).to_have_text([first, second])

@@ -9,7 +9,7 @@ from django.db.models import F
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.archives.models import Archive
+from rubricweb.archives.models import Archive, Deletion
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -92,6 +92,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         {
             "slug": collection.slug,
             "user_id": viewer.pk,
+            "page": "method",
             "form": "tsv",
             "listing": "grid",
             "uidb64": "MQ",
@@ -172,7 +173,10 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
     archive = Archive.objects.create(collection=collection, slug=collection.slug, by=viewer, state="done")
     invitation, path = invite(collection, Joining(Role.VIEWER, "", 1, 1), by=viewer)
     token = path.rstrip("/").rpartition("/")[2]
-    return {"archive_id": archive.pk, "invitation_id": invitation.pk, "accounts:join token": token}
+    named = {"collection_key": collection.pk, "slug": collection.slug, "name": collection.name}
+    deletion = Deletion.objects.create(by=viewer, state="failed", error="Work is under way.", **named)
+    links = {"invitation_id": invitation.pk, "accounts:join token": token}
+    return links | {"archive_id": archive.pk, "deletion_id": deletion.pk}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:
