@@ -82,7 +82,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.get_by_text("could move").first.wait_for()
     yield "bank"
     page.goto(url + "/leaderboards/demo/")
-    page.locator(".plotly .main-svg").first.wait_for()
+    page.locator(".board-table").wait_for()
     yield "leaderboard"
     page.goto(url + "/grades/demo/jobs/")
     yield "jobs"
