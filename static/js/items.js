@@ -143,28 +143,29 @@ class Choice {
 
 const choice = new Choice();
 
-// The menu of an item stays open when the list is fetched again.
-class Menu {
-  #id = ""; // of the open one's summary
+// The menu of an item stays open when the list is fetched again. What is open is read when the list is about to go: a
+// "toggle" comes later than the click, and not at all for a menu that has left the page.
+let openMenu = ""; // its summary's id
+document.addEventListener("htmx:beforeSwap", () => {
+  openMenu = document.querySelector(".item-menu[open] > summary")?.id ?? "";
+});
 
-  constructor() {
-    document.addEventListener("toggle", ({ target }) => this.#note(target), true);
-  }
-
-  restore() {
-    const summary = document.getElementById(this.#id);
-    if (summary) summary.parentElement.open = true;
-  }
-
-  #note(details) {
-    if (!details.matches?.(".item-menu") || !details.isConnected) return;
-    const { id } = details.querySelector("summary");
-    if (details.open) this.#id = id;
-    else if (this.#id === id) this.#id = "";
-  }
+function restoreMenu() {
+  const summary = document.getElementById(openMenu);
+  if (summary) summary.parentElement.open = true;
 }
 
-const menu = new Menu();
+// The answer to a link of a panel that has given way to another one is for a row, and htmx would look for that row
+// beside the link. The row is fetched with the list.
+function forgo(event) {
+  const { elt, xhr } = event.detail;
+  if (!elt.isConnected && xhr.getResponseHeader("HX-Retarget")) event.preventDefault();
+}
+
+document.addEventListener(
+  "htmx:beforeRequest",
+  ({ detail }) => detail.elt.addEventListener("htmx:beforeOnLoad", forgo),
+);
 
 const isWritten = () =>
   [...panel().querySelectorAll("textarea, input:not([type=hidden])")].some(({ value, defaultValue }) =>
@@ -182,7 +183,7 @@ function markCurrent() {
 document.addEventListener("htmx:afterSettle", () => {
   finder.apply();
   choice.restore();
-  menu.restore();
+  restoreMenu();
   markCurrent();
 });
 document.addEventListener("htmx:confirm", (event) => {

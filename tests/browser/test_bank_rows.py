@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks import actions
+from tests.browser.held import Held
 
 CONTROLS = """() => [...document.querySelectorAll(
     "a[href], button, input:not([type=hidden]), select, textarea, summary"
@@ -42,6 +43,23 @@ def test_by_keyboard_alone(page, places):
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name=second)).to_be_focused()
     expect(page.locator("#item-panel")).to_be_hidden()
+
+
+def test_an_item_is_opened_while_the_one_before_closes(people, places):
+    """The late answer is for a row, beside a link that has left the page."""
+    page = people.sign_in_routed("developer")
+    page.goto(places.editor)
+    opened, panel = page.locator(".item-open"), page.locator("#item-panel")
+    opened.first.click()
+    rows = Held(page, f"**/items/{places.item.pk}/", times=1)
+    panel.get_by_role("link", name="Cancel").click()
+    late = rows.next()
+    opened.nth(1).click()
+    expect(panel).to_have_attribute("aria-label", order(places)[1])
+    with page.expect_response(f"**/items/{places.item.pk}/"):
+        late.continue_()
+    page.evaluate("fetch('/healthz').then((found) => found.text())")  # what came before it was handled
+    expect(panel).to_have_attribute("aria-label", order(places)[1])
 
 
 def test_by_dragging(page, places):

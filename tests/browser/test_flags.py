@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Kind, Subject
+from tests.browser.held import Held
 from tests.browser.inspector import WIDE
 
 WORDS = "Only the topic's words."
@@ -67,18 +68,13 @@ def test_a_flag_of_the_focused_cell_by_keyboard(grid, places):
 
 def test_a_live_refresh_leaves_the_flags_that_are_about_to_open(grid, places):
     """News give the focused cell its focus again while the answer is on its way."""
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    grid.route(re.compile("/flags/.*panel=1"), hold)
+    flags = Held(grid, re.compile("/flags/.*panel=1"))
     grid.keyboard.press("u")
     expect(grid.locator("#panel")).to_have_attribute("aria-busy", "true")
     cell = grid.locator('#grid td [tabindex="0"]')
     cell.evaluate("(cell) => { cell.blur(); cell.focus(); }")
     grid.wait_for_timeout(200)
-    held[0].continue_()
+    flags.next().continue_()
     expect(new_text(grid)).to_be_focused()
     expect(grid.locator("#panel h2")).to_have_text("Flags of a passage")
 
@@ -209,27 +205,19 @@ def test_what_is_sent_between_live_fetches_is_sent(people, places, flag):
     page = people.sign_in_routed("assessor")
     page.add_init_script(DEAF)
     page.goto(flag.get_absolute_url())
-    held: list[Route] = []
-    page.route(f"**{flag.get_absolute_url()}", lambda route: hold_first(route, held))
+    threads = Held(page, f"**{flag.get_absolute_url()}", times=1)
     fetch = "htmx.trigger('#threads-live [data-live]', 'again')"
-    with page.expect_request(f"**{flag.get_absolute_url()}"):
-        page.evaluate(f"{fetch}; {fetch}")
+    page.evaluate(f"{fetch}; {fetch}")
+    late = threads.next()
     page.get_by_label("Reply").fill("Maple and red.")
     with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.evaluate(f"document.querySelector('.thread form button').click(); {fetch}")
     expect(thread(page)).to_contain_text("Maple and red.")
     page.locator("#threads").evaluate("(threads) => (threads.dataset.old = '')")
-    held[0].fulfill(body='<div id="threads">rendered before the reply</div>')
+    late.fulfill(body='<div id="threads">rendered before the reply</div>')
     expect(page.locator("#threads[data-old]")).to_have_count(0)
     expect(thread(page)).to_contain_text("Maple and red.")
     assert [event.text for event in flag.events.all()] == [WORDS, "Maple and red."]
-
-
-def hold_first(route: Route, held: list[Route]) -> None:
-    if held:
-        route.continue_()
-    else:
-        held.append(route)
 
 
 def test_a_conflict_shows_both_and_loses_nothing(people, places, flag):

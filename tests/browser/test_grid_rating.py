@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from rubricweb.grades.models import HumanGrade
+from tests.browser.held import Held
 from tests.browser.inspector import WIDE
 
 
@@ -97,18 +98,17 @@ def test_a_grid_on_its_way_takes_no_rating_back(people, cut, places):
     rendered = page.evaluate(
         "fetch(location, { headers: { 'HX-Request': 'true' } }).then((found) => found.text())"
     )
-    late: list[Route] = []
-    page.route("**/grid/", lambda route: late.append(route))  # noqa: PLW0108 - a built-in is not taken
-    with page.expect_request("**/grid/"):
-        page.evaluate("htmx.trigger('#grid-live [data-live]', 'again')")
+    grids = Held(page, "**/grid/")
+    page.evaluate("htmx.trigger('#grid-live [data-live]', 'again')")
+    late = grids.next()
     page.keyboard.press("2")
     first = cell(page, 1, 1)
     expect(first).to_have_attribute("data-seen", "1")
     page.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
-    with page.expect_request("**/grid/"):  # another one is asked for instead
-        late[0].fulfill(body=rendered)
+    late.fulfill(body=rendered)
+    instead = grids.next()
     expect(first).to_have_attribute("data-seen", "1")
-    late[1].continue_()
+    instead.continue_()
     expect(page.locator("#grid[data-old]")).to_have_count(0)
     page.keyboard.press("3")
     expect(first).to_have_attribute("data-seen", "2")
@@ -203,14 +203,11 @@ def test_a_refused_rating_is_shown_and_others_still_go(grid, cut, people, status
 
 def test_what_follows_a_refused_rating_of_the_same_cell(grid, cut):
     """An undo takes the refused rating along; another rating takes its place."""
-    waiting: list[Route] = []
-    grid.route("**/rate/**", lambda route: waiting.append(route), times=1)  # noqa: PLW0108
+    ratings = Held(grid, "**/rate/**", times=1)
     first = cell(grid, 1, 1)
     for key in ("4", "z", "3", "2"):
         grid.keyboard.press(key)
-    while not waiting:
-        grid.wait_for_timeout(20)
-    waiting[0].fulfill(status=403, body="refused")
+    ratings.next().fulfill(status=403, body="refused")
     expect(first).to_have_attribute("data-seen", "2")
     expect(grid.locator("#refused")).to_be_empty()
     assert events() == [(3, False), (2, False)]
@@ -273,9 +270,8 @@ def test_the_panel_never_shows_another_cell_than_the_one_that_a_digit_rates(grid
     first, second = cell(grid, 1, 1), cell(grid, 1, 2)
     panel = grid.locator("#panel")
     open_panel(grid)
-    held: list[Route] = []
     place = second.get_attribute("href").split("?")[0].removeprefix("..")
-    grid.route(f"**{place}**", lambda route: held.append(route), times=1)  # noqa: PLW0108
+    cells = Held(grid, f"**{place}**", times=1)
     grid.keyboard.press("ArrowUp")  # a head: the panel stays
     grid.keyboard.press("ArrowRight")
     grid.keyboard.press("ArrowDown")
@@ -283,9 +279,7 @@ def test_the_panel_never_shows_another_cell_than_the_one_that_a_digit_rates(grid
     expect(panel).to_contain_text(second.get_attribute("aria-label"))
     expect(panel.locator("#cell-title")).to_have_count(0)
     expect(first).not_to_have_attribute("aria-current", "true")
-    while not held:
-        grid.wait_for_timeout(20)
-    held[0].continue_()
+    cells.next().continue_()
     expect(panel.locator("#cell-title")).to_be_visible()
 
 

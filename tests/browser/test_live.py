@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import redis
 from django.conf import settings
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from rubricweb.core import events
+from tests.browser.held import Held
 
 pytestmark = pytest.mark.concurrent
 
@@ -48,14 +49,11 @@ def test_the_grid_is_fetched_once_a_visit(people, places):
 
 def test_a_grid_that_missed_an_event_is_fetched_again(people, places):
     page = people.sign_in_routed("viewer")
-    held: list[Route] = []
-    page.route("**/events/**", lambda route: held.append(route), times=1)  # noqa: PLW0108
+    streams = Held(page, "**/events/**", times=1)
     page.goto(places.grid)
     page.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
     events.publish(places.collection.channel, "grades")
-    while not held:
-        page.wait_for_timeout(20)
-    held[0].continue_()
+    streams.next().continue_()
     expect(page.locator("#grid[data-old]")).to_have_count(0)
 
 

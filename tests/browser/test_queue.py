@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.urls import reverse
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
+from tests.browser.held import Held
 from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
 from tests.browser.slowness import set_offline
 
@@ -20,22 +21,10 @@ OFFLINE = (
 )
 
 
-def held(page: Page, waiting: list[Route]) -> Route:
-    """The request that `hold` caught, as soon as we are told of it."""
-    while not waiting:
-        page.wait_for_timeout(20)
-    return waiting[0]
-
-
 def cut(page: Page) -> None:
     """The connection, for this page too: it hears of it a little later."""
     set_offline(page, True)
     page.wait_for_function("!navigator.onLine")
-
-
-def hold(route: Route, waiting: list[Route]) -> None:
-    """Keep the answer to a request back."""
-    waiting.append(route)
 
 
 def test_a_whole_campaign_by_keys(people, campaign_of):
@@ -58,12 +47,11 @@ def test_keys_faster_than_the_line(people, campaign_of):
     campaign = campaign_of()
     page = people.sign_in_routed("assessor")
     open_queue(page, campaign)
-    waiting = []
-    page.route("**/cells/*/", lambda route: hold(route, waiting), times=1)
+    saved = Held(page, "**/cells/*/", times=1)
     page.keyboard.press("1")
     page.keyboard.press("2")
     expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
-    held(page, waiting).continue_()
+    saved.next().continue_()
     expect_cell(page, campaign, 3)
     page.keyboard.press("3")
     expect_cell(page, campaign, 4)
