@@ -47,6 +47,15 @@ class KeysForm(forms.Form):
         return chosen
 
 
+class DensityForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """How much of a screen is white."""
+
+    class Meta:
+        model = User
+        fields = ("density",)
+        widgets = {"density": forms.RadioSelect}
+
+
 class ForgottenForm(forms.Form):
     email = forms.EmailField(
         label="Email address", widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})

@@ -13,8 +13,13 @@ TEAM_CHARS = 100
 class User(AbstractUser):
     """A person who signs in."""
 
+    class Density(models.TextChoices):
+        COMPACT = "compact", "compact: more rows on a screen"
+        ROOMY = "roomy", "roomy: larger type and controls"
+
     key_map = models.JSONField(default=dict, blank=True)
     """By action: this person's key, if it is not the default (`accounts.keys`)."""
+    density = models.CharField(max_length=10, choices=Density, default=Density.COMPACT)
 
     def __str__(self) -> str:
         return self.get_full_name() or self.username

@@ -10,6 +10,7 @@ urlpatterns = [
     path("password/", views.password, name="password"),
     path("password/forgotten/", views.password_forgotten, name="password-forgotten"),
     path("password/set/<uidb64>/<token>/", views.PasswordSet.as_view(), name="password-set"),
+    path("density/", views.density, name="density"),
     path("close/", views.close, name="close"),
     path("join/<str:token>/", joining.join, name="join"),
     path("keys/", views.keys, name="keys"),

@@ -14,7 +14,7 @@ from django.urls import reverse_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import actions, closing, passwords
-from rubricweb.accounts.forms import CloseForm, ForgottenForm, KeysForm
+from rubricweb.accounts.forms import CloseForm, DensityForm, ForgottenForm, KeysForm
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import HtmxRequest, form_response
 
@@ -46,7 +46,17 @@ def password(request: HtmxRequest) -> HttpResponse:
         update_session_auth_hash(request, request.user)
         messages.success(request, "Password changed. Other browsers must sign in again.")
         return redirect("accounts:password")
-    return form_response(request, "accounts/password.html", {"form": form})
+    context = {"form": form, "density": DensityForm(instance=request.user)}
+    return form_response(request, "accounts/password.html", context)
+
+
+@require_POST
+def density(request: HtmxRequest) -> HttpResponse:
+    form = DensityForm(request.POST, instance=request.user)
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Density saved.")
+    return redirect("accounts:password")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -24,7 +24,7 @@ SITE = (
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
     Screen("New collection", "imports:new-collection", keywords="create"),
     Screen("Choose your keys", "accounts:keys", keywords="keyboard shortcuts"),
-    Screen("Change your password", "accounts:password", keywords="account"),
+    Screen("Your account", "accounts:password", keywords="password density close"),
 )
 OF_TEAMS = (Screen("Your team's submissions", "submissions:team", roles.TO_SUBMIT, "runs upload submit"),)
 OF_COLLECTIONS = (
