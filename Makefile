@@ -30,7 +30,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench screenshots clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench screenshots contact-sheet clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -88,6 +88,9 @@ bench: setup-test ## run every script of bench/
 
 screenshots: setup-test ## make the pictures of the README again
 	$(BIN)/python docs/screenshots.py
+
+contact-sheet: setup-test ## make docs/img/contact-sheet-*.jpg again: every screen, three sizes, light and dark
+	$(BIN)/python docs/contact_sheet.py
 
 lock: setup-test ## resolve requirements/*.txt again from pyproject.toml
 	requirements/lock.sh $(BIN)/uv
