@@ -145,15 +145,22 @@ const choice = new Choice();
 
 // The menu of an item stays open when the list is fetched again. What is open is read when the list is about to go: a
 // "toggle" comes later than the click, and not at all for a menu that has left the page.
-let openMenu = ""; // its summary's id
-document.addEventListener("htmx:beforeSwap", () => {
-  openMenu = document.querySelector(".item-menu[open] > summary")?.id ?? "";
-});
+class Menu {
+  #id = ""; // of the open one's summary
 
-function restoreMenu() {
-  const summary = document.getElementById(openMenu);
-  if (summary) summary.parentElement.open = true;
+  constructor() {
+    document.addEventListener("htmx:beforeSwap", () => {
+      this.#id = document.querySelector(".item-menu[open] > summary")?.id ?? "";
+    });
+  }
+
+  restore() {
+    const summary = document.getElementById(this.#id);
+    if (summary) summary.parentElement.open = true;
+  }
 }
+
+const menu = new Menu();
 
 // The answer to a link of a panel that has given way to another one is for a row, and htmx would look for that row
 // beside the link. The row is fetched with the list.
@@ -183,7 +190,7 @@ function markCurrent() {
 document.addEventListener("htmx:afterSettle", () => {
   finder.apply();
   choice.restore();
-  restoreMenu();
+  menu.restore();
   markCurrent();
 });
 document.addEventListener("htmx:confirm", (event) => {
