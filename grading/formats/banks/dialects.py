@@ -11,6 +11,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.banks import (
     aja,
+    autojudge_v1,
     autojudge_v3,
     nuggetizer,
     rag_development,
@@ -19,6 +20,7 @@ from grading.formats.banks import (
     research_rubrics,
     workbench,
 )
+from grading.formats.banks.fields import shown
 from grading.formats.banks.records import Record, read_records
 from grading.formats.banks.types import BankLine, Dialect, Json, Source
 from grading.formats.base import Content, Format, Sample
@@ -30,6 +32,7 @@ DIALECTS = (
     ragtime26.DIALECT,
     aja.DIALECT,
     autojudge_v3.DIALECT,
+    autojudge_v1.DIALECT,
     nuggetizer.ASSIGNMENTS_DIALECT,
     rag_development.DIALECT,
     nuggetizer.DIALECT,
@@ -55,7 +58,9 @@ def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
     found = read_records(path)
     dialect = _recognised(path, found)
     read = [_line(record, dialect, path) for record in found]
-    if not dialect.repeats_topics:
+    if dialect.has_item_per_record:
+        _refuse_repeated_items(read, path)
+    elif not dialect.repeats_topics:
         _refuse_repeated(read, path)
     return dialect, read
 
@@ -71,10 +76,11 @@ def bank_files(path: Path) -> list[Path]:
 
 
 def documents(lines: Iterable[BankLine], dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """(file name, line of JSON) of each line; the name is empty where all topics share one file."""
+    """(file name, line of JSON) of each record; the name is empty where all topics share one file."""
     for line in lines:
         query_id = line.query_id.replace("/", "_").replace("\\", "_")
-        yield dialect.file_name.format(query_id=query_id), msgspec.json.encode(dialect.write(line))
+        for record in dialect.records(line):
+            yield dialect.file_name.format(query_id=query_id), msgspec.json.encode(record)
 
 
 def write_bank(path: Path, lines: Sequence[BankLine], dialect: Dialect) -> None:
@@ -140,6 +146,20 @@ def _line(record: Record, dialect: Dialect, path: Path) -> BankLine:
         return dialect.read(record.value, Source(record.line, path.name))
     except BadFormat as error:
         raise BadFormat(error.problem, file=path.name, line=record.line) from error
+
+
+def _refuse_repeated_items(read: Iterable[BankLine], path: Path) -> None:
+    """Two items of equal text would be one item, whatever else they say."""
+    first: dict[tuple[str, str, str], int] = {}
+    for line in read:
+        for item in line.items:
+            earlier = first.setdefault((line.query_id, item.kind, item.text.strip()), line.line)
+            if earlier != line.line:
+                raise BadFormat(
+                    f"the text {shown(item.text)} was on line {earlier}, expected each text of a topic once",
+                    file=path.name,
+                    line=line.line,
+                )
 
 
 def _refuse_repeated(read: Iterable[BankLine], path: Path) -> None:

@@ -70,12 +70,12 @@ def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
     source = Source(line.line, dialect.file_name.format(query_id=line.query_id))
     try:
-        again = dialect.read(dialect.write(line), source)
+        again = [dialect.read(record, source) for record in dialect.records(line)]
     except BadFormat as error:
         yield Loss(line.query_id, "", f"cannot be read again: {error.problem}")
         return
-    found = {(item.kind, item.text.strip()): item for item in again.items}
-    for key in _lost_parts(line.parts, again.parts):
+    found = {(item.kind, item.text.strip()): item for written in again for item in written.items}
+    for key in _lost_parts(line.parts, again[0].parts if again else {}):
         yield Loss(line.query_id, "", key)
     for item in line.items:
         written = found.get((item.kind, item.text.strip()))

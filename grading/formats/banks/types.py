@@ -93,6 +93,10 @@ class Dialect:
     """With `{query_id}`: every topic is a file of its own of this name."""
     repeats_topics: bool = False
     """A topic may take several lines."""
+    has_item_per_record: bool = False
+    """A record is one item, and a topic takes as many as it has."""
+    leaves_out: Callable[[BankItem], bool] = lambda item: False
+    """Whether an item gets no record, where each has its own."""
     is_read: bool = True
     shares: str = ""
     """The dialect whose foreign parts are this one's, too; empty: its own alone."""
@@ -105,3 +109,9 @@ class Dialect:
     def foreign_name(self) -> str:
         """Under which name foreign parts that its writer starts from are kept."""
         return self.shares or self.name
+
+    def records(self, line: BankLine) -> list[Json]:
+        """What is written of a line: a record, or one for each of its items."""
+        if not self.has_item_per_record:
+            return [self.write(line)]
+        return [self.write(replace(line, items=[item])) for item in line.items if not self.leaves_out(item)]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from grading.types import Importance, ItemKind
 
 FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks"
 FILES = {
+    "v1.jsonl": "v1",
     "v3.jsonl": "v3",
     "v3.json": "v3",
     "aja.jsonl": "aja",
@@ -90,7 +92,8 @@ def test_every_loss_is_listed(name, dialect):
     written = {
         item.text.strip()
         for line in moved
-        for item in dialect.read(dialect.write(line), found_at(line)).items
+        for record in dialect.records(line)
+        for item in dialect.read(record, found_at(line)).items
     }
     assert {text.strip() for text in held - lost} == written
 
@@ -115,6 +118,33 @@ def test_v3_items():
     assert reworded.importance is Importance.VITAL
     assert question.parts["question_id"] == "q1"
     assert (second.query_id, third.query_id) == ("2", text_md5("bare trees"))
+
+
+def test_v1_has_an_item_a_record():
+    question, claim, plain = lines("v1.jsonl")
+    (asked,), (claimed,) = question.items, claim.items
+    assert (question.query_id, asked.kind, asked.gold_answers) == ("1", ItemKind.QUESTION, ("anthocyanin",))
+    assert asked.parts["answers"] == [{"answer": "anthocyanin", "references": ["d1", "d2"]}]
+    assert (asked.parts["aggregator_type"], asked.parts["references"]) == ("AND", ["d3"])
+    assert (claimed.kind, claimed.parts) == (ItemKind.NUGGET, {"claim_id": "c1"})
+    assert plain.items[0].parts["metadata"] == {"rubricweb": {"v1": {"info.step": 2, "seen": True}}}
+
+
+def test_a_reworded_item_of_v1_gets_the_md5_of_its_new_text():
+    (item,) = (line := lines("v1.jsonl")[0]).items
+    changed = replace(item, text="Why red?", gold_answers=("anthocyanin", "light"))
+    (record,) = BY_NAME["v1"].records(replace(line, items=[changed]))
+    assert (record["question_text"], record["question_id"]) == ("Why red?", text_md5("Why red?"))
+    assert record["gold_answers"] == [
+        {"answer": "anthocyanin", "citations": ["d1", "d2"]},
+        {"answer": "light", "citations": []},
+    ]
+
+
+def test_v1_has_no_word_for_importance_and_leaves_out_what_is_to_be_avoided():
+    assert listed("aja.jsonl", "v1") != []
+    written = [row for _, row in documents(*as_other("aja.jsonl", "v1"))]
+    assert len(written) == len(lines("aja.jsonl")[0].items) - 1
 
 
 def test_an_absent_importance_is_not_okay_in_v3_but_is_in_aja():

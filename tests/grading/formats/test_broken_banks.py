@@ -18,7 +18,12 @@ def question(**changes):
     return {"query_id": "1", "nugget_bank": [{"question": "A?"} | changes]}
 
 
+def v1(**changes):
+    return {"query_id": "1", "question_text": "A?"} | changes
+
+
 GOOD = {
+    "v1": v1(),
     "v3": question(),
     "ragtime26": {"metadata": {"topic_id": "T0"}, "nugget_bank": []},
     "nuggetizer": {"query": "q", "qid": "0", "nuggets": []},
@@ -40,6 +45,20 @@ def ragtime(metadata=(), **changes):
 
 
 BAD = [
+    ("v1", v1(), "the text 'A?' was on line 1, expected each text of a topic once"),
+    ("v1", v1(query_id=None), "no query_id, expected the id of the topic"),
+    ("v1", {"query_id": "1"}, "neither question_text nor claim_text, expected one"),
+    ("v1", v1(question_text=" "), "question_text is ' ', expected text"),
+    ("v1", v1(info=7), "info is 7, expected {aggregator_type}"),
+    ("v1", v1(info={"aggregator_type": "XOR"}), "info.aggregator_type is 'XOR', expected AND, OR"),
+    ("v1", v1(gold_answers=["red"]), "gold_answers[0] is 'red', expected an object"),
+    ("v1", v1(gold_answers=[{"answer": 7}]), "gold_answers[0].answer is 7, expected text"),
+    (
+        "v1",
+        v1(gold_answers=[{"answer": "a", "citations": [7]}]),
+        "gold_answers[0].citations is [7], expected a list of document ids",
+    ),
+    ("v1", v1(references="d1"), "references is 'd1', expected a list of document ids"),
     ("v3", {"query_id": "2", "nugget_bank": [{"question": "A?"}, {"question": "A? "}]}, "nugget_bank[0] and"),
     ("v3", {"nugget_bank": []}, "no query_id, title_query, metadata.topic_id or metadata.query_id, expected"),
     ("v3", {"query_id": "2"}, "neither nugget_bank nor claim_bank, expected"),
