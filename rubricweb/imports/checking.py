@@ -46,6 +46,7 @@ _NO_PROBLEM: dict[str, object] = {"problem": "", "problem_file": "", "problem_li
 
 def _examine(file: ImportFile) -> None:
     file.problem, file.problem_line, file.format, file.read, file.preview = "", None, "", "", []
+    file.fitting_formats = []
     try:
         file.preview = _first_lines(file)
         found = _format(file)
@@ -58,12 +59,22 @@ def _examine(file: ImportFile) -> None:
 
 
 def _format(file: ImportFile) -> Format:
-    path = staging.path_of(file)
-    found = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
+    found = registry.find(file.chosen_format) if file.chosen_format else _recognised(file)
     if found.content not in TAKEN:
         labels = ", ".join(dict.fromkeys(one.label for one in contents.takeable()))
         raise BadFormat(f"the content is {found.label}, which is not imported; expected {labels}")
     return found
+
+
+def _recognised(file: ImportFile) -> Format:
+    """The format that the content tells. Raises BadFormat; where several fit, the file says which."""
+    path = staging.path_of(file)
+    fitting = registry.candidates(path)
+    if len(fitting) > 1:
+        file.fitting_formats = [one.name for one in fitting]
+        labels = " or ".join(one.label for one in fitting)
+        raise BadFormat(f"the content may be {labels}, expected you to choose")
+    return registry.recognise(path)
 
 
 def _counted(file: ImportFile, found: Format) -> str:

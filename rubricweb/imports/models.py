@@ -92,6 +92,8 @@ class ImportFile(models.Model):
     """SHA-256 of the bytes, in hexadecimal; empty for an upload that was not kept."""
     chosen_format = models.CharField(max_length=60, blank=True)
     """The format that a person named; empty to recognise it."""
+    fitting_formats = models.JSONField(default=list)
+    """The names of the formats that fit the content, where they are several and a person chooses."""
     format = models.CharField(max_length=60, blank=True)
     """The name of the format that it has (`grading.formats.registry`)."""
     read = models.CharField(max_length=80, blank=True)

@@ -52,8 +52,14 @@ class FileRow:
         if self.file.is_left_out and self.file.is_kept:
             return "left out"
         if self.problem:
-            return "refused"
+            return "which format?" if self.file.fitting_formats else "refused"
         return "read" if self.file.format else "waits"
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """(name, label) of each format that it may have, where a person has to choose."""
+        fitting = self.file.fitting_formats
+        return [(one.name, one.label) for one in contents.takeable() if one.name in fitting]
 
     @property
     def preview(self) -> list[tuple[int, str, bool]]:
@@ -79,6 +85,11 @@ class Batch:
         return sum(file.state == "refused" and not file.file.is_left_out for file in self.files)
 
     @property
+    def unclear(self) -> int:
+        """Files whose format a person has to choose first."""
+        return sum(file.state == "which format?" for file in self.files)
+
+    @property
     def taken(self) -> int:
         return sum(file.state == "read" for file in self.files)
 
@@ -90,7 +101,7 @@ class Batch:
     def is_ready(self) -> bool:
         """Whether it can be imported as it was checked."""
         is_checked = self.row.step == Import.Step.CHECK and self.row.state == Import.State.DONE
-        return bool(is_checked and self.taken and not self.refused and not self.problem)
+        return bool(is_checked and self.taken and not self.refused and not self.unclear and not self.problem)
 
     @property
     def changes(self) -> bool:

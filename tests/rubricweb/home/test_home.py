@@ -7,7 +7,8 @@ from django.test.utils import CaptureQueriesContext
 
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
-from rubricweb.grades.models import GradingJob
+from rubricweb.corpus.models import Passage, Pooled
+from rubricweb.grades.models import Grade, GradingJob, MatrixStamp
 from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
 from tests.rubricweb.markup import markup
 
@@ -40,6 +41,17 @@ def test_items_without_text_have_no_missing_cells(autumn, owner, client_of):
     revision.save()
     shown = card(client_of(owner))
     assert (shown.cells, shown.graded) == (12 + 4, 7 + 4)
+
+
+def test_without_a_pool_the_next_step_is_passages_and_not_texts_of_items(autumn, owner, client_of):
+    Grade.objects.all().delete()
+    MatrixStamp.objects.all().delete()
+    Pooled.objects.all().delete()
+    html = markup(client_of(owner).get("/"))
+    assert "choose the passages" in html
+    assert "texts of the" not in html
+    Passage.objects.all().delete()
+    assert "import passages" in markup(client_of(owner).get("/"))
 
 
 def test_running_jobs_are_named(autumn, owner, client_of):

@@ -162,12 +162,17 @@ def test_no_name_leads_out_of_the_folder(collection, owner, name, data_dir):
 
 def test_a_file_that_may_be_two_things_waits_for_its_format(upload, client, started):
     batch = upload({"lines.tsv": "t1\twhy leaves turn red\n"})
-    page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "Topics as TSV (topics-tsv) or Passages as TSV (passages-tsv)" in page
     file = batch.files.get()
-    client.post(f"{PAGE}{batch.pk}/files/{file.pk}/", {"deed": "format", "format": "topics-tsv"})
+    assert file.fitting_formats == ["topics-tsv", "passages-tsv"]
+    page = words(client.get(f"{PAGE}{batch.pk}/"))
+    assert "Choose what 1 file is. Nothing is imported yet." in page
+    assert 'value="topics-tsv">Topics as TSV</button>' in page
+    assert "file refused" not in page
+    assert "Import 1 file" not in page
+    client.post(f"{PAGE}{batch.pk}/files/{file.pk}/", {"format": "topics-tsv"})
     batch = worked(batch)
     assert files(batch) == {"lines.tsv": ("topics-tsv", "1 topic")}
+    assert batch.files.get().fitting_formats == []
     assert started(batch).is_imported
 
 
