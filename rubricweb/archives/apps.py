@@ -8,9 +8,10 @@ class ArchivesConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.accounts.actions import on_leaving
         from rubricweb.archives.actions import give_back
-        from rubricweb.archives.kind import Archives, Deletions
+        from rubricweb.archives.kind import Archives, Deletions, Restorations
         from rubricweb.jobs import kinds
 
         kinds.register(Archives())
         kinds.register(Deletions())
+        kinds.register(Restorations())
         on_leaving(give_back)

@@ -1,4 +1,4 @@
-"""Archives and deletions as kinds of background work."""
+"""Archives, deletions and restorations as kinds of background work."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import hashlib
 
 from django.db import transaction
 
-from rubricweb.archives import freshness, removal
+from grading.errors import BadFormat
+from rubricweb.archives import freshness, removal, restoration
 from rubricweb.archives.actions import delete_archived
-from rubricweb.archives.models import Archive, Deletion
+from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import endings
-from rubricweb.jobs.kinds import Need, TaskKind
+from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
 
 
@@ -80,3 +81,29 @@ class Deletions(TaskKind[Deletion]):
             removal.delete_collection(collection, by=work.by)
         else:
             delete_archived(collection, by=work.by)
+
+
+class Restorations(TaskKind[Restoration]):
+    name = "restoration"
+    model = Restoration
+    related = ("by",)
+    is_retried = True
+
+    def run(self, lease: Lease[Restoration]) -> None:
+        """What is wrong with the archive is a result; other errors are tried again."""
+        if not lease.work.path.is_file():
+            raise CannotRun(
+                "The uploaded archive is not on the worker's machine: "
+                "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
+            )
+        try:
+            restoration.restore(lease)
+        except BadFormat as error:
+            endings.fail(lease, error=str(error))
+
+    def need(self, work: Restoration) -> Need:
+        return Need("restorations", "the restoration of an archive")
+
+    def has_ended(self, work: Restoration, *, error: str) -> None:
+        super().has_ended(work, error=error)
+        restoration.clear_on_commit(work)

@@ -1,4 +1,4 @@
-"""Archives and deletions of collections that were asked for in the browser."""
+"""Archives, deletions and restorations of collections that were asked for in the browser."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.db import models
 from django.urls import reverse
 
 from rubricweb.corpus.models import Collection
+from rubricweb.imports import staging
 from rubricweb.jobs.models import Task
 
 
@@ -62,3 +63,39 @@ class Deletion(Task):
 
     def get_absolute_url(self) -> str:
         return reverse("archives:deletion", args=[self.pk])
+
+
+class Restoration(Task):
+    """An uploaded archive of which a worker makes a collection."""
+
+    file_name = models.CharField(max_length=staging.NAME_LIMIT)
+    """As uploaded."""
+    size = models.PositiveBigIntegerField(default=0)
+    """Bytes."""
+    slug = models.CharField(max_length=80, blank=True)
+    """What the collection shall be called; empty for the slug that it had. Then the one that it has."""
+    collection_key = models.PositiveBigIntegerField(null=True)
+    """The key of the restored collection. No foreign key: this row belongs to no collection."""
+    total = models.PositiveBigIntegerField(default=0)
+    """Rows of the archive."""
+    done = models.PositiveBigIntegerField(default=0)
+    """Of `total`."""
+    members = models.JSONField(default=list)
+    """User names of the archive that are known here."""
+    strangers = models.JSONField(default=list)
+    """User names for which accounts were made with which nobody can sign in."""
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"restoration {self.pk} of {self.file_name}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("archives:restoration", args=[self.pk])
+
+    @property
+    def path(self) -> Path:
+        """Where the upload lies until its restoration ends, in a folder named by the key."""
+        folder = Path(settings.DATA_DIR) / "restorations" / str(self.pk)
+        return folder / staging.file_name(self.file_name)

@@ -69,12 +69,15 @@ class Archive:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
-    """Open the archive at `path`. Raises BadFormat if it is none, damaged, or of a newer version."""
+def opened(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
+    """Open the archive at `path`.
+
+    Raises BadFormat if it is none, damaged, of a newer version, or unpacks to more than `max_bytes`.
+    """
     name = path.name
     if not path.is_file():
         raise BadFormat("is not there, expected an archive", file=name)
-    entries = set(zips.entries(path, name=name, max_bytes=MAX_BYTES))
+    entries = set(zips.entries(path, name=name, max_bytes=max_bytes))
     if MANIFEST not in entries:
         raise BadFormat(f"has no {MANIFEST}, expected a file that `manage.py archive` wrote", file=name)
     with ZipFile(path) as source:

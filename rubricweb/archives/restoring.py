@@ -44,22 +44,43 @@ class Restored:
     """People who had none: accounts were made with which nobody can sign in."""
 
 
-def restore_archive(path: Path, *, slug: str = "") -> Restored:
+@dataclass(slots=True)
+class Progress:
+    """How many rows of an archive are restored; another thread may read it."""
+
+    total: int = 0
+    done: int = 0
+
+
+def restore_archive(
+    path: Path,
+    *,
+    slug: str = "",
+    max_bytes: int = reading.MAX_BYTES,
+    progress: Progress | None = None,
+    then: Callable[[Restored], object] = lambda restored: None,
+) -> Restored:
     """Restore the collection at `path`, as `slug` if one is given. Raises BadFormat; then nothing is changed.
 
-    On SQLite it is made in a copy of the database and then taken over, so that others can write meanwhile.
+    `then` is called within the transaction. On SQLite the collection is made in a copy of the database and
+    then taken over, so that others can write meanwhile. `max_bytes` limits what the archive unpacks to.
     """
     files: list[Path] = []
-    with reading.opened(path) as archive:
+    with reading.opened(path, max_bytes=max_bytes) as archive:
+        progress = progress or Progress()
+        progress.total = sum(part.rows for part in archive.manifest.tables.values())
         named = slug or archive.manifest.collection
         _check_slug(named, archive.name)
         try:
             if not copies.are_possible():
                 keys = _reserved(archive)
                 with transaction.atomic():
-                    return _restore(archive, named, keys, files)
-            work = partial(_restore_with_own_keys, archive, named, files)
+                    restored = _restore(archive, named, keys, files, progress)
+                    then(restored)
+                    return restored
+            work = partial(_restore_with_own_keys, archive, named, files, progress)
             with copies.changes_of(work) as (restored, changes), changes.taken_over():
+                then(restored)
                 return restored
         except BaseException:
             uploads.remove(files)
@@ -103,16 +124,18 @@ def _present(archive: Archive) -> list[tables.Table]:
     return [table for table in tables.archived() if table.label in archive.manifest.tables]
 
 
-def _restore_with_own_keys(archive: Archive, slug: str, files: list[Path]) -> Restored:
-    return _restore(archive, slug, _reserved(archive), files)
+def _restore_with_own_keys(archive: Archive, slug: str, files: list[Path], progress: Progress) -> Restored:
+    return _restore(archive, slug, _reserved(archive), files, progress)
 
 
-def _restore(archive: Archive, slug: str, keys: _Keys, files: list[Path]) -> Restored:
+def _restore(archive: Archive, slug: str, keys: _Keys, files: list[Path], progress: Progress) -> Restored:
     names = [str(name) for name in _column(archive, User, "username")]
     known = set(User.objects.filter(username__in=names).values_list("username", flat=True))
     keys.shared = {User: _people(names), GraderConfig: _graders(archive)}
     for table in _present(archive):
-        _restore_table(archive, table, keys, {"slug": slug} if table.model is Collection else {})
+        changed = {"slug": slug} if table.model is Collection else {}
+        for count in _restore_table(archive, table, keys, changed):
+            progress.done += count
     _restore_files(archive, keys, files)
     collection = Collection.objects.filter(slug=slug).first()
     if collection is None or archive.manifest.tables["corpus.Collection"].rows != 1:
@@ -172,7 +195,10 @@ def _restore_files(archive: Archive, keys: _Keys, written: list[Path]) -> None:
                 target.write(chunk)
 
 
-def _restore_table(archive: Archive, table: tables.Table, keys: _Keys, changed: dict[str, Any]) -> None:
+def _restore_table(
+    archive: Archive, table: tables.Table, keys: _Keys, changed: dict[str, Any]
+) -> Iterator[int]:
+    """Yield the number of rows of each batch once it is inserted."""
     part = archive.manifest.tables[table.label]
     columns = [field for field in table.model._meta.concrete_fields if not field.primary_key]
     ready = _ready_rows(archive, table, keys, changed)
@@ -182,6 +208,7 @@ def _restore_table(archive: Archive, table: tables.Table, keys: _Keys, changed: 
             for place in unique:
                 _renew(columns[place - 1], place, batch)
             insert_rows(table.model, columns, batch)
+            yield len(batch)
     except (IntegrityError, DataError) as error:
         problem = f"has rows that the database refuses ({error}), expected those of a collection"
         raise BadFormat(problem, file=f"{archive.name}: {part.name}") from error

@@ -4,6 +4,8 @@ from rubricweb.archives import views
 
 app_name = "archives"
 urlpatterns = [
+    path("restore/", views.restore, name="restore"),
+    path("restorations/<int:restoration_id>/", views.restoration, name="restoration"),
     path("collections/<slug:slug>/archive/", views.archive, name="archive"),
     path("collections/<slug:slug>/archive/<int:archive_id>/download/", views.download, name="download"),
     path("collections/<slug:slug>/delete/", views.delete, name="delete"),

@@ -1,11 +1,13 @@
-"""Archive a collection and download the file; delete the collection."""
+"""Archive a collection and download the file; delete the collection; restore one from an archive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -13,16 +15,20 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.archives import actions, pieces, removal
-from rubricweb.archives.forms import DeleteForm
-from rubricweb.archives.models import Deletion
+from rubricweb.archives.forms import DeleteForm, RestoreForm
+from rubricweb.archives.models import Deletion, Restoration
+from rubricweb.archives.restoration import start_restoration
 from rubricweb.banks.access import bank_for
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection
 from rubricweb.imports.screens import has_worker
 
 PAGE = "archives/archive.html"
 DELETE = "archives/delete.html"
+RESTORE = "archives/restore.html"
+SHOWN_RESTORATIONS = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -90,6 +96,32 @@ def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
         roles.require(request.user, collection, roles.TO_ORGANIZE)
     context = {"deletion": row, "collection": collection, "has_worker": not row.is_live or has_worker()}
     return page_or_part(request, "archives/deletion.html", context, part="deletion")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def restore(request: HtmxRequest) -> HttpResponse:
+    """Upload an archive, of which a worker makes a collection."""
+    if not roles.may_create(request.user):
+        raise PermissionDenied("Only staff restores collections: ask an administrator.")
+    form = RestoreForm(request.POST, request.FILES) if request.method == "POST" else RestoreForm()
+    if too_large(request):
+        form.errors.pop("archive", None)
+        form.add_error("archive", f"It is too large, expected at most {settings.UPLOAD_BYTES:,} bytes.")
+    if form.is_bound and form.is_valid():
+        sent = form.cleaned_data
+        return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
+    own = Restoration.objects.filter(by=request.user)
+    return form_response(request, RESTORE, {"form": form, "earlier": own[:SHOWN_RESTORATIONS]})
+
+
+@require_safe
+def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
+    """How far a restoration is, for who asked for it."""
+    row = get_object_or_404(Restoration, pk=restoration_id, by=request.user)
+    collection = Collection.objects.filter(pk=row.collection_key).first()
+    context = {"restoration": row, "collection": collection}
+    context["has_worker"] = not row.is_live or has_worker()
+    return page_or_part(request, "archives/restoration.html", context, part="restoration")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

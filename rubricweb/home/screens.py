@@ -23,9 +23,12 @@ SITE = (
     Screen("Home", "home:home", keywords="waiting tasks collections"),
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
     Screen("New collection", "imports:new-collection", keywords="create"),
+    Screen("Restore a collection", "archives:restore", keywords="archive upload backup"),
     Screen("Choose your keys", "accounts:keys", keywords="keyboard shortcuts"),
     Screen("Your account", "accounts:password", keywords="password density close"),
 )
+OF_STAFF = ("imports:new-collection", "archives:restore")
+"""Routes of the site that only those open who may create collections."""
 OF_TEAMS = (Screen("Your team's submissions", "submissions:team", roles.TO_SUBMIT, "runs upload submit"),)
 OF_COLLECTIONS = (
     Screen("Topics", "home:collection", keywords="queries"),

@@ -16,7 +16,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.home.screens import OF_BANKS, OF_COLLECTIONS, OF_TEAMS, SITE
+from rubricweb.home.screens import OF_BANKS, OF_COLLECTIONS, OF_STAFF, OF_TEAMS, SITE
 
 MOST = 30
 MOST_OF_A_KIND = 12
@@ -80,7 +80,7 @@ def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
                 yield Hit("Screens", screen.name, collection.name, address, screen.keywords)
         yield from _bank_screens(collection, role)
     for screen in SITE:
-        if screen.route != "imports:new-collection" or roles.may_create(user):
+        if screen.route not in OF_STAFF or roles.may_create(user):
             yield Hit("Screens", screen.name, "", reverse(screen.route), screen.keywords)
 
 

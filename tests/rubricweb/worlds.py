@@ -9,7 +9,7 @@ from django.db.models import F
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.archives.models import Archive, Deletion
+from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -176,7 +176,11 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
     named = {"collection_key": collection.pk, "slug": collection.slug, "name": collection.name}
     deletion = Deletion.objects.create(by=viewer, state="failed", error="Work is under way.", **named)
     links = {"invitation_id": invitation.pk, "accounts:join token": token}
-    return links | {"archive_id": archive.pk, "deletion_id": deletion.pk}
+    restoration = Restoration.objects.create(
+        by=viewer, file_name="autumn.zip", state="failed", error="Damaged."
+    )
+    kept = {"archive_id": archive.pk, "deletion_id": deletion.pk, "restoration_id": restoration.pk}
+    return links | kept
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

@@ -19,7 +19,12 @@ from rubricweb.grades.models import Draw, GraderConfig, GradingJob, JobChunk
 from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
 
-OF_THE_SERVER = {"accounts.User_groups", "accounts.User_user_permissions", "archives.Deletion"}
+OF_THE_SERVER = {
+    "accounts.User_groups",
+    "accounts.User_user_permissions",
+    "archives.Deletion",
+    "archives.Restoration",
+}
 """Rights on the admin pages, and what tells of collections that are gone: none of a collection's business."""
 
 

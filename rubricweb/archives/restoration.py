@@ -1,0 +1,98 @@
+"""Restore an archive that somebody uploaded: keep the file, and have a worker make a collection of it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import OperationalError, connection, transaction
+
+from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.archives.models import Restoration
+from rubricweb.archives.restoring import Progress, Restored, restore_archive
+from rubricweb.corpus.models import Collection
+from rubricweb.imports import staging
+from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.leases import Lease
+
+UNPACKED = 10
+"""How many times larger than the largest upload an uploaded archive may be, unpacked."""
+NOTED_EVERY = 1.0
+"""Seconds after which the page may learn how many rows are restored."""
+
+
+def start_restoration(upload: UploadedFile[bytes], *, slug: str, by: User) -> Restoration:
+    """Keep the uploaded archive, and have a worker restore it as `slug`, or as what it was called.
+
+    No transaction: a large file is not copied while others wait to write. Until it is here, no worker may
+    take the row, so it begins as cancelled.
+    """
+    row = Restoration.objects.create(
+        file_name=staging.shown_name(upload.name or ""), slug=slug, by=by, state=Restoration.State.CANCELLED
+    )
+    row.path.parent.mkdir(parents=True)
+    with row.path.open("wb") as target:
+        for chunk in upload.chunks():
+            target.write(chunk)
+    row.size, row.state = row.path.stat().st_size, Restoration.State.QUEUED
+    with transaction.atomic():
+        row.save(update_fields=["size", "state"])
+        dispatch.enqueue([row])
+    return row
+
+
+def restore(lease: Lease[Restoration]) -> None:
+    """Restore it, all or nothing, with the end of the work. Raises BadFormat."""
+    work, progress = lease.work, Progress()
+
+    def end(restored: Restored) -> None:
+        collection = Collection.objects.get(pk=restored.collection_id)
+        if work.by is not None:
+            set_role(work.by, collection, role=Role.ORGANIZER, by=work.by)
+        endings.finish(
+            lease,
+            slug=restored.slug,
+            collection_key=restored.collection_id,
+            total=progress.total,
+            done=progress.total,
+            members=restored.members,
+            strangers=restored.strangers,
+        )
+
+    with _noting(lease, progress):
+        limit = UNPACKED * settings.UPLOAD_BYTES
+        restore_archive(work.path, slug=work.slug, max_bytes=limit, progress=progress, then=end)
+
+
+def clear_on_commit(work: Restoration) -> None:
+    """Delete the uploaded archive; the row that describes it stays."""
+    transaction.on_commit(partial(shutil.rmtree, work.path.parent, ignore_errors=True))
+
+
+@contextmanager
+def _noting(lease: Lease[Restoration], progress: Progress) -> Iterator[None]:
+    """Save the progress from another thread, since the rows are made in a transaction that nobody sees."""
+    is_over = threading.Event()
+
+    def note() -> None:
+        try:
+            while not is_over.wait(NOTED_EVERY):
+                with suppress(OperationalError):  # somebody else writes for long
+                    lease.held().update(total=progress.total, done=progress.done)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=note, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -1,0 +1,129 @@
+"""Restore a collection from an archive that is uploaded in the browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.archives import restoration
+from rubricweb.archives.kind import Restorations
+from rubricweb.archives.models import Restoration
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs.run import work_on
+from tests.rubricweb.markup import markup
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/restore/"
+LEAVES = Path(__file__).with_name("version-1.zip").read_bytes()
+"""An archive of the collection "autumn"."""
+
+
+@pytest.fixture
+def staff(outsider) -> User:
+    outsider.is_staff = True
+    outsider.save()
+    return outsider
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", markup(answer))
+
+
+def restored(client, content: bytes = LEAVES, **fields: str) -> Restoration:
+    """An archive that was uploaded, as a worker leaves it."""
+    answer = client.post(PAGE, {"archive": SimpleUploadedFile("../leaves.zip", content)} | fields)
+    row = Restoration.objects.latest("pk")
+    assert answer["Location"] == f"/restorations/{row.pk}/"
+    assert "waits for a worker" in words(client.get(row.get_absolute_url()))
+    work_on(Restorations.name, row.pk)
+    row.refresh_from_db()
+    return row
+
+
+def uploads() -> list[Path]:
+    return [path for path in (Path(settings.DATA_DIR) / "restorations").rglob("*") if path.is_file()]
+
+
+def test_staff_uploads_an_archive_and_organizes_its_collection(
+    staff, client_of, django_capture_on_commit_callbacks
+):
+    client = client_of(staff)
+    assert "Restore one from an archive" in words(client.get("/new-collection/"))
+    with django_capture_on_commit_callbacks(execute=True):
+        row = restored(client)
+    collection = Collection.objects.get(pk=row.collection_key)
+    assert (row.state, row.error, row.slug, row.done) == ("done", "", collection.slug, row.total)
+    assert collection.topics.exists()
+    assert collection.memberships.get(user=staff).role == Role.ORGANIZER
+    page = words(client.get(row.get_absolute_url()))
+    assert f'as <span class="mono">{collection.slug}</span>. You organize it.' in page
+    assert collection.get_absolute_url() in page
+    assert client.get(collection.get_absolute_url()).status_code == 200
+    assert "leaves.zip" in words(client.get(PAGE))
+    assert uploads() == []
+
+
+def test_it_may_get_another_name_beside_the_first(staff, client_of):
+    client = client_of(staff)
+    first = restored(client)
+    second = restored(client, slug="again")
+    assert {row.slug for row in Collection.objects.all()} == {first.slug, "again"}
+    assert second.collection_key != first.collection_key
+    answer = client.post(PAGE, {"archive": SimpleUploadedFile("a.zip", LEAVES), "slug": "again"})
+    assert answer.status_code == 422
+    assert "again is taken: choose another." in words(answer)
+
+
+def test_a_taken_name_damage_and_a_bomb_restore_nothing(staff, client_of, settings, monkeypatch):
+    client = client_of(staff)
+    first = restored(client)
+    taken = restored(client)
+    assert f"there is a collection {first.slug} already" in taken.error
+    damaged = restored(client, LEAVES[:-100], slug="damaged")
+    assert "leaves.zip: the zip is damaged" in damaged.error
+    settings.UPLOAD_BYTES = len(LEAVES)
+    monkeypatch.setattr(restoration, "UNPACKED", 1)
+    bomb = restored(client, slug="bomb")
+    assert re.search(r"leaves.zip: the zip unpacks to [\d,]+ bytes, expected at most", bomb.error)
+    for row in (taken, damaged, bomb):
+        assert (row.state, row.collection_key) == ("failed", None)
+        assert "Nothing was restored." in words(client.get(row.get_absolute_url()))
+    assert Collection.objects.get().pk == first.collection_key
+
+
+def test_a_file_over_the_limit_is_not_kept(staff, client_of, settings):
+    settings.UPLOAD_BYTES = len(LEAVES) - 1
+    answer = client_of(staff).post(PAGE, {"archive": SimpleUploadedFile("leaves.zip", LEAVES)})
+    assert answer.status_code == 422
+    assert f"It is too large, expected at most {len(LEAVES) - 1:,} bytes." in words(answer)
+    assert "This field is required." not in words(answer)
+    assert not Restoration.objects.exists()
+
+
+def test_without_the_file_a_worker_says_what_to_do(staff, client_of):
+    client = client_of(staff)
+    client.post(PAGE, {"archive": SimpleUploadedFile("leaves.zip", LEAVES)})
+    row = Restoration.objects.get()
+    rmtree(row.path.parent)
+    work_on(Restorations.name, row.pk)
+    row.refresh_from_db()
+    assert "The uploaded archive is not on the worker's machine" in row.error
+    assert not Collection.objects.exists()
+
+
+def test_only_staff_restores_and_sees_only_its_own(staff, owner, client_of):
+    row = Restoration.objects.create(by=staff, file_name="leaves.zip", state="failed")
+    assert client_of(owner).get(PAGE).status_code == 403
+    assert client_of(owner).get(row.get_absolute_url()).status_code == 404
+    answer = client_of(staff).post(PAGE, {})
+    assert answer.status_code == 422
+    assert "This field is required." in words(answer)
+    assert client_of(staff).post(row.get_absolute_url()).status_code == 405
