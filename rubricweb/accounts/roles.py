@@ -64,8 +64,8 @@ def may_edit(user: User, collection: Collection) -> bool:
 
 
 def role_of(user: User, collection: Collection) -> Role | None:
-    """The member's role; None for an outsider. A superuser organizes everything."""
-    return role_in(user, collection.pk)
+    """The member's role; None for an outsider. A superuser organizes everything that is not deleted."""
+    return None if collection.is_gone else role_in(user, collection.pk)
 
 
 def role_in(user: User, collection_id: int) -> Role | None:

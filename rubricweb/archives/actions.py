@@ -10,7 +10,7 @@ from django.db import transaction
 from rubricweb.accounts.models import User
 from rubricweb.archives import freshness
 from rubricweb.archives.models import Archive, Deletion
-from rubricweb.archives.removal import CannotDelete, delete_collection, is_large
+from rubricweb.archives.removal import CannotDelete, is_large
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
@@ -72,12 +72,18 @@ def live_deletion(collection: Collection) -> Deletion | None:
     return live.first() if collection.is_being_deleted else None
 
 
-def delete_archived(collection: Collection, *, by: User | None) -> dict[str, int]:
-    """Delete the collection if its archive is up to date. Raises CannotDelete."""
+def retry_deletion(deletion: Deletion) -> None:
+    """Have a worker go on with a deletion that failed after its collection was hidden."""
+    failed = Deletion.objects.filter(pk=deletion.pk, state=Deletion.State.FAILED)
     with transaction.atomic():
-        if not is_up_to_date(newest_archive(collection)):
-            raise CannotDelete("The collection has changed since it was archived.")
-        return delete_collection(collection, by=by)
+        if failed.update(state=Deletion.State.QUEUED, attempts=0, error=""):
+            dispatch.enqueue([deletion])
+
+
+def require_archive(collection: Collection) -> None:
+    """Raise CannotDelete unless the archive of the collection is up to date."""
+    if not is_up_to_date(newest_archive(collection)):
+        raise CannotDelete("The collection has changed since it was archived.")
 
 
 def give_back(person: User, collection: Collection | None) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from grading.errors import BadFormat
 from rubricweb.archives import freshness, removal, restoration
-from rubricweb.archives.actions import delete_archived
+from rubricweb.archives.actions import require_archive
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import endings
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.leases import Lease, LeaseLost
 
 
 class Archives(TaskKind[Archive]):
@@ -57,13 +57,18 @@ class Deletions(TaskKind[Deletion]):
     is_retried = True
 
     def run(self, lease: Lease[Deletion]) -> None:
-        """The collection goes in the transaction that ends the work, or stays whole."""
+        """The collection goes for everybody in one transaction, or stays whole."""
         try:
             with transaction.atomic():
-                self._delete(lease.work)
-                endings.finish(lease)
+                is_removed = self._delete(lease)
+                if is_removed:
+                    endings.finish(lease)
         except removal.CannotDelete as reason:
             endings.fail(lease, error=str(reason))
+            return
+        if not is_removed:
+            removal.remove_hidden(Collection.including_gone.get(pk=lease.work.collection_key))
+            endings.finish(lease)
 
     def need(self, work: Deletion) -> Need:
         return Need("deletions", "the deletion of a collection")
@@ -72,15 +77,21 @@ class Deletions(TaskKind[Deletion]):
         super().has_ended(work, error=error)
         Collection.objects.filter(pk=work.collection_key).update(is_being_deleted=False)
 
-    def _delete(self, work: Deletion) -> None:
-        """Raises CannotDelete."""
-        collection = Collection.objects.filter(pk=work.collection_key).first()
-        if collection is None:
-            return
-        if work.goes_without_archive:
+    def _delete(self, lease: Lease[Deletion]) -> bool:
+        """Return whether the rows are removed, or the collection is only hidden. Raises CannotDelete."""
+        work = lease.work
+        collection = Collection.including_gone.select_for_update().filter(pk=work.collection_key).first()
+        if collection is None or collection.is_gone:
+            return collection is None
+        if not work.goes_without_archive:
+            require_archive(collection)
+        if connection.vendor != "sqlite" or not removal.is_large(collection):
             removal.delete_collection(collection, by=work.by)
-        else:
-            delete_archived(collection, by=work.by)
+            return True
+        removal.hide_collection(collection, by=work.by)
+        if not lease.renew():
+            raise LeaseLost
+        return False
 
 
 class Restorations(TaskKind[Restoration]):

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import staging
+from rubricweb.imports.models import NAME_LIMIT
 from rubricweb.jobs.models import Task
 
 
@@ -68,7 +69,7 @@ class Deletion(Task):
 class Restoration(Task):
     """An uploaded archive of which a worker makes a collection."""
 
-    file_name = models.CharField(max_length=staging.NAME_LIMIT)
+    file_name = models.CharField(max_length=NAME_LIMIT)
     """As uploaded."""
     size = models.PositiveBigIntegerField(default=0)
     """Bytes."""

@@ -1,7 +1,13 @@
-"""Delete a collection with everything that belongs to it."""
+"""Delete a collection with everything that belongs to it.
+
+On SQLite one transaction with all rows of a large collection would keep everybody else from writing for
+seconds. There the collection is hidden in a short transaction, so that it is gone for all readers at once,
+and its rows are removed some at a time, with pauses in which others write.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -40,6 +46,10 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
 
 AT_ONCE = 20_000
 """Rows that are deleted while somebody waits for the page."""
+PORTION = 10_000
+"""Keys of a table whose rows one transaction removes of a hidden collection: about a tenth of a second."""
+HIDDEN_FIRST = ("accounts.Membership", "accounts.Invitation", "leaderboards.PublicBoard")
+"""Models whose rows lead people to a collection."""
 
 
 class CannotDelete(Exception):
@@ -94,6 +104,43 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
     )
     transaction.on_commit(partial(uploads.remove, files))
     return gone
+
+
+def hide_collection(collection: Collection, *, by: User | None) -> None:
+    """Make it gone for everybody; `remove_hidden` removes its rows. Raises CannotDelete while work for it is
+    under way. Its slug is free again.
+    """
+    if reason := why_not(collection):
+        raise CannotDelete(reason)
+    detail = f"{collection.slug}: by a worker"
+    for table in tables.owned():
+        if table.label in HIDDEN_FIRST:
+            _delete(table, collection)
+    Collection.objects.filter(pk=collection.pk).update(is_gone=True, slug=f"deleted-{collection.pk}")
+    AuditEntry.objects.create(
+        verb="collection deleted", kind="collection", object_id=collection.pk, by=by, detail=detail
+    )
+
+
+def remove_hidden(collection: Collection) -> None:
+    """Remove the rows of a hidden collection, some at a time. Done again, it goes on where it ended.
+
+    SQLite does not check foreign keys meanwhile: all rows that hang on others of the collection go as well.
+    """
+    uploads.remove([path for _, path in uploads.files_of(collection)])
+    with connection.constraint_checks_disabled():
+        for table in _deepest_first():
+            _remove_in_portions(table, collection)
+
+
+def _remove_in_portions(table: tables.Table, collection: Collection) -> None:
+    """Pause after each portion for as long as it took, so that whoever waits to write soon can."""
+    rows, last = table.rows(collection), 0
+    while first := rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True).first():
+        last = first + PORTION - 1
+        start = time.monotonic()
+        rows.filter(pk__gte=first, pk__lte=last)._raw_delete(using="default")
+        time.sleep(time.monotonic() - start)
 
 
 def _at_work(table: tables.Table, collection: Collection) -> str:

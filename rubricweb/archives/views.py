@@ -85,16 +85,25 @@ def _deleted(request: HtmxRequest, started: Deletion) -> HttpResponse:
     return redirect("home:home")
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
-    """How far a deletion is: for who organizes the collection, and once it is gone for who deleted it."""
+    """How far a deletion is: for who organizes the collection, and once it is gone for who deleted it.
+
+    POST goes on with one that failed after the collection was hidden.
+    """
     row = get_object_or_404(Deletion.objects.select_related("by"), pk=deletion_id)
     collection = Collection.objects.filter(pk=row.collection_key).first()
     if row.by != request.user:
         if collection is None:
             raise Http404("No such deletion.")
         roles.require(request.user, collection, roles.TO_ORGANIZE)
-    context = {"deletion": row, "collection": collection, "has_worker": not row.is_live or has_worker()}
+    is_hidden = Collection.including_gone.filter(pk=row.collection_key, is_gone=True).exists()
+    if request.method == "POST":
+        if is_hidden:
+            actions.retry_deletion(row)
+        return redirect(row)
+    context = {"deletion": row, "collection": collection, "is_hidden": is_hidden}
+    context["has_worker"] = not row.is_live or has_worker()
     return page_or_part(request, "archives/deletion.html", context, part="deletion")
 
 

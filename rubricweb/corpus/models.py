@@ -1,6 +1,7 @@
 """The corpus of an evaluation: topics, pooled passages, runs and human judgments."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -18,6 +19,16 @@ OFFICIAL = "official"
 def new_salt() -> str:
     """The secret from which a collection's pseudonyms are derived."""
     return secrets.token_urlsafe(24)
+
+
+class PresentManager(models.Manager[Any]):
+    """Leaves out collections that are deleted, whose rows a worker still removes."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(is_gone=False)
+
+
+CollectionManager = PresentManager.from_queryset(CollectionQuerySet)
 
 
 class Collection(models.Model):
@@ -63,9 +74,12 @@ class Collection(models.Model):
     assessors_grade_up_to = models.DecimalField(max_digits=8, decimal_places=2, default=1)
     is_being_deleted = models.BooleanField(default=False)
     """A worker deletes it, or will: `archives.Deletion`."""
+    is_gone = models.BooleanField(default=False)
+    """Deleted for everybody; a worker still removes its rows, some at a time."""
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = CollectionQuerySet.as_manager()
+    objects = CollectionManager()
+    including_gone = CollectionQuerySet.as_manager()
 
     class Meta:
         ordering = ("name",)

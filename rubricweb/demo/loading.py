@@ -47,7 +47,7 @@ def load_demo() -> Collection:
     All or nothing: an interrupted start is repeated by the next.
     """
     import_collection(SLUG, files=demo_files(), by=None)
-    collection = Collection.objects.get(slug=SLUG)
+    collection: Collection = Collection.objects.get(slug=SLUG)
     for username, role in ACCOUNTS.items():
         set_role(_account(username), collection, role=role, by=None)
     started = start_grading(collection, by=User.objects.get(username="developer"))

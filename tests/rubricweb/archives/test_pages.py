@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rubricweb.archives import removal
+from rubricweb.archives import removal, tables
 from rubricweb.archives.kind import Archives, Deletions
 from rubricweb.archives.models import Archive, Deletion
 from rubricweb.archives.reading import opened
@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import endings
-from rubricweb.jobs.leases import LeaseLost
+from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.run import work_on
 from tests.factories import CollectionFactory, TopicFactory, UserFactory
 from tests.rubricweb.markup import markup
@@ -132,6 +132,41 @@ def test_a_worker_deletes_a_large_collection(large, owner, viewer, developer, cl
     assert client_of(developer).get(page).status_code == 404
 
 
+def rows_of(collection) -> dict[str, int]:
+    return {table.label: count for table in tables.owned() if (count := table.rows(collection).count())}
+
+
+def test_a_hidden_collection_is_gone_at_once_and_its_rows_in_portions(
+    bank, owner, admin_user, client_of, monkeypatch
+):
+    page = bank.get_absolute_url()
+    removal.hide_collection(bank.collection, by=owner)
+    for person in (owner, admin_user):
+        assert [client_of(person).get(url).status_code for url in (PAGE, page)] == [404, 404]
+        assert "Autumn" not in words(client_of(person).get("/"))
+    assert rows_of(bank.collection)["corpus.Topic"] == 2
+    CollectionFactory(slug="autumn")
+    monkeypatch.setattr(removal, "PORTION", 2)
+    removal.remove_hidden(Collection.including_gone.get(pk=bank.collection_id))
+    assert rows_of(bank.collection) == {}
+    assert Collection.including_gone.count() == 1
+
+
+def test_a_deletion_goes_on_where_it_ended(bank, owner, outsider, client_of):
+    collection = bank.collection
+    removal.hide_collection(collection, by=owner)
+    collection.topics.all()[1:].get().pool.all().delete()
+    named = {"collection_key": collection.pk, "slug": collection.slug, "name": collection.name}
+    deletion = Deletion.objects.create(by=owner, state="failed", error="The disk is full.", **named)
+    page, client = deletion.get_absolute_url(), client_of(owner)
+    assert "its rows are not all removed.</strong> The disk is full." in words(client.get(page))
+    assert client_of(outsider).post(page).status_code == 404
+    assert client.post(page)["Location"] == page
+    work_on(Deletions.name, deletion.pk)
+    assert "Nothing of it is left." in words(client.get(page))
+    assert rows_of(collection) == {}
+
+
 def test_a_deletion_that_fails_leaves_everything(large, owner, client_of, monkeypatch):
     """Whether work began meanwhile, the archive is old by then, or the worker lost its lease at the end."""
     client = client_of(owner)
@@ -145,6 +180,7 @@ def test_a_deletion_that_fails_leaves_everything(large, owner, client_of, monkey
     client.post(DELETE, {"slug": "autumn", "without_archive": "on"})
     before = archived_bytes(large)
     monkeypatch.setattr(endings, "finish", lost)
+    monkeypatch.setattr(Lease, "renew", lambda lease: False)
     work_on(Deletions.name, Deletion.objects.first().pk)
     assert archived_bytes(large) == before
 
