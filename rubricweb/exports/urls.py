@@ -6,6 +6,7 @@ app_name = "exports"
 urlpatterns = [
     path("<slug:slug>/", views.exports, name="exports"),
     path("<slug:slug>/qrels/", views.qrels, name="qrels"),
+    path("<slug:slug>/qrels/losses/", views.qrels_losses, name="qrels-losses"),
     path("<slug:slug>/flags/", views.flags, name="flags"),
     path("<slug:slug>/human-grades/", humans.human_grades, name="human-grades"),
     path("<slug:slug>/random-cells/", humans.random_cells, name="random-cells"),

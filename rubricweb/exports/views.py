@@ -32,6 +32,8 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
 }
 KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
 """Of files of a board."""
+SHOWN_LOSSES = 500
+"""How many the page lists; the text file has all."""
 
 
 @require_safe
@@ -49,6 +51,7 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid() or not board_form.is_valid():
         return refused(form_response(request, "exports/exports.html", context, part="exports"))
     context |= {"summary": selectors.qrels_summary(form.spec), "file_name": naming.qrels_name(form.spec)}
+    context |= {"shown": SHOWN_LOSSES}
     context |= {"query": query_of(form), "board_losses": values.LOSSES}
     return page_or_part(request, "exports/exports.html", context, part="exports")
 
@@ -66,6 +69,17 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
         messages.error(request, f"These labels cannot be written as qrels: {error.problem}.")
         return _back(request, slug)
     return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def qrels_losses(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """The whole list of what the qrels file would not say, as text."""
+    collection = access.collection_for(request.user, slug)
+    form = LabelForm(request.GET, collection=collection)
+    if not form.is_valid():
+        return _back(request, slug)
+    name = f"{naming.qrels_name(form.spec)}.losses.txt"
+    return _download(selectors.qrels_losses(form.spec), name=name, content_type="text/plain; charset=utf-8")
 
 
 @require_safe

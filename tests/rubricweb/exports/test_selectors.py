@@ -11,11 +11,12 @@ from grading.formats.trec import qrels_lines, write_qrels, write_run
 from grading.measures.rubric_qrels import LabelMode
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus import convert
-from rubricweb.corpus.models import Ranking
+from rubricweb.corpus.models import Collection, Passage, Ranking
 from rubricweb.exports import naming, selectors
 from rubricweb.grades.humans import Cell, Source, rate_cell
-from rubricweb.grades.models import Grade
+from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
@@ -100,6 +101,26 @@ def test_the_summary_counts_lines_by_label(made):
     assert (summary.lines, summary.topics, summary.topics_without, summary.unlabelled) == (5, 2, 1, 1)
     assert summary.by_label == ((5, 1), (4, 2), (3, 1), (2, 1))
     assert summary.first[0] == "t1 0 d1 5"
+
+
+def test_what_the_file_does_not_say_is_listed_by_passage(made):
+    Grade.objects.filter(passage=made.passages["e1"]).delete()
+    Passage.objects.filter(pk=made.passages["e2"].pk).update(doc_id="e 2")
+    Collection.objects.update(stamp=new_stamp())
+
+    assert selectors.qrels_losses(spec_of(made)) == [
+        "topic t1, passage d3: that its label stands on 1 of 2 items",
+        "topic t2, passage e1: no line, it has no grade",
+        "topic t2, passage e 2: cannot be written, the id is not one word",
+        "topic t3: no line, none of its pooled passages (1) has a grade",
+    ]
+    Grade.objects.all().delete()
+    MatrixStamp.objects.update(number=new_stamp())
+    assert selectors.qrels_losses(spec_of(made)) == [
+        "topic t1: no line, none of its pooled passages (3) has a grade",
+        "topic t2: no line, none of its pooled passages (2) has a grade",
+        "topic t3: no line, none of its pooled passages (1) has a grade",
+    ]
 
 
 def test_file_names_say_what_is_inside(made):

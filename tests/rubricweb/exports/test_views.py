@@ -57,6 +57,16 @@ def test_without_grades_the_page_says_what_to_do(collection, viewer, client_of):
     assert "No grades yet" in markup(client_of(viewer).get(PAGE))
 
 
+def test_what_the_qrels_will_not_say_is_listed_before(made, viewer, client_of):
+    content = markup(client_of(viewer).get(PAGE))
+    lost = "topic t1, passage d3: that its label stands on 1 of 2 items"
+    assert f"<li>{lost}</li>" in content
+    listed = client_of(viewer).get(f"{QRELS}losses/", {"bank": made.bank.pk})
+    assert listed["Content-Disposition"].endswith('_max.qrels.losses.txt"')
+    assert lost in b"".join(listed.streaming_content).decode().splitlines()
+    assert client_of(viewer).get(f"{QRELS}losses/", {"mode": "mean"}).status_code == 302
+
+
 def test_the_qrels_file(made, viewer, client_of):
     response = client_of(viewer).get(QRELS, {"mode": "binary", "min_grade": "4"})
 

@@ -27,6 +27,9 @@ class Command(BaseCommand):
             "--out", type=Path, metavar="FILE", help="default: standard output; .gz compresses"
         )
         parser.add_argument(
+            "--losses", action="store_true", help="list what the file does not say, a passage a line"
+        )
+        parser.add_argument(
             "--json", action="store_true", help="print one JSON document; without --out it holds the qrels"
         )
 
@@ -48,6 +51,8 @@ class Command(BaseCommand):
         units = "topics and subtopics" if spec.by_subtopic else "topics"
         counted = f"{len(labels)} labels of {len({qrel.query_id for qrel in labels})} {units}"
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
+        for loss in selectors.qrels_losses(spec) if options["losses"] else ():
+            self.stderr.write(f"lost: {loss}")
 
 
 def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
