@@ -18,6 +18,8 @@ from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
 from rubricweb.corpus.pseudonyms import shown_names
 
 CACHED_COLLECTIONS = 8
+READ_AT_ONCE = 20
+"""Rankings; each may have a thousand ranks."""
 
 Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
 """(run, topic) -> doc ids, best first, and their scores."""
@@ -138,11 +140,12 @@ def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
 
 
 def _rankings(collection_id: int) -> Rankings:
-    """Each doc id is one text, however many runs rank it."""
+    """Each doc id is one text, however many runs rank it, so few rows as read are held at a time."""
     rows = Ranking.objects.filter(topic__collection_id=collection_id)
+    fields = rows.values_list("run_id", "topic_id", "doc_ids", "scores").iterator(chunk_size=READ_AT_ONCE)
     return {
         (run_id, topic_id): (tuple(map(intern, doc_ids)), tuple(scores))
-        for run_id, topic_id, doc_ids, scores in rows.values_list("run_id", "topic_id", "doc_ids", "scores")
+        for run_id, topic_id, doc_ids, scores in fields
     }
 
 
