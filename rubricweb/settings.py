@@ -186,6 +186,11 @@ STATICFILES_DIRS = [
     ("plotly", Path(plotly.__file__).parent / "package_data"),
     ("help", HELP_DIR / "img"),
 ]
+STATICFILES_FINDERS = [
+    "rubricweb.core.bundles.BundleFinder",
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rubricweb.core import bundles
+
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTION_LINES = 30
 VIEW_LINES = 20
@@ -34,7 +36,10 @@ WIDTH = 120
 """Of templates, scripts and styles: their formatters break neither comments nor strings nor template tags."""
 JS_LINES = 800
 CSS_BYTES = 40_000
-"""What one page loads of our own."""
+"""What one page loads of our own at once."""
+JS_LINES_IN_ALL = 900
+CSS_BYTES_IN_ALL = 43_000
+"""With what it loads when somebody first wants it: search, topics beside a screen, keys, the tour."""
 HEAVY = {"torch", "transformers", "openai"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -176,16 +181,37 @@ def test_scripts_keep_their_state_in_objects():
 
 
 def loaded(template: Path) -> set[Path]:
-    """Our own files that a page of this template loads, with those of its parents and what modules import."""
+    """Our own files that a page of this template can load, at once or when they are first wanted.
+
+    Those of its parents, of what it includes and of its bundles count, and what modules import.
+    """
+    return {ROOT / "static" / path for name in static_names(template, {}) for path in in_bundle(name)}
+
+
+def static_names(template: Path, blocks: dict[str, str]) -> set[str]:
+    """Names of scripts and styles; `blocks` are those that a template which extends this one fills itself."""
     text = template.read_text(encoding="utf-8")
-    names = set(re.findall(r"static '((?:css|js)/[^']+)'", text))
-    found = {ROOT / "static" / name for name in names}
-    for module in [path for path in found if path.suffix == ".js"]:
-        imported = re.findall(r'import (?:.+ from )?"\./([^"]+)"', module.read_text(encoding="utf-8"))
-        found |= {module.parent / name for name in imported}
+    for name, filled in blocks.items():
+        text = re.sub(rf"{{% block {name} %}}.*?{{% endblock[\w ]*%}}", filled, text, flags=re.DOTALL)
+    names = set(re.findall(r"static '((?:css|js|bundles)/[^']+)'", text))
+    whole = dict(re.findall(r"{% block (stylesheet|script) %}(.*?){% endblock[\w ]*%}", text, re.DOTALL))
     for parent in re.findall(r'{% extends "([^"]+)" %}', text):
-        found |= loaded(ROOT / "templates" / parent)
-    return found
+        names |= static_names(ROOT / "templates" / parent, whole | blocks)
+    for part in re.findall(r'{% include "([^"#]+)"', text):
+        names |= static_names(ROOT / "templates" / part, {})
+    return names
+
+
+def in_bundle(name: str) -> set[str]:
+    """The files of the bundle, or the file, with what it imports."""
+    files = (bundles.SCRIPTS | bundles.STYLES).get(name.removeprefix("bundles/"), (name,))
+    return {path for file in files for path in (bundles.imported(file) if name.endswith(".js") else [file])}
+
+
+def loaded_on_demand() -> set[Path]:
+    pattern = re.compile(r"data-(?:script|styles)=\"{% static '([^']+)'")
+    names = {name for template in templates() for name in pattern.findall(template.read_text())}
+    return {ROOT / "static" / name for name in names}
 
 
 def code_lines(script: str) -> int:
@@ -195,15 +221,29 @@ def code_lines(script: str) -> int:
 
 
 def test_a_page_loads_little_javascript_and_css():
+    problems, later = [], loaded_on_demand()
+    assert later
+    for template in templates():
+        in_all = loaded(template)
+        limits = ((in_all - later, JS_LINES, CSS_BYTES), (in_all, JS_LINES_IN_ALL, CSS_BYTES_IN_ALL))
+        for paths, most_lines, most_bytes in limits:
+            texts = {path: path.read_text(encoding="utf-8") for path in paths}
+            lines = sum(code_lines(text) for path, text in texts.items() if path.suffix == ".js")
+            size = sum(len(text.encode()) for path, text in texts.items() if path.suffix == ".css")
+            if lines > most_lines:
+                problems.append(f"{where(template)}: {lines} lines of JavaScript, at most {most_lines}")
+            if size > most_bytes:
+                problems.append(f"{where(template)}: {size} bytes of CSS, at most {most_bytes}")
+    report(problems)
+
+
+def test_no_page_runs_a_module_twice():
+    """A bundle has its own copy of a module: what a page loads beside its bundle may import none of them."""
     problems = []
     for template in templates():
-        texts = {path: path.read_text(encoding="utf-8") for path in loaded(template)}
-        lines = sum(code_lines(text) for path, text in texts.items() if path.suffix == ".js")
-        size = sum(len(text.encode()) for path, text in texts.items() if path.suffix == ".css")
-        if lines > JS_LINES:
-            problems.append(f"{where(template)}: {lines} lines of JavaScript, at most {JS_LINES}")
-        if size > CSS_BYTES:
-            problems.append(f"{where(template)}: {size} bytes of CSS, at most {CSS_BYTES}")
+        scripts = [in_bundle(name) for name in static_names(template, {}) if name.endswith(".js")]
+        twice = {path for paths in scripts for path in paths if sum(path in other for other in scripts) > 1}
+        problems += [f"{where(template)}: {path}; make it a bundle" for path in twice]
     report(problems)
 
 

@@ -30,18 +30,30 @@ document.addEventListener("htmx:sendError", ({ detail }) => {
   if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);
 });
 
-if (document.getElementById("rail")) import("./rail.js");
+// A part with data-script, and data-styles if it has its own, is fetched when it is first wanted.
+const loaded = new Map();
+const styled = (href) =>
+  new Promise((onload) => {
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload }));
+  });
+async function load({ id, dataset: { script, styles } }) {
+  if (!loaded.has(id)) loaded.set(id, Promise.all([import(script), styles && styled(styles)]));
+  return (await loaded.get(id))[0];
+}
+const [rail, tour] = ["rail", "tour"].map((id) => document.getElementById(id));
+if (rail?.matches("[data-open]")) load(rail);
+const begun = tour && localStorage.getItem("rubricweb-tour");
+if (tour && (begun ? begun !== "ended" : location.pathname === tour.dataset.begins)) load(tour);
 document.addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
   event.preventDefault();
-  document.querySelector("[data-searches]")?.click();
+  document.querySelector('[data-opens="palette"]')?.click();
 });
 document.addEventListener("click", (event) => {
-  const searches = event.target.closest("[data-searches]"); // its script is fetched when it is first wanted
-  if (searches) import("./palette.js").then(({ begin }) => begin());
   const opened = document.getElementById(event.target.closest("[data-opens]")?.dataset.opens);
-  if (opened || searches) event.preventDefault(); // without JavaScript it may be a link
-  opened?.showModal();
+  if (opened) event.preventDefault(); // without JavaScript it may be a link
+  if (opened?.dataset.script) load(opened).then(({ begin }) => begin());
+  else opened?.showModal();
 
   event.target.closest("[data-closes]")?.closest("dialog")?.close();
 

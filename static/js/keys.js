@@ -76,15 +76,3 @@ window.addEventListener("keydown", (event) => {
   if (isHandled) target.dispatchEvent(new CustomEvent("key-action", { bubbles: true, detail: action }));
   else if (element) press(element);
 });
-
-document.addEventListener("click", async (event) => {
-  if (!event.target.closest('[data-opens="keys"]')) return;
-  for (const row of document.querySelectorAll("[data-key-row]")) {
-    const name = row.dataset.keyRow;
-    row.hidden = !document.querySelector(`[data-key-action~="${name}"], [data-key-handles~="${name}"]`);
-  }
-  const layout = await navigator.keyboard?.getLayoutMap?.(); // the letters of this keyboard, where the browser tells
-  for (const kbd of document.querySelectorAll("kbd[data-key]")) {
-    kbd.textContent = layout?.get(kbd.dataset.key)?.toUpperCase() ?? kbd.textContent;
-  }
-});

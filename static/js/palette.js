@@ -31,13 +31,7 @@ field.addEventListener("keydown", (event) => {
 palette.addEventListener("htmx:afterSwap", () => choose(0));
 palette.addEventListener("click", ({ target }) => target === palette && palette.close());
 
-const styled = new Promise((resolve) => {
-  const styles = { rel: "stylesheet", href: palette.dataset.styles, onload: resolve };
-  document.head.append(Object.assign(document.createElement("link"), styles));
-});
-
-export async function begin() {
-  await styled;
+export function begin() {
   palette.showModal();
   field.select();
   field.dispatchEvent(new CustomEvent("opened"));

@@ -1,10 +1,9 @@
 // The topics beside a screen of one topic: a column that stays, as a cookie remembers, or on narrow windows a drawer.
 const rail = document.getElementById("rail");
-const opener = document.querySelector("a[data-rail]");
+const opener = document.querySelector('a[data-opens="rail"]');
 const wide = matchMedia("(min-width: 1000px)");
 
-function toggle(event) {
-  event.preventDefault();
+export function begin() {
   const isOn = rail.toggleAttribute(wide.matches ? "data-open" : "data-drawer");
   if (wide.matches) {
     document.cookie = `rail=${isOn ? "open" : "closed"}; path=/; max-age=31536000; samesite=lax`;
@@ -14,8 +13,7 @@ function toggle(event) {
   (isOn ? rail.querySelector("button") : opener).focus();
 }
 
-document.addEventListener("click", (event) => event.target.closest("[data-rail]") && toggle(event));
-rail.addEventListener("keydown", (event) => event.key === "Escape" && toggle(event));
+rail.addEventListener("keydown", (event) => event.key === "Escape" && begin());
 rail.addEventListener("htmx:afterSwap", () => {
   rail.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
 });

@@ -26,7 +26,4 @@ tour.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") end();
 });
 
-const kept = localStorage.getItem(KEY);
-if (kept === null ? location.pathname === tour.dataset.begins : kept !== ENDED) {
-  show(Math.min(Number(kept) || 0, steps.length - 1));
-}
+show(Math.min(Number(localStorage.getItem(KEY)) || 0, steps.length - 1));

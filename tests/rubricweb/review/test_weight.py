@@ -3,29 +3,28 @@
 import gzip
 import re
 from pathlib import Path
-from urllib.parse import urljoin
 
 from django.contrib.staticfiles import finders
 
 MAX_BYTES = 200_000
+MAX_REQUESTS = 8
 
 
-def brought(address: str) -> dict[str, bytes]:
-    """The file at the address, and the modules that it imports."""
-    content = Path(finders.find(address.removeprefix("/static/"))).read_bytes()
-    files = {address: content}
-    if address.endswith(".js") and "/static/js/" in address:
-        for name in re.findall(r'^import (?:.+ from )?"(\./[^"]+)"', content.decode(), re.MULTILINE):
-            files |= brought(urljoin(address, name))
-    return files
+def found(attributes: str, page: str) -> set[str]:
+    """Addresses of static files."""
+    return set(re.findall(rf'\s(?:{attributes})="(/static/[^"#]+)', page))
 
 
 def test_the_first_grid_is_light(autumn, viewer, client_of):
-    page = client_of(viewer).get(autumn.grid).content
-    files = {}
-    for address in re.findall(r'(?:href|src)="(/static/[^"#]+)', page.decode()):
-        files |= brought(address)
-    sizes = {"page": len(gzip.compress(page))} | {name: len(gzip.compress(files[name])) for name in files}
+    page = client_of(viewer).get(autumn.grid).content.decode()
+    at_once, on_demand = found("href|src", page), found("data-script|data-styles", page)
+    files = {name: Path(finders.find(name.removeprefix("/static/"))) for name in at_once | on_demand}
+    sizes = {"page": len(gzip.compress(page.encode()))}
+    sizes |= {name: len(gzip.compress(path.read_bytes())) for name, path in files.items()}
 
-    assert any(name.endswith("outbox.js") for name in sizes), "imports count"
+    assert on_demand, "search, topics and keys count"
+    assert b"class Outbox" in files["/static/bundles/grid.js"].read_bytes(), "imports count"
     assert sum(sizes.values()) < MAX_BYTES, sizes
+
+    fetched_by_htmx = page.count("sse-connect=") + page.count('hx-trigger="load"')
+    assert 1 + len(at_once) + fetched_by_htmx <= MAX_REQUESTS, at_once

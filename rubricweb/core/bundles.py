@@ -1,0 +1,124 @@
+"""Bundles: all that a family of pages loads as one style sheet and one script, made from `static/`.
+
+A first visit makes few requests that way. Django's own machinery does the rest: `collectstatic` and
+whitenoise find a bundle like any other static file, so names are hashed and contents compressed.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.core.checks import CheckMessage
+from django.core.files.storage import FileSystemStorage, Storage
+
+FOLDER = "bundles/"
+HTMX = ("django_htmx/htmx-2.min.js", "django_htmx/ext/hx-sse-2.min.js")
+SCRIPTS: dict[str, tuple[str, ...]] = {
+    "app.js": ("js/app.js",),
+    "bank.js": ("js/app.js", "js/mirror.js", "js/items.js"),
+    "grid.js": ("js/app.js", "js/grid.js"),
+    "queue.js": ("js/app.js", "js/queue.js"),
+}
+"""Modules, after htmx, which all pages have; what they import comes with them, once."""
+_EVERY_PAGE = ("css/tokens.css", "css/base.css", "css/layout.css", "css/components.css", "css/screens.css")
+STYLES: dict[str, tuple[str, ...]] = {
+    "base.css": _EVERY_PAGE,
+    "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/banks.css"),
+    "board.css": (*_EVERY_PAGE, "css/toolbar.css", "css/leaderboards.css"),
+    "grid.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/grid.css", "css/flags.css"),
+    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/verify.css"),
+}
+
+_IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+
+class UnbundledSyntax(ValueError):
+    """A module imports or exports in a way that a bundle cannot have: its file is named."""
+
+
+class BundleFinder(finders.BaseFinder):
+    """Finds `bundles/NAME`, made anew from its files whenever one of them has changed."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.folder = Path(settings.DATA_DIR) / "bundles"
+        self.storage = FileSystemStorage(location=str(self.folder))
+        self.storage.prefix = FOLDER.rstrip("/")  # type: ignore[attr-defined]
+
+    def check(self, **kwargs: object) -> list[CheckMessage]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:  # Any: as Django overloads it
+        name = path.removeprefix(FOLDER)
+        if name == path or name not in SCRIPTS | STYLES:
+            return []
+        made = str(_written(self.folder / name))
+        return [made] if find_all else made
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        for name in SCRIPTS | STYLES:
+            _written(self.folder / name)
+            yield name, self.storage
+
+
+def bundle(name: str) -> str:
+    """Return the text of the bundle."""
+    if name in STYLES:
+        return "".join(f"/* {path} */\n{_text(path)}" for path in STYLES[name])
+    modules = dict.fromkeys(path for entry in SCRIPTS[name] for path in imported(entry))
+    libraries = "".join(f"{_text(path)};\n" for path in HTMX)
+    return f"{libraries}globalThis.htmx = htmx;\n" + "".join(map(_module, modules))
+
+
+def imported(path: str) -> list[str]:
+    """Return the module after those that it imports, each before what needs it."""
+    found = []
+    for _, name in _IMPORT.findall(_text(path)):
+        found += imported(str(Path(path).with_name(name)))
+    return [*dict.fromkeys(found), path]
+
+
+def _module(path: str) -> str:
+    """The module as a function that is called at once, whose result has what it exports."""
+    text = _IMPORT.sub(_from_bundle, _text(path))
+    exported = ", ".join(_EXPORT.findall(text))
+    text = _EXPORT.sub("", text)
+    if re.search(r"^(?:import|export)\b(?!\()", text, re.MULTILINE):
+        raise UnbundledSyntax(
+            f'{path}: import "./x.js", import {{ a }} from "./x.js" or export a declaration.'
+        )
+    return f"// {path}\nconst {_variable(path)} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
+
+
+def _from_bundle(found: re.Match[str]) -> str:
+    names, module = found.groups()
+    return f"const {{{names.replace(' as ', ': ')}}} = {_variable(module)};\n" if names else ""
+
+
+def _variable(path: str) -> str:
+    return "module_" + re.sub(r"\W", "_", Path(path).stem)
+
+
+def _text(path: str) -> str:
+    found = finders.find(path)
+    if not isinstance(found, str):
+        raise FileNotFoundError(f"No static file {path}.")
+    return Path(found).read_text(encoding="utf-8")
+
+
+def _written(path: Path) -> Path:
+    """Write the bundle, unless the file has it already; processes that do so at once do no harm."""
+    text = bundle(path.name).encode()
+    if not path.exists() or path.read_bytes() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(text)
+        Path(file.name).chmod(0o644)
+        Path(file.name).replace(path)
+    return path
