@@ -215,8 +215,8 @@ def accepted_answers(texts: Iterable[str]) -> list[str]:
 
 
 @transaction.atomic
-def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None = None) -> None:
-    """Move `item` to `place` (from 0) among the active items of its kind and subtopic.
+def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None = None) -> list[int]:
+    """Move `item` to `place` (from 0) among the active items of its kind and subtopic; return their order.
 
     `seen` is their order as the writer saw it. Raises OrderChanged if it is another by now.
     """
@@ -224,7 +224,7 @@ def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None
     if seen and seen != fellows:
         raise OrderChanged
     if item.pk not in fellows:
-        return
+        return fellows
     new = [pk for pk in fellows if pk != item.pk]
     new.insert(max(0, place), item.pk)
     if new != fellows:
@@ -232,6 +232,7 @@ def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None
         everything = item.bank.all_items.for_topic(item.topic).values_list("pk", flat=True)
         order = [next(following) if pk in new else pk for pk in everything]
         reorder_items(item.bank, item.topic, order=order, by=by)
+    return new
 
 
 @transaction.atomic

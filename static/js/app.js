@@ -52,8 +52,8 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const opened = document.getElementById(event.target.closest("[data-opens]")?.dataset.opens);
   if (opened) event.preventDefault(); // without JavaScript it may be a link
+  if (!opened?.dataset.styles) opened?.showModal?.(); // what has styles waits for them
   if (opened?.dataset.script) load(opened).then(({ begin }) => begin());
-  else opened?.showModal();
 
   event.target.closest("[data-closes]")?.closest("dialog")?.close();
 
@@ -62,12 +62,10 @@ document.addEventListener("click", (event) => {
     navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent.trim());
     copier.textContent = "Copied";
   }
+  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(event.target);
 });
 
-// A menu closes when the pointer goes elsewhere, and on Escape.
-document.addEventListener("click", ({ target }) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(target);
-});
+// A menu closes on Escape, and when the pointer goes elsewhere.
 document.addEventListener("keydown", ({ key, target }) => {
   const menu = key === "Escape" && target.closest?.("details.menu[open]");
   if (!menu) return;

@@ -6,7 +6,6 @@ export async function begin() {
     const name = row.dataset.keyRow;
     row.hidden = !document.querySelector(`[data-key-action~="${name}"], [data-key-handles~="${name}"]`);
   }
-  sheet.showModal();
   const layout = await navigator.keyboard?.getLayoutMap?.();
   for (const kbd of document.querySelectorAll("kbd[data-key]")) {
     kbd.textContent = layout?.get(kbd.dataset.key)?.toUpperCase() ?? kbd.textContent;

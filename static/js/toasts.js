@@ -2,6 +2,7 @@
 // in a corner where they cover nothing that can be pressed.
 const STAYS_MS = { error: 15_000, warning: 10_000 };
 const USUALLY_MS = 6_000;
+const UNDO_MS = 12_000;
 const CORNERS = ["bottom-right", "bottom-left", "top-right", "top-left", "bottom", "top"];
 const PRESSED = "a, button, input, select, textarea, summary, label";
 const toasts = document.getElementById("toasts");
@@ -34,21 +35,20 @@ function place() {
 }
 
 new MutationObserver((changes) => {
-  for (
-    const toast of changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) =>
-      node.matches?.(".toast")
-    )
-  ) begin(toast);
+  const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
+  added.filter((node) => node.matches?.(".toast")).forEach(begin);
   place();
 }).observe(toasts, { childList: true });
 
 function begin(toast) {
-  setTimeout(leave, STAYS_MS[toast.dataset.level] ?? USUALLY_MS, toast);
+  const stays = toast.querySelector("form") ? UNDO_MS : STAYS_MS[toast.dataset.level] ?? USUALLY_MS;
+  setTimeout(leave, stays, toast);
 }
 
-document.addEventListener(
-  "click",
-  ({ target }) => target.closest("[data-dismiss]")?.closest(".toast")?.remove(),
+toasts.onclick = ({ target }) => target.closest("[data-dismiss]")?.closest(".toast").remove();
+toasts.addEventListener(
+  "htmx:afterRequest",
+  ({ target, detail }) => detail.xhr.status && target.closest(".toast")?.remove(),
 );
 for (const toast of toasts.querySelectorAll(".toast")) begin(toast);
 place();

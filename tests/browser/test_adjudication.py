@@ -95,9 +95,15 @@ def test_withdrawing_by_key(people, inbox):
     begin(page, inbox)
     page.keyboard.press("4")
     expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
+    expect(page.locator("#toasts").get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 3")
+    assert Decision.objects.get().withdrawn_at is not None
+    page.keyboard.press("4")
+    expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
     page.goto(f"{inbox}?state=decided")
     with page.expect_navigation():
         page.get_by_role("link", name="Look through").click()
     page.keyboard.press("z")
-    expect(page.locator("#toasts")).to_contain_text("Decision withdrawn.")
-    assert Decision.objects.get().withdrawn_at is not None
+    expect(page.locator("#case")).to_contain_text("Not in this list any more.")
+    assert not Decision.objects.filter(withdrawn_at=None).exists()

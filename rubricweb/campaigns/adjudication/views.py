@@ -15,6 +15,7 @@ from rubricweb.campaigns.adjudication.forms import ConflictsForm, DecideForm
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
@@ -55,8 +56,9 @@ def case(request: HtmxRequest, slug: str, revision_id: int, passage_id: int) -> 
         decision = actions.decide(place, by=request.user, **form.cleaned_data)
     except DecidedMeanwhile as moved:
         return _case(request, collection, place, {"theirs": moved.now, "mine": form.cleaned_data})
-    messages.success(request, f"Decided: {decision.rating}.")
-    return _go(request, collection, after)
+    undo_at = f"{reverse('campaigns:decision-withdraw', args=[slug, decision.pk])}?{request.GET.urlencode()}"
+    offer_undo(request, f"Decided: {decision.rating}.", undo_at)
+    return _go(request, collection, after, has_decided=True)
 
 
 @require_POST
@@ -100,7 +102,9 @@ def _next(request: HtmxRequest, collection: Collection, place: CellKey) -> CellK
     return rest[0] if rest else None
 
 
-def _go(request: HtmxRequest, collection: Collection, to: CellKey | None) -> HttpResponse:
+def _go(
+    request: HtmxRequest, collection: Collection, to: CellKey | None, *, has_decided: bool = False
+) -> HttpResponse:
     if to is None:
         address = reverse("campaigns:adjudication", args=[collection.slug])
         leave = redirect(f"{address}?{request.GET.urlencode()}")
@@ -108,13 +112,13 @@ def _go(request: HtmxRequest, collection: Collection, to: CellKey | None) -> Htt
     address = reverse("campaigns:case", args=[collection.slug, to.revision, to.passage])
     if not request.htmx:
         return redirect(f"{address}?{request.GET.urlencode()}")
-    response = _case(request, collection, to)
+    response = _case(request, collection, to, {"has_decided": has_decided})
     response["HX-Push-Url"] = f"{address}?{request.GET.urlencode()}"
     return response
 
 
 def _case(
-    request: HtmxRequest, collection: Collection, place: CellKey, conflict: dict[str, object] | None = None
+    request: HtmxRequest, collection: Collection, place: CellKey, more: dict[str, object] | None = None
 ) -> HttpResponse:
     form = ConflictsForm(request.GET, collection)
     listed = selectors.inbox(collection, form.query, request.user).rows
@@ -124,8 +128,8 @@ def _case(
         "tab": "adjudication",
         "case": selectors.case(collection, place, form.query, listed),
         "address": request.GET.urlencode(),
-        **(conflict or {}),
+        **(more or {}),
     }
     response = page_or_part(request, "campaigns/adjudication/case.html", context, part="case")
-    response.status_code = 409 if conflict else 200
+    response.status_code = 409 if "theirs" in context else 200
     return response

@@ -9,7 +9,10 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from rubricweb.core.undo import undo_of
+
 register = template.Library()
+register.filter(undo_of)
 
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"

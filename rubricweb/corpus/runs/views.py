@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.runs import actions, selectors
@@ -28,15 +29,16 @@ def runs(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def run_accept(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
+    undo = "run-withdraw" if run.state == Run.State.WITHDRAWN else ""
     actions.accept_run(run, by=request.user)
-    return _changed(request, run, f"{run} counts: it is on boards, in pools and in files.")
+    return _changed(request, run, f"{run} counts: it is on boards, in pools and in files.", undo=undo)
 
 
 @require_POST
 def run_withdraw(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
     actions.withdraw_run(run, by=request.user)
-    return _changed(request, run, f"{run} is withdrawn. Nothing of it is deleted: you can bring it back.")
+    return _changed(request, run, f"{run} is withdrawn. Nothing of it is deleted.", undo="run-accept")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,8 +62,11 @@ def _edit_page(request: HtmxRequest, run: Run, form: RunForm, *, status: int = 0
     return form_response(request, "corpus/run_edit.html", context, status=status)
 
 
-def _changed(request: HtmxRequest, run: Run, words: str) -> HttpResponse:
-    messages.success(request, words)
+def _changed(request: HtmxRequest, run: Run, words: str, *, undo: str) -> HttpResponse:
+    if undo:
+        offer_undo(request, words, reverse(f"corpus:{undo}", args=[run.collection.slug, run.pk]))
+    else:
+        messages.success(request, words)
     to = reverse("corpus:runs", args=[run.collection.slug])
     return after_post(request, f"{PAGE}#runs", _listed(run.collection), to=to)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -17,6 +16,7 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor import drafts
 from rubricweb.editor import what_if as what_ifs
@@ -25,7 +25,7 @@ from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
 from rubricweb.editor.item_forms import SeenForm, new_item_form
-from rubricweb.editor.views.items import editor_url, items_changed, to_the_row
+from rubricweb.editor.views.items import change_url, editor_url, items_changed, to_the_row
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -127,9 +127,10 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     figures = _figures(request, item.bank)
     context = _place(item.bank, item.topic) | {"item": item, "can_edit": True}
     context["what_if"] = _what_if(what_ifs.what_changed, item, figures)
-    messages.success(
-        request, f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
-    )
+    inverse = "restore" if item.is_retired else "retire"
+    words = f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
+    undo_at = change_url(request, item, inverse)
+    offer_undo(request, words, undo_at, seen=item.version)
     to = f"{editor_url(request, item.bank, item.topic, changed=item.pk)}#changed"
     return items_changed(after_post(request, "editor/what_if.html#done", context, to=to))
 

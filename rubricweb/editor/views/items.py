@@ -19,6 +19,7 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.drafts import draft_of
 from rubricweb.editor.item_forms import (
@@ -38,6 +39,12 @@ def editor_url(request: HtmxRequest, bank: Bank, topic: Topic, **more: object) -
     """The URL of the editor with the page's parameters; `more` is added."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)} | more
     return reverse("editor:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
+
+
+def change_url(request: HtmxRequest, item: Item, change: str) -> str:
+    """The URL of a change of the item (edit, weigh, retire...), with the page's parameters."""
+    kept = request.GET.urlencode()
+    return reverse(f"editor:item-{change}", args=[item.bank_id, item.pk]) + (f"?{kept}" if kept else "")
 
 
 def items_changed(response: HttpResponse) -> HttpResponse:
@@ -141,6 +148,7 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
         return form_response(request, "editor/item_weigh.html", _editing(item, form))
     cleaned = form.cleaned_data
     importance = Importance(cleaned["importance"])
+    before = {"importance": item.importance, "weight": item.weight}
     try:
         actions.weigh_item(
             item, importance=importance, weight=cleaned["weight"], seen=cleaned["seen"], by=request.user
@@ -148,7 +156,7 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
     except Conflict as conflict:
         context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}
         return form_response(request, "editor/item_weigh.html", context, status=409)
-    messages.success(request, "Weight saved.")
+    offer_undo(request, "Weight saved.", change_url(request, item, "weigh"), seen=item.version, **before)
     return after_change(request, item)
 
 
@@ -174,10 +182,15 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "A place in the list is a number from 0.")
         return after_change(request, item)
+    before = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     try:
-        actions.move_item(item, **form.cleaned_data, by=request.user)
+        order = actions.move_item(item, **form.cleaned_data, by=request.user)
     except BankError as refusal:
         messages.error(request, str(refusal))
+    else:
+        if order != before:
+            fields = {"place": before.index(item.pk), "seen": ",".join(map(str, order))}
+            offer_undo(request, "Moved.", change_url(request, item, "move"), **fields)
     return after_change(request, item)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
@@ -9,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.review.flags import access, actions, selectors
 from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
@@ -107,25 +110,33 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     if not form.is_valid():
         return _thread_page(request, flag, _refused(form), status=422)
     try:
-        _say(flag, form, request)
+        now = _say(flag, form, request)
     except MovedMeanwhile as moved:
         return _thread_page(request, _again(request, flag), _refused(form, moved), status=409)
     except FlagError as refusal:
         form.add_error("text", str(refusal))
         return _thread_page(request, flag, _refused(form), status=422)
-    messages.success(request, DONE[ThreadAction(form.cleaned_data["verb"])])
+    _report(request, now, ThreadAction(form.cleaned_data["verb"]))
     return _after(request, flag)
 
 
-def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> None:
+def _report(request: HtmxRequest, flag: Flag, done: ThreadAction) -> None:
+    if done == ThreadAction.REPLY:
+        messages.success(request, DONE[done])
+        return
+    inverse = ThreadAction.REOPEN if done == ThreadAction.RESOLVE else ThreadAction.RESOLVE
+    fields = {"verb": inverse, "seen": flag.version, "uid": uuid4()}
+    offer_undo(request, DONE[done], flag.get_absolute_url(), **fields)
+
+
+def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
     cleaned = form.cleaned_data
     words = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
     if cleaned["verb"] == ThreadAction.REPLY:
-        actions.reply(flag, **words)
-        return
+        return actions.reply(flag, **words)
     access.require_decider(request.user, flag)
     decide = actions.resolve if cleaned["verb"] == ThreadAction.RESOLVE else actions.reopen
-    decide(flag, seen=cleaned["seen"], **words)
+    return decide(flag, seen=cleaned["seen"], **words)
 
 
 @require_POST

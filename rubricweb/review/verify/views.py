@@ -16,6 +16,7 @@ from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_id
+from rubricweb.core.undo import offer_undo
 from rubricweb.grades import humans
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
@@ -159,11 +160,22 @@ def _redirect(
     if saving.refusal:
         messages.error(request, f"Not saved. {saving.refusal}")
     else:
-        messages.success(request, "Taken back." if at else "Saved.")
+        _report(request, bank, saving)
     kept = _without_cell(request)
     if at:
         kept["at"] = "-".join(map(str, at))
     return redirect(f"{reverse('review:verify', args=[bank.collection.slug, bank.pk])}?{kept.urlencode()}")
+
+
+def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
+    """Say what was saved to a browser that loads the page anew; the card says it otherwise."""
+    event = saving.event
+    if event is None or event.is_withdrawn or not event.verdict:
+        messages.success(request, "Taken back.")
+        return
+    undo_at = reverse("review:verify-undo", args=[bank.collection.slug, bank.pk])
+    kept = _without_cell(request).urlencode()
+    offer_undo(request, "Saved.", f"{undo_at}?{kept}", said=event.pk)
 
 
 def _without_cell(request: HtmxRequest) -> QueryDict:

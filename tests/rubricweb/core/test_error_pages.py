@@ -8,7 +8,7 @@ from tests.rubricweb.markup import markup
 
 def _is_ours(answer) -> bool:
     page = markup(answer)
-    return "site-header" in page and "css/tokens.css" in page and "To your collections" in page
+    return "site-header" in page and "bundles/base.css" in page and "To your collections" in page
 
 
 @pytest.mark.django_db

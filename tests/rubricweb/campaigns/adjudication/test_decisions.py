@@ -19,6 +19,7 @@ from rubricweb.grades.humans import Cell, human_matrices, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
 from tests.rubricweb.markup import markup
+from tests.rubricweb.toasts import HTMX, press_undo
 
 pytestmark = pytest.mark.django_db
 RATED = {1: (5, 1), 2: (4, 3), 3: (3, 2), 4: (2, 2)}
@@ -180,6 +181,18 @@ class TestPages:
         address = at("case", other.revision, other.passage)
         part = client.post(address, decision | {"uid": uuid4()}, HTTP_HX_REQUEST="true")
         assert part["HX-Redirect"].startswith(at("adjudication"))
+
+    def test_a_decision_is_undone_from_its_toast(self, at, campaign, place, client_of, developer):
+        browser = client_of(developer)
+        sent = {"rating": 4, "seen": 0, "uid": uuid4()}
+        address = at("case", place.revision, place.passage)
+        answer = browser.post(address, sent, headers=HTMX | {"HX-Target": "case"})
+        other = next(row.place for row in inbox(campaign.collection, Query(), developer).rows)
+        assert answer.context["case"].place == other
+        again = press_undo(browser, answer)
+        assert again.context["case"].place == place
+        assert Decision.objects.get().withdrawn_at is not None
+        assert [event.is_withdrawn for event in HumanGrade.objects.filter(by=developer)] == [False, True]
 
     def test_a_conflict_is_shown_as_a_merge(self, at, place, client_of, developer, owner):
         decide(place, rating=4, by=developer, seen=0, reason="because of line 2")
