@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -32,10 +34,11 @@ def shown(page: Page) -> str:
 
 
 def press_and_go_on(page: Page, *keys: str) -> None:
-    before = page.locator("#check-cell input[name=csrfmiddlewaretoken]").get_attribute("value")
+    before = page.locator("#check-cell").get_attribute("data-cell")
     for key in keys:
         page.keyboard.press(key)
-    expect(page.locator(f'#check-cell input[value="{before}"]')).to_have_count(0)
+    expect(page.locator(f'#check-cell[data-cell="{before}"]')).to_have_count(0)
+    expect(page.locator("#check-saving")).to_contain_text(re.compile("Saved|Taken back"))
 
 
 def said() -> list[tuple[str, int | None]]:
@@ -61,6 +64,21 @@ def test_by_keys_alone(page):
     assert HumanGrade.objects.last().is_withdrawn
 
 
+def test_the_next_cell_shows_before_the_verdict_is_saved(page):
+    following = page.locator("#check-queue li a").first.inner_text()
+    held = []
+    page.route("**/verify/?*", held.append)
+    page.keyboard.press("r")
+    expect(page.locator("#check-cell h3")).to_have_text(following)
+    expect(page.locator("#check-saving")).to_have_text("Saving…")
+    page.keyboard.press("r")  # on the second cell; it waits for its turn
+    page.unroute("**/verify/?*")
+    held[0].continue_()
+    expect(page.locator("#check-saving")).to_contain_text("Saved")
+    expect(page.locator("#check-queue")).to_contain_text("2 of ")
+    assert [verdict for verdict, _ in said()] == ["right", "right"]
+
+
 def test_digits_without_w_say_nothing(page):
     page.keyboard.press("3")
     page.keyboard.press("w")
@@ -76,7 +94,7 @@ def test_a_conflict_is_shown_on_the_card(page, places):
     cell = Cell(field["topic"], field["revision"], field["passage"])
     before = shown(page)
     rate_cell(cell, rating=1, by=assessor, seen=0)
-    press_and_go_on(page, "r")
+    page.keyboard.press("r")
     expect(page.get_by_role("alert")).to_contain_text("There you said 1; that stands.")
     assert shown(page) == before
     press_and_go_on(page, "r")

@@ -140,17 +140,18 @@ def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, obje
 
 
 def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    if not candidates:
-        return {"now": None}
-    now = candidates[0]
+    """The cell to check, and the next one, which the page keeps until the verdict on the first is given."""
+    first, *following = [_candidate(request, bank, rater, each) for each in candidates[:2]] or [{"now": None}]
+    return first | {"ahead": candidates[1:], "next": following[0] if following else None}
+
+
+def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -> dict[str, object]:
     now.item.bank = bank
     passage = bank.collection.passages.get(pk=now.passage_pk)
-    own_and_others = cell_ratings(now.item, passage, request.user)
     return {
         "now": now,
-        "ahead": candidates[1:],
         "cell": selectors.cell(now.item, passage, rater),
-        "ratings": own_and_others,
+        "ratings": cell_ratings(now.item, passage, request.user),
     }
 
 
