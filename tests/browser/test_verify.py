@@ -6,7 +6,7 @@ import re
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.grades.humans import Cell, rate_cell
@@ -67,7 +67,11 @@ def test_by_keys_alone(page):
 def test_the_next_cell_shows_before_the_verdict_is_saved(page):
     following = page.locator("#check-queue li a").first.inner_text()
     held = []
-    page.route("**/verify/?*", held.append)
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/verify/?*", hold)
     page.keyboard.press("r")
     expect(page.locator("#check-cell h3")).to_have_text(following)
     expect(page.locator("#check-saving")).to_have_text("Saving…")
