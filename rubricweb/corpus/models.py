@@ -259,6 +259,12 @@ class Run(models.Model):
     description = models.TextField(blank=True)
     tags = models.JSONField(default=list, blank=True)
     """Words by which organizers group runs."""
+    llm = models.CharField(max_length=200, blank=True)
+    """The language model that wrote its answers or ordered its passages; empty for none, or if unknown."""
+    is_closed_book = models.BooleanField(default=False)
+    """Its answers come from what a model knows: it retrieves nothing, and stands on boards with a star."""
+    is_made_here = models.BooleanField(default=False)
+    """Whether the workbench made it; `systems` has how."""
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -107,6 +107,8 @@ def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str
         "measure_name": label,
         "whiskers": WHISKERS,
         "importance": provenance.importance(board),
+        "circularity": provenance.circularity(board),
+        "has_closed_book": any(row.is_closed_book for row in board.rows),
         "without_power": provenance.without_power(board) if board.top and board.top.topics_needed else "",
         "all_topics": changed(query, topics=""),
         "by_t": changed(query, test=str(PairedTest.T)),

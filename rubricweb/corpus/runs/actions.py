@@ -26,6 +26,8 @@ class RunDescription:
     priority: int | None
     description: str
     tags: list[str]
+    llm: str = ""
+    is_closed_book: bool = False
 
 
 class RunConflict(Exception):

@@ -26,6 +26,17 @@ class RunForm(forms.Form):
         required=False,
         help_text="Words to group runs by, with commas.",
     )
+    llm = forms.CharField(
+        label="Language model",
+        max_length=200,
+        required=False,
+        help_text="The model that wrote its answers, if any: a board that the same model grades says so.",
+    )
+    is_closed_book = forms.BooleanField(
+        label="Answers without retrieval, from what the model knows",
+        required=False,
+        help_text="Boards show it with a star.",
+    )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
     def clean_tags(self) -> list[str]:
@@ -43,7 +54,7 @@ class RunForm(forms.Form):
 
 def run_form(run: Run, sent: QueryDict | None = None) -> RunForm:
     """The form of the run as it is, or as `sent`."""
-    names = ("team", "task", "type", "priority", "description")
+    names = ("team", "task", "type", "priority", "description", "llm", "is_closed_book")
     initial = {name: getattr(run, name) for name in names} | {"tags": ", ".join(run.tags)}
     return RunForm(sent, initial=initial | {"seen": run.version}, auto_id="run-%s")
 

@@ -89,6 +89,30 @@ def importance(board: Board) -> str:
     return "" if board.n_vital else "no item is vital, so that scores of vital items are 0 for every run"
 
 
+def circularity(board: Board) -> str:
+    """Return what the model that grades also wrote, since it may prefer its own words; empty if nothing."""
+    runs, n_items = [row.run_tag for row in board.rows if row.is_by_grader], board.n_items_by_grader
+    parts = []
+    if runs:
+        parts.append(f"{len(runs)} of the {len(board.rows)} runs ({', '.join(runs)})")
+    if n_items:
+        parts.append(f"{n_items} of the {board.n_items} items")
+    if not parts:
+        return ""
+    return (
+        f"{board.spec.config.llm} grades this board and also wrote {' and '.join(parts)}: "
+        "graders may prefer their own model's words"
+    )
+
+
+def closed_book(board: Board) -> str:
+    """Return which runs answer without retrieval; empty if none."""
+    runs = [row.run_tag for row in board.rows if row.is_closed_book]
+    if not runs:
+        return ""
+    return f"{', '.join(runs)}: no submission but a baseline that retrieves nothing and cites nothing"
+
+
 def _is_of_vital(measure: MeasureSpec) -> bool:
     registered = measure.registered
     return isinstance(registered, ItemMeasure) and registered.is_of_vital
@@ -133,8 +157,8 @@ def statements(board: Board) -> list[tuple[str, str]]:
     stated = _made_of(spec, bank(board))
     stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
     stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
-    if note := importance(board):
-        stated.append(("importance", note))
+    notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
+    stated += [(name, words) for name, note in notes if (words := note(board))]
     if hidden := visibility.hidden_count(spec.collection.pk):
         stated.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
     if board.verified[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from rubricweb.leaderboards.board.types import (
     TopicRow,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
+from rubricweb.leaderboards.board.writers import Writers, writers
 
 Further = Sequence[tuple[MeasureColumn, NDArray[np.float64]]]
 """Further columns with their scores, shape (runs, units)."""
@@ -42,21 +44,18 @@ def board(spec: BoardSpec) -> Board:
     base, k = basis(spec), spec.measure.judged_at
     table = score_units(base, spec.measure)
     sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
-    people = verified(base, k)
+    people, wrote = verified(base, k), writers(spec, base.pool)
     further = [(column, score_column(base, column).scores) for column in spec.columns]
-    rows = _rows(base, table, _Beside(base, k, sure, people, further))
-    counted = _counted(base, spec.measure, table.scores)
+    rows = _rows(base, table, _Beside(base, k, sure, people, further), wrote)
     places = np.array([base.pool.run_pks.index(row.run_id) for row in rows], dtype=np.intp)
     return Board(
         spec=spec,
         rows=rows,
-        n_topics=counted.n_topics,
-        n_left_out=counted.n_left_out,
+        **asdict(_counted(base, spec.measure, table.scores)),
         n_items=sum(len(uids) for uids in base.items.values()),
         items_stamp=items_stamp(base.pool, base.items),
         judged_at=k,
         correlations=_correlations(spec, base.pool, table),
-        n_undefined=counted.n_undefined,
         n_vital=sum(items.n_vital for items in base.topic_items.values()),
         columns=tuple(_counted(base, column.measure, scores) for column, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
@@ -67,6 +66,7 @@ def board(spec: BoardSpec) -> Board:
         monte_carlo=sure.monte_carlo if sure else None,
         verified=(people.cells, people.of),
         sample=people.sample,
+        n_items_by_grader=wrote.n_items,
     )
 
 
@@ -152,7 +152,7 @@ def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> 
     return Counted(int(counted.sum()), int((~counted).sum()), undefined)
 
 
-def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ...]:
+def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tuple[BoardRow, ...]:
     means, stderrs, n_topics = mean_and_stderr(table.scores)
     has_ranking = answered(topic for topic, _ in base.units()).reshape(table.scores.shape)
     n_answered = (has_ranking & ~np.isnan(table.scores)).sum(axis=1)
@@ -168,6 +168,8 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside) -> tuple[BoardRow, ..
             stderr=none_if_nan(stderrs[run]),
             n_topics=int(n_topics[run]),
             n_answered=int(n_answered[run]),
+            is_closed_book=base.pool.run_pks[run] in wrote.closed_book,
+            is_by_grader=base.pool.run_pks[run] in wrote.by_grader,
             **beside.of(run),  # type: ignore[arg-type]  # the names and types of BoardRow
         )
         for run, tag in enumerate(base.pool.run_tags)

@@ -169,6 +169,10 @@ class BoardRow:
     """While a job grades: the share of this run's cells that are graded; None where none of them waits."""
     others: tuple[ColumnScore, ...] = ()
     """By the further columns."""
+    is_closed_book: bool = False
+    """It answers from what a model knows, without retrieval."""
+    is_by_grader: bool = False
+    """The model that grades the board wrote or reranked it."""
 
     @property
     def place(self) -> str:
@@ -254,6 +258,8 @@ class Board:
     """How many cells people have rated or verified, of how many."""
     sample: EstimateSample | None = None
     """What the estimates stand on; None for measures that have none."""
+    n_items_by_grader: int = 0
+    """Items that the model drafted which grades the board."""
 
     @property
     def counted(self) -> Counted:
