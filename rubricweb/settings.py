@@ -139,6 +139,7 @@ RQ_TIMEOUT_SECONDS = 3_600
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
+REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
 OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
 OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
 

@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),
     path("", include("rubricweb.submissions.urls")),
+    path("", include("rubricweb.systems.urls")),
     path("leaderboards/", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),
     path("", include("rubricweb.releases.urls")),

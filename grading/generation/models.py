@@ -19,7 +19,7 @@ WRITERS = {
     "hf_causal": "grading.generation.models:CausalText",
     "openai_compatible": "grading.generation.models:ServerText",
 }
-"""By back-end: `module:Class`, called with a model's name, and the connection if it needs a server."""
+"""By back-end: `module:Class`, called with a model's name, its longest reply, and a server's connection."""
 
 LONGEST_REPLY = 512
 """Tokens."""
@@ -40,23 +40,30 @@ def drafting_backend(name: str) -> Backend:
     return able[name]
 
 
-def text_model(backend: str, llm: str, connection: Connection | None = None) -> TextModel:
-    """Load the model. Raises UnknownGrader, or GraderUnavailable with what is missing."""
+def text_model(
+    backend: str, llm: str, connection: Connection | None = None, *, longest_reply: int = 0
+) -> TextModel:
+    """Load the model, which writes at most `longest_reply` tokens; 0 for LONGEST_REPLY.
+
+    Raises UnknownGrader, or GraderUnavailable with what is missing.
+    """
     drafter = drafting_backend(backend)
     module, _, name = WRITERS[drafter.name].partition(":")
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
-    return make(llm, connection) if drafter.needs_server else make(llm)
+    longest = longest_reply or LONGEST_REPLY
+    return make(llm, longest, connection) if drafter.needs_server else make(llm, longest)
 
 
 class _LoadedText:
-    """A local model: greedy first; asked again, it samples, since it would only repeat itself."""
+    """A local model: greedy first; asked the same again, it samples, since it would only repeat itself."""
 
     task: hf_model.ModelTask
 
-    def __init__(self, llm: str) -> None:
+    def __init__(self, llm: str, longest_reply: int = LONGEST_REPLY) -> None:
         """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
         self._loaded = hf_model.load(llm, self.task)
-        self._was_asked = False
+        self._longest_reply = longest_reply
+        self._asked: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
         """The generated tokens, and the number of tokens sent."""
@@ -69,12 +76,12 @@ class _LoadedText:
             generated = loaded.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
-                max_new_tokens=LONGEST_REPLY,
+                max_new_tokens=self._longest_reply,
                 num_beams=1,
-                do_sample=self._was_asked,
+                do_sample=prompt in self._asked,
                 pad_token_id=loaded.pad,
             )
-        self._was_asked = True
+        self._asked.add(prompt)
         return generated[0].tolist(), len(sent[0])
 
     def _text(self, tokens: list[int]) -> str:
@@ -105,9 +112,9 @@ class CausalText(_LoadedText):
 class ServerText:
     """A model behind an OpenAI-compatible server."""
 
-    def __init__(self, llm: str, connection: Connection | None) -> None:
+    def __init__(self, llm: str, longest_reply: int, connection: Connection | None) -> None:
         """Raises GraderUnavailable where there is no connection."""
-        self._client = ChatClient(connection, ChatOptions(llm, LONGEST_REPLY, timeout_s=SERVER_SECONDS))
+        self._client = ChatClient(connection, ChatOptions(llm, longest_reply, timeout_s=SERVER_SECONDS))
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         return self._client.ask(messages).text

@@ -46,6 +46,11 @@ class Step:
     fact: str = ""
     """The key fact that it is about."""
 
+    @property
+    def number(self) -> int | None:
+        """Of the source, from 1."""
+        return None if self.source is None else self.source + 1
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

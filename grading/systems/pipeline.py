@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grading.generation.drafting import TextModel
-from grading.systems import ragnarok, rifer
+from grading.systems import prompts, ragnarok, rifer
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
 from grading.systems.extractive import BestSentences
 from grading.systems.prompted import STYLES, Prompted
@@ -51,6 +51,25 @@ SOURCES = {
     Answering.EIFRP: rifer.SOURCES,
 }
 """How many passages an answer is made from, unless told otherwise; of those that read any."""
+LONGEST_REPLIES = {
+    Answering.RAGNAROK: 1_024,
+    Answering.WIKI: 2_048,
+    Answering.WEB: 2_048,
+    Answering.QUESTION: 2_048,
+}
+"""Tokens; for a whole answer of 400 words with citations, and for an article of 1,000 words."""
+_FACTS = ("KeyFacts", "FactInDocument", "FactInSentence")
+PROMPTS = {
+    Answering.RAGNAROK: ("ChatQa",),
+    Answering.RIFER: (*_FACTS, "Smoothing"),
+    Answering.EIFRP: (*_FACTS, "Removal", "Sorting", "Smoothing"),
+    **{Answering(style): (name,) for style, name in STYLES.items()},
+}
+"""The prompts that an answer asks."""
+LONGEST_REPLY = 512
+"""Of the others, which reply with a few sentences or a list."""
+CLOSED_BOOK = (Answering.WIKI, Answering.WEB, Answering.QUESTION)
+"""They answer from what their model knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,26 @@ class SystemSpec:
     @property
     def needs_model(self) -> bool:
         return self.rerank_passes > 0 or self.answering not in (Answering.NONE, Answering.SENTENCES)
+
+    @property
+    def is_closed_book(self) -> bool:
+        """Whether it answers without reading anything."""
+        return self.answering in CLOSED_BOOK
+
+    @property
+    def longest_reply(self) -> int:
+        """Tokens that one reply of the model may have."""
+        return LONGEST_REPLIES.get(self.answering, LONGEST_REPLY)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The ids of the prompts that it may ask, in their order.
+
+        >>> SystemSpec(Answering.WIKI, backend="openai_compatible", llm="m").prompts
+        ('Wiki@1',)
+        """
+        reranking = ("Listwise",) if self.rerank_passes else ()
+        return tuple(prompts.get(name).prompt_id for name in (*reranking, *PROMPTS.get(self.answering, ())))
 
     @property
     def n_sources(self) -> int:
@@ -145,6 +184,8 @@ class Made:
     answer: Answer | None
     """None where it only ranks."""
     steps: tuple[Step, ...]
+    retrieved: tuple[str, ...] = ()
+    """Ids in their order before they were reranked; empty where nothing was."""
 
 
 SourcesOf = Callable[[Sequence[str]], list[Source]]
@@ -161,15 +202,17 @@ def make(
     model = llm or _NoModel()
     sources = sources_of(candidates.doc_ids[: spec.depth])
     steps: tuple[Step, ...] = ()
+    retrieved: tuple[str, ...] = ()
     if spec.rerank_passes:
+        retrieved = tuple(source.passage_id for source in sources)
         reranked = _reranker(spec, model).rerank(topic, sources)
         sources, steps = list(reranked.sources), reranked.steps
         candidates = reranked.ranking(candidates.run_tag, topic.query_id)
     answering = _answering(spec, model)
     if answering is None:
-        return Made(candidates, None, steps)
+        return Made(candidates, None, steps, retrieved)
     answer = answering.answer(topic, sources[: spec.n_sources] if spec.reads_sources else [])
-    return Made(candidates, answer, (*steps, *answer.steps))
+    return Made(candidates, answer, (*steps, *answer.steps), retrieved)
 
 
 def _reranker(spec: SystemSpec, llm: TextModel) -> ListwiseReranker:

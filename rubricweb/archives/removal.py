@@ -26,6 +26,7 @@ from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.review.models import Flag
+from rubricweb.systems import retrieval
 
 COUNTED: dict[type[Model], tuple[str, str]] = {
     Topic: ("topic", "topics"),
@@ -103,6 +104,7 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
         verb="collection deleted", kind="collection", object_id=collection.pk, by=by, detail=detail
     )
     transaction.on_commit(partial(uploads.remove, files))
+    transaction.on_commit(partial(retrieval.remove_index, collection.pk))
     return gone
 
 

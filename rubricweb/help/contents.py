@@ -29,9 +29,10 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "import-files",
         "export-and-release",
         "take-submissions",
+        "make-runs",
         "people-and-settings",
     ),
-    "Reference": ("measures", "prompts", "formats", "commands"),
+    "Reference": ("measures", "prompts", "systems", "formats", "commands"),
     "Run a server": ("track", "deployment", "security", "keeping"),
 }
 """The names of the pages by section; `track` is `docs/help/track.md` or `docs/track.md`."""

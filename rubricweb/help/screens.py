@@ -63,6 +63,7 @@ PAGES = {
     "review:uncovered-passage": "supervise-the-grader#uncovered-passages",
     "review:verify": "supervise-the-grader#verify",
     "submissions": "take-submissions",
+    "systems": "make-runs",
     "submissions:submission": "tutorials/participant",
     "submissions:submit": "tutorials/participant",
     "submissions:team": "tutorials/participant",

@@ -52,6 +52,7 @@ OF_COLLECTIONS = (
     Screen("Export", "exports:exports", keywords="download qrels files"),
     Screen("Releases", "releases:releases", roles.TO_ORGANIZE, "publish zip"),
     Screen("Runs", "corpus:runs", roles.TO_ORGANIZE, "accept withdraw"),
+    Screen("Make a run", "systems:make", roles.TO_ORGANIZE, "baseline bm25 rerank ragnarok rifer generate"),
     Screen("Submissions", "submissions:desk", roles.TO_ORGANIZE, "calls teams deadline"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Import files", "imports:imports", roles.TO_ORGANIZE, "upload topics passages runs grades"),

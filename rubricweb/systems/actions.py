@@ -1,16 +1,19 @@
-"""Start a run of the workbench's own, and let it ask its model more often."""
+"""Start, steer and repeat the making of a run of the workbench's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
+from django.utils import timezone
 
 from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.jobs import dispatch, steering
+from rubricweb.jobs.models import Job
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob
 
@@ -22,6 +25,15 @@ class TagTaken(Exception):
     """The collection has a run of this name; the text says so."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a job pauses."""
+
+    calls: int
+    dollars: float | None = None
+    """None for no limit."""
+
+
 @transaction.atomic
 def start(
     collection: Collection,
@@ -29,7 +41,7 @@ def start(
     *,
     run_tag: str,
     topics: Sequence[Topic],
-    most_calls: int,
+    limits: Limits,
     by: User | None,
 ) -> SystemJob:
     """Have workers make the run, a topic at a time. Raises TagTaken, and ValueError without topics."""
@@ -40,7 +52,8 @@ def start(
         collection=collection,
         run=run,
         spec=specs.as_json(spec),
-        most_calls=max(1, most_calls),
+        most_calls=max(1, limits.calls),
+        most_dollars=limits.dollars,
         total=len(topics),
         by=by,
     )
@@ -54,7 +67,8 @@ def start(
 def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
     """A run that does not count yet."""
     made = {"state": Run.State.SUBMITTED, "type": Run.Type.AUTOMATIC}
-    described = {"description": spec.method, "tags": [TAG]}
+    described = {"description": spec.method, "tags": [TAG], "is_made_here": True}
+    described |= {"llm": spec.llm if spec.needs_model else "", "is_closed_book": spec.is_closed_book}
     run, is_new = Run.objects.get_or_create(collection=collection, run_tag=run_tag, defaults=made | described)
     if not is_new:
         raise TagTaken(f"This collection has a run {run_tag} already. Choose another name.")
@@ -62,10 +76,58 @@ def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
 
 
 @transaction.atomic
-def allow_calls(job: SystemJob, most_calls: int, *, by: User | None) -> SystemJob:
-    """Let a job ask its model up to `most_calls` times in all; one that paused for that goes on."""
+def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJob:
+    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
     locked = steering.lock(job)
-    locked.most_calls = max(most_calls, locked.calls)
-    locked.save(update_fields=["most_calls"])
-    audit.record("limit of calls changed", locked.run, by=by, detail=f"{most_calls:,} calls")
-    return steering.resume(locked) if locked.is_paused else locked
+    locked.most_calls, locked.most_dollars = max(limits.calls, 1), limits.dollars
+    locked.save(update_fields=["most_calls", "most_dollars"])
+    money = "" if limits.dollars is None else f", ${limits.dollars:,.2f}"
+    audit.record("limits changed", locked.run, by=by, detail=f"{limits.calls:,} calls{money}")
+    events.publish_on_commit(job.collection.channel, "progress")
+    return steering.resume(locked) if locked.is_paused and locked.pause_reason else locked
+
+
+def pause(job: SystemJob, *, by: User | None) -> SystemJob:
+    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
+    return _steered(job, steering.pause, "paused", by)
+
+
+def resume(job: SystemJob, *, by: User | None) -> SystemJob:
+    """Go on with a paused job."""
+    return _steered(job, steering.resume, "resumed", by)
+
+
+def cancel(job: SystemJob, *, by: User | None) -> SystemJob:
+    """Stop the job now: the run never counts, but what was made and replied is kept."""
+    return _steered(job, steering.cancel, "cancelled", by)
+
+
+@transaction.atomic
+def make_rest(job: SystemJob, *, by: User | None) -> SystemJob:
+    """Queue the topics that failed or were cancelled; replies that are kept are not asked for again."""
+    locked = steering.lock(job)
+    if locked.state not in (Job.State.FAILED, Job.State.CANCELLED):
+        return locked
+    locked.state, locked.error, locked.ended_at = Job.State.QUEUED, "", None
+    locked.save(update_fields=["state", "error", "ended_at"])
+    lost = locked.chunks.filter(state__in=(SystemChunk.State.FAILED, SystemChunk.State.CANCELLED))
+    ids = list(lost.values_list("pk", flat=True))
+    lost.update(state=SystemChunk.State.QUEUED, attempts=0, queued_at=timezone.now())
+    dispatch.enqueue(list(locked.chunks.filter(pk__in=ids).select_related("job").order_by("number")))
+    audit.record("run being made", locked.run, by=by, detail=f"{locked.run.run_tag}: the rest")
+    events.publish_on_commit(locked.collection.channel, "progress")
+    return locked
+
+
+@transaction.atomic
+def _steered(
+    job: SystemJob, steer: Callable[[SystemJob], SystemJob], word: str, by: User | None
+) -> SystemJob:
+    before = steering.lock(job)
+    if before.has_ended:
+        return before
+    after = steer(job)
+    if after.state != before.state:
+        audit.record(f"run's making {word}", after.run, by=by, detail=after.run.run_tag)
+        events.publish_on_commit(after.collection.channel, "progress")
+    return after

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from grading.errors import GraderUnavailable, UnknownGrader
 from grading.generation import TextModel
@@ -23,7 +23,7 @@ from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.models import Job
-from rubricweb.systems import retrieval, specs, writing
+from rubricweb.systems import price, retrieval, specs, writing
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
@@ -75,10 +75,14 @@ class Systems(ChunkKind[SystemChunk]):
 
 
 class PaidModel:
-    """A model whose replies are kept as they come, and which is asked no more often than the job allows."""
+    """A model whose replies are kept as they come, and which is asked no more than the job allows.
+
+    Before each call the job's money is reduced by what it costs at most, and after it by what it cost: the
+    limit holds also where several workers ask at once.
+    """
 
     def __init__(self, llm: TextModel, lease: Lease[SystemChunk], chunk: SystemChunk) -> None:
-        self._llm, self._lease, self._chunk = llm, lease, chunk
+        self._llm, self._lease, self._chunk, self._spec = llm, lease, chunk, chunk.job.system
         self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
@@ -86,34 +90,57 @@ class PaidModel:
         digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
         if self._left.get(digest):
             return str(self._left[digest].pop(0))
-        self._may_ask()
-        reply = self._llm.complete(messages)
+        read = price.tokens_of([text for _, text in messages])
+        reserved = self._cost(read, self._spec.longest_reply)
+        self._may_ask(reserved)
+        try:
+            reply = self._llm.complete(messages)
+        except BaseException:
+            self._spend(0, -reserved)
+            raise
+        written = price.tokens_of([reply])
+        self._spend(round(read + written), self._cost(read, written) - reserved)
         self._chunk.replies.setdefault(digest, []).append(reply)
         if not self._lease.held().update(replies=self._chunk.replies):
             raise LeaseLost
         return reply
 
-    def _may_ask(self) -> None:
+    def _cost(self, read: float, written: float) -> float:
+        return price.cost(self._spec, read, written) or 0.0
+
+    def _may_ask(self, dollars: float) -> None:
         if worker_state.now.is_stopping:
             raise Stopping
-        job = SystemJob.objects.filter(pk=self._chunk.job_id, state__in=Job.WORKED_ON)
-        if not job.filter(calls__lt=F("most_calls")).update(calls=F("calls") + 1):
-            _pause_if_spent(self._chunk.job)
+        affordable = Q(most_dollars=None) | Q(most_dollars__gte=F("dollars") + dollars)
+        job = SystemJob.objects.filter(affordable, pk=self._chunk.job_id, state__in=Job.WORKED_ON)
+        may = job.filter(calls__lt=F("most_calls"))
+        if not may.update(calls=F("calls") + 1, dollars=F("dollars") + dollars):
+            _pause_if_spent(self._chunk.job, dollars)
             raise Stopping
+
+    def _spend(self, tokens: int, dollars: float) -> None:
+        job = SystemJob.objects.filter(pk=self._chunk.job_id)
+        job.update(tokens=F("tokens") + tokens, dollars=F("dollars") + dollars)
 
 
 @transaction.atomic
-def _pause_if_spent(job: SystemJob) -> None:
+def _pause_if_spent(job: SystemJob, dollars: float) -> None:
     locked = steering.lock(job)
-    if locked.state in Job.WORKED_ON and locked.calls >= locked.most_calls:
-        reason = f"It has asked the model {locked.calls:,} times, as often as it may."
-        steering.pause_locked(locked, reason=reason)
+    if locked.state not in Job.WORKED_ON:
+        return
+    if locked.calls >= locked.most_calls:
+        times = "once" if locked.calls == 1 else f"{locked.calls:,} times"
+        steering.pause_locked(locked, reason=f"It has asked the model {times}, as often as it may.")
+    elif locked.most_dollars is not None and locked.dollars + dollars > locked.most_dollars:
+        spent = f"It has spent about ${locked.dollars:,.2f} of ${locked.most_dollars:,.2f}"
+        steering.pause_locked(locked, reason=f"{spent}, and the next call could cost more than is left.")
 
 
 def _model(spec: SystemSpec) -> TextModel:
     """Raises CannotRun."""
     with worker_state.now.load(spec.llm):
         try:
-            return text_model(spec.backend, spec.llm, model_server())
+            longest = spec.longest_reply
+            return text_model(spec.backend, spec.llm, model_server(), longest_reply=longest)
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error

@@ -19,6 +19,12 @@ class SystemJob(Job):
     """Of the model, so far."""
     most_calls = models.PositiveIntegerField(validators=[MinValueValidator(1)])
     """The job pauses before it asks more often."""
+    tokens = models.PositiveBigIntegerField(default=0)
+    """Read and written by the model so far, estimated."""
+    dollars = models.FloatField(default=0)
+    """Spent so far by estimate: 0 where no price is known."""
+    most_dollars = models.FloatField(null=True)
+    """The job pauses before it spends more; None for no limit."""
 
     class Meta:
         ordering = ("-pk",)

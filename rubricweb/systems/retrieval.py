@@ -59,6 +59,12 @@ def folder_of(collection_id: int) -> Path:
     return Path(settings.DATA_DIR) / "indexes" / str(collection_id)
 
 
+def remove_index(collection_id: int) -> None:
+    """With the collection; what a worker still has open stays readable until it closes it."""
+    shutil.rmtree(folder_of(collection_id), ignore_errors=True)
+    _opened.pop(collection_id, None)
+
+
 def _up_to_date(collection: Collection) -> PassageIndex:
     folder = folder_of(collection.pk)
     try:

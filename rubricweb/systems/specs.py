@@ -31,14 +31,16 @@ def made_as_json(made: Made) -> Json:
         "sentences": None if answer is None else [[one.text, one.citations] for one in answer.sentences],
         "sources": None if answer is None else [one.passage_id for one in answer.sources],
         "steps": [asdict(step) for step in made.steps],
+        "retrieved": made.retrieved,
     }
 
 
 def made_from_json(stored: Json, run_tag: str, query_id: str) -> Made:
     ranking = Ranking(run_tag, query_id, tuple(stored["doc_ids"]), tuple(stored["scores"]))
     steps = tuple(Step(**step) for step in stored["steps"])
+    retrieved = tuple(stored.get("retrieved", ()))
     if stored["sentences"] is None:
-        return Made(ranking, None, steps)
+        return Made(ranking, None, steps, retrieved)
     sentences = tuple(CitedSentence(text, tuple(places)) for text, places in stored["sentences"])
     sources = tuple(Source(doc_id, "") for doc_id in stored["sources"])
-    return Made(ranking, Answer(sentences, sources), steps)
+    return Made(ranking, Answer(sentences, sources), steps, retrieved)

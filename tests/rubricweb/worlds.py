@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.db.models import F
 
+from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -31,6 +32,8 @@ from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
+from rubricweb.systems import specs
+from rubricweb.systems.models import SystemChunk, SystemJob
 from tests.factories import (
     STRICT,
     CallFactory,
@@ -84,6 +87,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
     JobChunk.objects.create(job=job, number=1, topic=topic, cells=[], size=6, done=6, state="done")
     Grade.objects.filter(config=config).update(job=job)
     place = CellKey(topic.pk, cell.revision_id, cell.passage_id)
+    _made_here(collection, topic)
     request = DraftRequest.objects.create(
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
     )
@@ -130,6 +134,23 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _released(collection, viewer)
         | _kept(collection, viewer)
     )
+
+
+def _made_here(collection: Collection, topic) -> None:
+    """Its first run, as if it had been made here."""
+    spec = specs.as_json(SystemSpec(Answering.SENTENCES))
+    run = collection.runs.first()
+    job = SystemJob.objects.create(
+        collection=collection, run=run, spec=spec, most_calls=1, total=1, state="done"
+    )
+    result = {
+        "doc_ids": ["d1"],
+        "scores": [1.0],
+        "sentences": [["Leaves.", [0]]],
+        "sources": ["d1"],
+        "steps": [],
+    }
+    SystemChunk.objects.create(job=job, topic=topic, number=0, size=1, state="done", result=result)
 
 
 def _dry_run(collection: Collection, cell) -> DryRun:

@@ -5,7 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.systems.pipeline import Answering, SystemSpec
+from grading.systems.pipeline import Answering
+from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
 from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
@@ -13,55 +14,7 @@ from rubricweb.jobs.run import work_on
 from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories
-
-MOON = "The moon pulls the sea and lifts the tides."
-TEXTS = {
-    "d1": f"{MOON} Fishermen know it well.",
-    "d2": "The sun helps to lift the tides a little.",
-    "d3": "Bread browns because of its sugar.",
-}
-
-
-class Writer:
-    """Repeats the first source with its citation, and counts."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def complete(self, messages):
-        self.calls += 1
-        return f"{MOON[:-1]} [1]. Answer {self.calls} knows no more."
-
-
-@pytest.fixture
-def sea(collection, settings, tmp_path):
-    settings.DATA_DIR = tmp_path
-    for number, text in enumerate(["Why do tides rise?", "What lifts the tides?"], 1):
-        factories.TopicFactory(collection=collection, query_id=f"s{number}", text=text)
-    for doc_id, text in TEXTS.items():
-        factories.PassageFactory(collection=collection, doc_id=doc_id, text=text)
-    return collection
-
-
-@pytest.fixture
-def writer(monkeypatch):
-    made = Writer()
-    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: made)
-    return made
-
-
-def start(collection, owner, *, run_tag="own", most_calls=99, **spec):
-    topics = list(collection.topics.order_by("query_id"))
-    return actions.start(
-        collection, SystemSpec(**spec), run_tag=run_tag, topics=topics, most_calls=most_calls, by=owner
-    )
-
-
-def work(job):
-    for chunk in job.chunks.filter(state=SystemChunk.State.QUEUED):
-        work_on("system", chunk.pk)
-    job.refresh_from_db()
-    return job
+from tests.rubricweb.systems.conftest import MOON, TEXTS, start, work
 
 
 def ragnarok(**more):
@@ -108,11 +61,61 @@ def test_every_reply_of_a_model_is_kept(sea, owner, writer):
 def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, writer):
     job = work(start(sea, owner, most_calls=1, **ragnarok()))
     assert (job.state, job.calls, writer.calls) == (Job.State.PAUSED, 1, 1)
-    assert job.pause_reason == "It has asked the model 1 times, as often as it may."
+    assert job.pause_reason == "It has asked the model once, as often as it may."
     assert job.run.state == Run.State.SUBMITTED
 
-    actions.allow_calls(job, 5, by=owner)
+    actions.change_limits(job, actions.Limits(5), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
+
+
+def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, writer, settings):
+    settings.PRICES, settings.REPLY_PRICES = {"m": 100}, {"m": 1000}
+    job = start(sea, owner, most_dollars=1.1, **ragnarok())
+    first, second = job.chunks.all()
+    work_on("system", first.pk)
+    job.refresh_from_db()
+    assert 0.02 < job.dollars < 0.1
+    assert 150 < job.tokens < 400
+
+    SystemJob.objects.filter(pk=job.pk).update(dollars=0.5)
+    work_on("system", second.pk)
+    job.refresh_from_db()
+    assert (job.state, writer.calls) == (Job.State.PAUSED, 1)
+    assert job.pause_reason == (
+        "It has spent about $0.50 of $1.10, and the next call could cost more than is left."
+    )
+    actions.change_limits(job, actions.Limits(99, 5.0), by=owner)
+    assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
+    assert 0.5 < job.dollars < 0.6
+
+
+def test_money_for_a_call_that_failed_is_given_back(sea, owner, writer, settings, monkeypatch):
+    settings.PRICES = {"m": 100}
+    job = start(sea, owner, most_dollars=9.0, **ragnarok())
+    monkeypatch.setattr(writer, "complete", lambda messages: 1 / 0)
+    work_on("system", job.chunks.first().pk)
+    job.refresh_from_db()
+    assert job.dollars == pytest.approx(0)
+
+
+def test_the_rest_of_a_cancelled_run_is_made_without_asking_again(sea, owner, writer):
+    job = start(sea, owner, **ragnarok())
+    work_on("system", job.chunks.first().pk)
+    assert actions.cancel(job, by=owner).state == Job.State.CANCELLED
+    assert work(actions.make_rest(job, by=owner)).state == Job.State.DONE
+    assert writer.calls == 2
+    assert job.run.responses.count() == 2
+
+
+def test_a_run_says_which_model_wrote_it(sea, owner, writer):
+    written = start(sea, owner, run_tag="ragnarok", **ragnarok()).run
+    article = start(sea, owner, run_tag="wiki", **ragnarok(answering=Answering.WIKI)).run
+    quoted = start(sea, owner, run_tag="sentences", answering=Answering.SENTENCES).run
+    assert [(one.llm, one.is_closed_book, one.is_made_here) for one in (written, article, quoted)] == [
+        ("m", False, True),
+        ("m", True, True),
+        ("", False, True),
+    ]
 
 
 def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
@@ -124,7 +127,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
 
     monkeypatch.undo()
-    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: writer)
+    monkeypatch.setattr(kind, "text_model", lambda *_, **__: writer)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
@@ -176,7 +179,18 @@ def test_the_command_says_what_a_run_takes_and_starts_it(sea, settings):
     assert "$0." in out.getvalue()
     assert not SystemJob.objects.exists()
 
+    with pytest.raises(CommandError, match="say --most-calls"):
+        call_command("make_run", *arguments[:-1], "unpriced")
     call_command("make_run", *arguments, stdout=out)
     assert SystemJob.objects.get().most_calls == 68
     with pytest.raises(CommandError, match="RIFER needs a model"):
         call_command("make_run", "autumn", "other", "--answer", "rifer")
+
+
+def test_the_index_goes_with_its_collection(sea, django_capture_on_commit_callbacks):
+    retrieval.index_of(sea)
+    folder = retrieval.folder_of(sea.pk)
+    assert folder.exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        delete_collection(sea, by=None)
+    assert not folder.exists()

@@ -11,7 +11,7 @@ from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.corpus.models import Collection
 from rubricweb.systems import actions
-from rubricweb.systems.price import price
+from rubricweb.systems.price import SystemPrice, price
 
 
 class Command(BaseCommand):
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--backend", default="", help="such as openai_compatible")
         parser.add_argument("--llm", default="", help="the model")
         parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
+        parser.add_argument("--most-dollars", type=float, help="where the model has a price")
         parser.add_argument("--price-only", action="store_true", help="only say what it would take")
 
     def handle(self, **options: object) -> None:
@@ -38,13 +39,11 @@ class Command(BaseCommand):
         spec = _spec(options)
         topics = list(collection.topics.order_by("query_id"))
         expected = price(collection, spec, len(topics))
-        dollars = "" if expected.dollars is None else f", ${expected.dollars:,.2f}"
-        self.stdout.write(
-            f"{spec.method}: {len(topics)} topics, about {expected.calls:,} calls of the model, "
-            f"{expected.tokens:,} tokens{dollars}"
-        )
+        self.stdout.write(f"{spec.method}: {len(topics)} topics, {_in_words(expected)}")
         if options["price_only"]:
             return
+        if expected.needs_limit_on_calls and not options["most_calls"]:
+            raise CommandError("the price of this model is not known: say --most-calls")
         most_calls = options["most_calls"] or 2 * expected.calls
         try:
             job = actions.start(
@@ -52,12 +51,19 @@ class Command(BaseCommand):
                 spec,
                 run_tag=str(options["run_tag"]),
                 topics=topics,
-                most_calls=int(str(most_calls)),
+                limits=actions.Limits(int(str(most_calls)), options["most_dollars"]),  # type: ignore[arg-type]
                 by=None,
             )
         except (actions.TagTaken, ValueError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"started: {job}, at most {job.most_calls:,} calls")
+
+
+def _in_words(expected: SystemPrice) -> str:
+    if not expected.calls:
+        return "no model is asked"
+    money = "price unknown" if expected.price.dollars is None else expected.price.dollars_words
+    return f"about {expected.calls:,} calls of the model, {expected.price.tokens:,} tokens, {money}"
 
 
 def _spec(options: dict[str, object]) -> SystemSpec:

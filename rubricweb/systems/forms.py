@@ -1,0 +1,140 @@
+"""The form of a run to be made: what the chosen method takes, for which topics, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from grading.generation.models import drafting_backends
+from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
+from rubricweb.core.forms import choice_field, offer_choices
+from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.systems.actions import Limits
+from rubricweb.systems.methods import DEFAULTS, Method
+from rubricweb.systems.price import SystemPrice
+
+DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
+MOST_CALLS = 10_000_000
+MORE_THAN_EXPECTED = 2
+"""Limits are suggested at so many times the estimate."""
+
+
+def _backends() -> list[tuple[str, str]]:
+    return [(backend.name, backend.label) for backend in drafting_backends()]
+
+
+class MakeForm(forms.Form):
+    """Of one method: fields that it does not take are left out."""
+
+    run_tag = forms.CharField(label="Name of the run", max_length=200)
+    runs = forms.MultipleChoiceField(
+        label="Begin with",
+        required=False,
+        help_text="None chosen: BM25. Several are fused.",
+    )
+    depth = forms.IntegerField(label="Passages to retrieve", min_value=1, max_value=DEEPEST)
+    rerank_passes = forms.IntegerField(
+        label="Passes of reranking",
+        min_value=0,
+        max_value=MOST_PASSES,
+        help_text="By the same model, before it answers.",
+    )
+    sources = forms.IntegerField(label="Passages to answer from", min_value=1, max_value=MOST_SOURCES)
+    max_words = forms.IntegerField(label="Longest answer, in words", min_value=1, max_value=MOST_WORDS)
+    style = forms.ChoiceField(label="Ask for")
+    backend = forms.ChoiceField(label="Back-end", choices=_backends)
+    llm = forms.CharField(label="Model", max_length=200, help_text="As the worker or the server knows it.")
+    topics = forms.MultipleChoiceField(label="Topics", required=False, help_text="None chosen: all.")
+
+    def __init__(self, collection: Collection, method: Method, sent: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sent, initial=_initial(collection, method), auto_id="make-%s")
+        self._collection, self._method = collection, method
+        for name in set(self.fields) - {"run_tag", "topics", *method.options}:
+            del self.fields[name]
+        offer_choices(self, "topics", [(str(one.pk), str(one)) for one in collection.topics.all()])
+        if "runs" in self.fields:
+            tags = collection.runs.accepted().values_list("run_tag", flat=True)
+            offer_choices(self, "runs", [(tag, tag) for tag in tags])
+        if "style" in self.fields:
+            offer_choices(self, "style", [(one.value, LABELS[one]) for one in method.answerings])
+        self._fit(method)
+
+    def _fit(self, method: Method) -> None:
+        """What fields mean differs between methods."""
+        if method.name == "fusion":
+            choice_field(self, "runs").required = True
+            self.fields["runs"].help_text = "Two or more."
+        if method.name == "rerank":
+            self.fields["rerank_passes"].help_text = "One window after the other, through the whole list."
+            self.fields["rerank_passes"].widget.attrs["min"] = 1
+
+    def clean_run_tag(self) -> str:
+        tag = str(self.cleaned_data["run_tag"])
+        if len(tag.split()) != 1:
+            raise forms.ValidationError("A run's name is one word: files separate columns by spaces.")
+        if Run.objects.filter(collection=self._collection, run_tag=tag).exists():
+            raise forms.ValidationError("This collection has a run of this name already.")
+        return tag
+
+    def clean_runs(self) -> list[str]:
+        runs: list[str] = self.cleaned_data["runs"]
+        if self._method.name == "fusion" and len(runs) < 2:
+            raise forms.ValidationError("Choose two runs at least.")
+        return runs
+
+    def clean_rerank_passes(self) -> int:
+        passes = int(self.cleaned_data["rerank_passes"])
+        if self._method.name == "rerank" and not passes:
+            raise forms.ValidationError("Reranking takes one pass at least.")
+        return passes
+
+    @property
+    def spec(self) -> SystemSpec:
+        """What the valid form says."""
+        chosen = self.cleaned_data
+        answerings = {one.value: one for one in self._method.answerings}
+        taken = {name: chosen[name] for name in self._method.options if name not in ("style", "runs")}
+        return SystemSpec(
+            answerings[chosen.get("style", next(iter(answerings)))],
+            runs=tuple(chosen.get("runs", ())),
+            **taken,
+        )
+
+    @property
+    def chosen_topics(self) -> list[Topic]:
+        topics = self._collection.topics.all()
+        chosen = self.cleaned_data["topics"]
+        return list(topics.filter(pk__in=chosen) if chosen else topics)
+
+
+class LimitsForm(forms.Form):
+    """Where the job pauses: calls, and money where the model has a price."""
+
+    most_calls = forms.IntegerField(label="At most calls of the model", min_value=1, max_value=MOST_CALLS)
+    most_dollars = forms.FloatField(label="At most dollars", min_value=0, max_value=1e6)
+
+    def __init__(self, expected: SystemPrice, sent: Mapping[str, Any] | None = None) -> None:
+        dollars = expected.price.dollars
+        initial = {
+            "most_calls": None if expected.needs_limit_on_calls else MORE_THAN_EXPECTED * expected.calls,
+            "most_dollars": round(MORE_THAN_EXPECTED * (dollars or 0) + 0.005, 2),
+        }
+        super().__init__(sent, initial=initial, auto_id="limits-%s")
+        if not dollars:
+            del self.fields["most_dollars"]
+        if expected.needs_limit_on_calls:
+            note = f"No price is set for this model. Expected: {expected.calls:,}."
+            self.fields["most_calls"].help_text = note
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.cleaned_data["most_calls"], self.cleaned_data.get("most_dollars"))
+
+
+def _initial(collection: Collection, method: Method) -> dict[str, object]:
+    initial = {**DEFAULTS, "rerank_passes": method.passes, "sources": SOURCES.get(method.answerings[0])}
+    if collection.grader_backend in dict(_backends()):
+        initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
+    return initial

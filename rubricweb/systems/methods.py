@@ -1,0 +1,134 @@
+"""The methods that organizers choose from, in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grading.systems.base import MAX_WORDS
+from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
+from grading.systems.reranking import STRIDE, WINDOW
+from grading.systems.retrieval import DEPTH
+
+RETRIEVAL = ("runs", "depth")
+RERANKING = ("rerank_passes",)
+MODEL = ("backend", "llm")
+SOURCED = (*RETRIEVAL, "sources", "max_words")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to make a run."""
+
+    name: str
+    label: str
+    does: str
+    """What it does, in a sentence or two."""
+    needs: str
+    source: str
+    """The paper that it comes from."""
+    answerings: tuple[Answering, ...]
+    """More than one where the style is an option."""
+    options: tuple[str, ...]
+    """Names of the fields that it has, in their order."""
+    passes: int = 0
+    """Of reranking, unless somebody chooses otherwise."""
+
+    @property
+    def needs_model(self) -> bool:
+        return "llm" in self.options
+
+    @property
+    def calls(self) -> str:
+        """Calls of the model a topic, in words."""
+        if not self.needs_model:
+            return "none: it costs nothing"
+        spec = SystemSpec(self.answerings[0], rerank_passes=self.passes, backend="any", llm="any")
+        calls = spec.calls(DEPTH)
+        return f"{'about ' if calls > 1 else ''}{calls} a topic"
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "bm25",
+            "BM25",
+            "Ranks the passages of the collection by the words that they share with the topic: a floor.",
+            "the texts of the passages",
+            "Pradeep et al. 2024, section 6",
+            (Answering.NONE,),
+            ("depth",),
+        ),
+        Method(
+            "fusion",
+            "Fused runs",
+            "Merges the rankings of two or more runs by reciprocal rank: what several found comes first.",
+            "two runs",
+            "Cormack et al. 2009",
+            (Answering.NONE,),
+            RETRIEVAL,
+        ),
+        Method(
+            "rerank",
+            "Reranking by a language model",
+            f"Shows the model {WINDOW} passages at a time, from the last to the first by {STRIDE}, and takes "
+            "over its order.",
+            "a language model",
+            "Sun et al. 2023; Pradeep et al. 2024, section 6",
+            (Answering.NONE,),
+            (*RETRIEVAL, *RERANKING, *MODEL),
+            passes=MOST_PASSES,
+        ),
+        Method(
+            "sentences",
+            "Best sentences (no language model)",
+            "Quotes the sentences of the first passages that share most with the topic, with their sources. "
+            "A stand-in that understands nothing.",
+            "the texts of the passages",
+            "RubricWeb, after no paper",
+            (Answering.SENTENCES,),
+            SOURCED,
+        ),
+        Method(
+            "ragnarok",
+            "Ragnar\u00f6k",
+            "Asks the model once for a complete answer from the first passages, with citations in brackets.",
+            "a language model that takes long prompts",
+            "Pradeep et al. 2024, section 3",
+            (Answering.RAGNAROK,),
+            (*SOURCED, *RERANKING, *MODEL),
+        ),
+        Method(
+            "rifer",
+            "RIFER",
+            "Collects key facts passage by passage, verifies known ones in each next passage, and smooths "
+            "them into an answer.",
+            "a language model",
+            "Farzi and Dietz 2024, TREMA-UNH at TREC, section 3",
+            (Answering.RIFER,),
+            (*SOURCED, *MODEL),
+        ),
+        Method(
+            "eifrp",
+            "EIFRP",
+            "Like RIFER, but the model also removes uninformative parts and orders the facts by relevance.",
+            "a language model",
+            "Farzi and Dietz 2024, TREMA-UNH at TREC, section 4",
+            (Answering.EIFRP,),
+            (*SOURCED, *MODEL),
+        ),
+        Method(
+            "prompted",
+            "Prompted, without retrieval",
+            "Asks the model for an article, a web page or an answer from what it knows. Boards mark it *.",
+            "a language model",
+            "Farzi and Dietz 2024, RUBRIC, section 6.4",
+            (Answering.WIKI, Answering.WEB, Answering.QUESTION),
+            ("style", *MODEL),
+        ),
+    )
+}
+"""By name, those without a model first."""
+
+DEFAULTS: dict[str, object] = {"depth": DEPTH, "max_words": MAX_WORDS}
+"""Of options, but for those that depend on the method."""
