@@ -120,7 +120,7 @@ METHODS = {
         Method(
             "prompted",
             "Prompted, without retrieval",
-            "Asks the model for an article, a web page or an answer from what it knows. Boards mark it *.",
+            "Asks the model for an article, a web page or an answer from what it knows; boards show a star.",
             "a language model",
             "Farzi and Dietz 2024, RUBRIC, section 6.4",
             (Answering.WIKI, Answering.WEB, Answering.QUESTION),

@@ -10,6 +10,7 @@ from tempfile import mkdtemp
 from django.conf import settings
 
 from grading.errors import BadFormat
+from grading.formats.ids import text_md5
 from grading.systems.base import Source
 from grading.systems.fusion import reciprocal_rank_fusion
 from grading.systems.pipeline import SystemSpec
@@ -72,7 +73,9 @@ def _up_to_date(collection: Collection) -> PassageIndex:
     except BadFormat:
         stored = PassageIndex()
     before = len(stored.ids)
-    index = stored.updated(lambda: _passages(collection))
+    index = stored.updated(lambda: _retrievable(collection))
+    if not index.ids:  # a corpus that names its own passages by their md5
+        index = stored.updated(lambda: _passages(collection))
     if index is not stored or len(index.ids) != before:
         _replace(folder, index)
     return index
@@ -90,8 +93,21 @@ def _replace(folder: Path, index: PassageIndex) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _retrievable(collection: Collection) -> Iterator[Passage]:
+    """Without what systems have generated, whose ids are the md5 of their texts: it is no source."""
+    texts = (row for row in _rows(collection) if row[0] != text_md5(row[3]))
+    return (_indexed(*row) for row in texts)
+
+
 def _passages(collection: Collection) -> Iterator[Passage]:
-    """With title and headings, as 000 section 2 retrieves them."""
+    return (_indexed(*row) for row in _rows(collection))
+
+
+def _rows(collection: Collection) -> Iterator[tuple[str, str, str, str]]:
     rows = collection.passages.order_by("pk").values_list("doc_id", "title", "headings", "text")
-    for doc_id, title, headings, text in rows.iterator(chunk_size=BATCH_ROWS):
-        yield Passage(doc_id, "\n".join(part for part in (title, headings, text) if part))
+    return rows.iterator(chunk_size=BATCH_ROWS)
+
+
+def _indexed(doc_id: str, title: str, headings: str, text: str) -> Passage:
+    """With title and headings, as Farzi and Dietz 2024 (TREMA-UNH at TREC, section 2) retrieve them."""
+    return Passage(doc_id, "\n".join(part for part in (title, headings, text) if part))

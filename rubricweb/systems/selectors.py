@@ -36,8 +36,8 @@ class TopicRow:
     """Ranked ones."""
     sentences: int | None
     """None for a run that only ranks."""
-    cited: int
-    """Of the sources."""
+    cited: int | None
+    """Of the sources; None as well."""
     calls: int
 
 
@@ -157,7 +157,8 @@ def _topic_row(chunk: SystemChunk) -> TopicRow:
     state = "running" if chunk.state == Chunk.State.LEASED else str(chunk.state)
     ranked = len(result.get("doc_ids", ()))
     n_sentences = None if sentences is None else len(sentences)
-    return TopicRow(chunk.topic, state, ranked, n_sentences, len(cited), calls)
+    n_cited = None if sentences is None else len(cited)
+    return TopicRow(chunk.topic, state, ranked, n_sentences, n_cited, calls)
 
 
 def _cited(sentence: CitedSentence, sources: Sequence[str], ranks: Mapping[str, int]) -> AnswerSentence:

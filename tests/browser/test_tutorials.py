@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Error
 
+from rubricweb.demo.making import make_runs
 from rubricweb.demo.reviewing import begin_review
 from tests.browser.tutorials import FOLDER, steps
 
@@ -12,6 +13,7 @@ from tests.browser.tutorials import FOLDER, steps
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_the_tutorial_can_be_followed(people, demo, worker, path):
     begin_review(demo)
+    make_runs(demo)
     people.leaves = True
     page = people.visit(viewport={"width": 1440, "height": 900})
     for step in steps(path):

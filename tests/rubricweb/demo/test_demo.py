@@ -16,8 +16,13 @@ import pytest
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
+from rubricweb.demo.making import RUNS, make_runs
 from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_CELLS, begin_review
+from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board.types import BoardSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 240
@@ -47,6 +52,25 @@ def test_review_has_begun(redis_server):
     assert bank.items.filter(importance="okay").count() == len(OKAY_NUGGETS)
     assert collection.campaigns.get().turns.count() == 2 * RATED_CELLS
     assert bank.flags.get().events.count() == 3
+
+
+@pytest.mark.django_db
+def test_runs_are_made_and_graded(redis_server, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    collection = load_demo()
+    make_runs(collection)
+    answers = collection.runs.get(run_tag="made_best_sentences").responses
+    assert answers.count() == collection.topics.count() == 5
+    for answer in answers.all():
+        assert answer.sentences
+        assert all(sentence["citations"] for sentence in answer.sentences)
+    config = GradingJob.objects.filter(collection=collection).first().config
+    spec = BoardSpec(collection, config, collection.banks.get(), kinds_of(config), MeasureSpec())
+    board = selectors.board(spec)
+    judged = {row.run_tag: row.judged for row in board.rows}
+    assert judged["made_best_sentences"] == 1.0
+    assert judged["made_bm25"] > 0.5
+    assert {row.n_answered for row in board.rows if row.run_tag in RUNS} == {5}
 
 
 @pytest.mark.django_db

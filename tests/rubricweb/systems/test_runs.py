@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from grading.formats.ids import text_md5
 from grading.systems.pipeline import Answering
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
@@ -194,3 +195,13 @@ def test_the_index_goes_with_its_collection(sea, django_capture_on_commit_callba
     with django_capture_on_commit_callbacks(execute=True):
         delete_collection(sea, by=None)
     assert not folder.exists()
+
+
+def test_generated_texts_are_no_sources_where_there_are_others(sea):
+    text = "Tides rise because tides rise."
+    factories.PassageFactory(collection=sea, doc_id=text_md5(text), text=text)
+    assert retrieval.index_of(sea).ids == ["d1", "d2", "d3"]
+    sea.passages.filter(doc_id__in=TEXTS).delete()
+    sea.stamp += 1
+    sea.save()
+    assert retrieval.index_of(sea).ids == [text_md5(text)]

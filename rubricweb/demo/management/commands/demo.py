@@ -14,6 +14,7 @@ from environs import Env
 from grading.errors import GraderUnavailable
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
+from rubricweb.demo.making import make_runs
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
 from rubricweb.demo.reviewing import begin_review
 from rubricweb.demo.small_model import MODELS, check_model, grade_with_model
@@ -55,7 +56,9 @@ class Command(BaseCommand):
         if not Collection.objects.filter(slug=SLUG).exists():
             self.stdout.write("Loading and grading the demo collection ...")
             with transaction.atomic():
-                begin_review(load_demo())
+                collection = load_demo()
+                begin_review(collection)
+                make_runs(collection)
 
     def _grade(self, model: str) -> None:
         jobs = grade_with_model(Collection.objects.get(slug=SLUG), model)
