@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
@@ -48,8 +49,10 @@ class MakeForm(forms.Form):
     llm = forms.CharField(label="Model", max_length=200, help_text="As the worker or the server knows it.")
     topics = forms.MultipleChoiceField(label="Topics", required=False, help_text="None chosen: all.")
 
-    def __init__(self, collection: Collection, method: Method, sent: Mapping[str, Any] | None = None) -> None:
-        super().__init__(sent, initial=_initial(collection, method), auto_id="make-%s")
+    def __init__(self, collection: Collection, method: Method, sent: QueryDict, *, is_sent: bool) -> None:
+        """Without `is_sent`, what the address already says is only the beginning."""
+        initial = _initial(collection, method) | {name: sent[name] for name in method.options if name in sent}
+        super().__init__(sent if is_sent else None, initial=initial, auto_id="make-%s")
         self._collection, self._method = collection, method
         for name in set(self.fields) - {"run_tag", "topics", *method.options}:
             del self.fields[name]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
@@ -129,6 +131,34 @@ METHODS = {
     )
 }
 """By name, those without a model first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A system that a paper describes, as settings of a method."""
+
+    label: str
+    method: str
+    begins_with: str
+    settings: Mapping[str, int | str]
+
+    @property
+    def query(self) -> str:
+        """The tail of the form's address."""
+        return urlencode({"method": self.method, **self.settings})
+
+
+TRACKS, BM25 = "the track's ranking", "BM25"
+PRESETS = (
+    Preset("TREMA-UNH's RIFER (AG)", "rifer", TRACKS, {"sources": 5, "max_words": 400}),
+    Preset("TREMA-UNH's EIFRP (AG)", "eifrp", TRACKS, {"sources": 5, "max_words": 400}),
+    Preset("TREMA-UNH's RIFER, bm25 (RAG)", "rifer", BM25, {"sources": 5, "max_words": 400}),
+    Preset("Ragnar\u00f6k's baseline", "ragnarok", BM25, {"depth": 100, "rerank_passes": 3, "sources": 20}),
+    Preset("GPT*-wiki", "prompted", "", {"style": Answering.WIKI.value}),
+    Preset("GPT*-web", "prompted", "", {"style": Answering.WEB.value}),
+    Preset("GPT*-question", "prompted", "", {"style": Answering.QUESTION.value}),
+)
+"""Those of the papers."""
 
 DEFAULTS: dict[str, object] = {"depth": DEPTH, "max_words": MAX_WORDS}
 """Of options, but for those that depend on the method."""

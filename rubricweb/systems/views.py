@@ -19,7 +19,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.systems import access, actions, selectors
 from rubricweb.systems.actions import Limits, TagTaken
 from rubricweb.systems.forms import LimitsForm, MakeForm
-from rubricweb.systems.methods import METHODS
+from rubricweb.systems.methods import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from rubricweb.systems.price import price
 
@@ -35,8 +35,9 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     method = METHODS.get(sent.get("method", ""))
     if method is None:
         context = {"collection": collection, "section": "runs", "methods": METHODS.values()}
-        return render(request, "systems/make.html", context | {"rows": selectors.job_rows(collection)})
-    form = MakeForm(collection, method, sent if "run_tag" in sent or request.method == "POST" else None)
+        context |= {"presets": PRESETS, "rows": selectors.job_rows(collection)}
+        return render(request, "systems/make.html", context)
+    form = MakeForm(collection, method, sent, is_sent="run_tag" in sent or request.method == "POST")
     context = {"collection": collection, "section": "runs", "method": method, "form": form}
     if not (form.is_bound and form.is_valid()):
         return form_response(request, "systems/make_form.html", context)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from grading.systems.pipeline import Answering
-from rubricweb.systems.methods import METHODS
+from rubricweb.systems.methods import METHODS, PRESETS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "systems.md"
 
@@ -13,6 +13,11 @@ def test_the_table_of_methods_is_that_of_the_docs():
     for method in METHODS.values():
         asks, calls = ("yes", method.calls.split()[-3]) if method.needs_model else ("no", "0")
         assert f"| {method.label} | {asks} | {calls} | {method.source} |" in text
+
+
+def test_the_presets_stand_in_the_docs():
+    text = DOCS.read_text(encoding="utf-8")
+    assert [preset.label for preset in PRESETS if f"| {preset.label} | " not in text] == []
 
 
 def test_every_way_to_answer_is_offered():

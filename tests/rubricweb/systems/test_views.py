@@ -8,7 +8,7 @@ from grading.systems.pipeline import Answering
 from rubricweb.accounts.roles import Role
 from rubricweb.jobs.models import Job
 from rubricweb.systems import selectors
-from rubricweb.systems.methods import METHODS
+from rubricweb.systems.methods import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -59,6 +59,16 @@ def test_a_method_is_previewed_and_started(sea, owner, client_of, method):
     job = SystemJob.objects.get()
     assert response["Location"] == made_address(job)
     assert (job.system.answering in METHODS[method].answerings, job.total, job.by) == (True, 2, owner)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.label)
+def test_a_preset_fills_in_the_form(sea, owner, client_of, preset):
+    response = client_of(owner).get(f"{MAKE}?{preset.query}")
+    form = response.context["form"]
+    assert response.status_code == 200
+    assert {name: form[name].value() for name in preset.settings} == {
+        name: str(value) for name, value in preset.settings.items()
+    }
 
 
 def test_without_a_price_the_limit_on_calls_is_demanded(sea, owner, client_of):
