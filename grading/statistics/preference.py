@@ -50,6 +50,8 @@ class Explained:
     """The same without the score: how often people call it a tie is all that is known."""
     gain: Share
     """Accuracy minus baseline."""
+    slope: float
+    """`b` of all votes: below 0 where people prefer the answers with lower scores."""
 
 
 def explained(
@@ -80,6 +82,7 @@ def explained(
         accuracy=_share(hits, of_vote, seed),
         baseline=_share(chance, of_vote, seed),
         gain=_share(hits - chance, of_vote, seed),
+        slope=float(_fit(_design(differences), outcomes)[0]),
     )
 
 

@@ -32,8 +32,13 @@ def test_a_score_that_has_nothing_to_do_with_votes_explains_none():
 
 
 def test_the_other_way_round_is_below_chance():
+    """Held-out accuracy is as high, since the model learns the direction; the slope says which."""
     differences, outcomes, topics = simulated(slope=6)
-    assert explained(-differences, outcomes, topics).same_side.interval.high < 0.2
+    right, wrong = (explained(sign * differences, outcomes, topics) for sign in (1, -1))
+    assert wrong.same_side.interval.high < 0.2
+    assert wrong.accuracy == right.accuracy
+    assert wrong.slope == pytest.approx(-right.slope)
+    assert right.slope == pytest.approx(6, rel=0.2)
 
 
 def test_a_topic_is_predicted_from_the_others():
