@@ -145,6 +145,22 @@ def put_official_board(
 
 
 @transaction.atomic
+def put_official_scores(
+    collection: Collection, scores: Mapping[str, float], *, name: str, measure: str, by: User | None
+) -> None:
+    """Store scores by run tag, higher for better runs, in place of an earlier board of this name."""
+    collection.official_scores.filter(board=name).delete()
+    OfficialScore.objects.bulk_create(
+        OfficialScore(
+            collection=collection, board=name, run_tag=tag, value=score, is_rank=False, measure=measure
+        )
+        for tag, score in scores.items()
+    )
+    audit.record("official board made", collection, by=by, detail=f"{name}: {len(scores)} runs")
+    events.publish_on_commit(collection.channel, "runs")
+
+
+@transaction.atomic
 def remove_official_board(collection: Collection, *, name: str, by: User | None) -> bool:
     """Remove the board; return False if there is none of this name."""
     removed, _ = collection.official_scores.filter(board=name).delete()

@@ -62,12 +62,21 @@ class Axis:
             return None
         low = row.score if row.low is None else row.low
         high = row.score if row.high is None else row.high
-        return Whisker(self.at(row.score), self.at(low), self.at(high))
+        return self.whisker_of(row.score, low, high)
+
+    def whisker_of(self, value: float, low: float, high: float) -> Whisker:
+        return Whisker(self.at(value), self.at(low), self.at(high))
 
 
 def axis(board: Board) -> Axis | None:
-    """Return the axis of a board: all intervals fit, and it ends at round numbers. None without any score."""
-    ends = [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
+    """Return the axis of a board. None without any score."""
+    return axis_of(
+        [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
+    )
+
+
+def axis_of(ends: Sequence[float]) -> Axis | None:
+    """Return an axis on which all these values fit and that ends at round numbers; None without values."""
     if not ends:
         return None
     low, high = min(ends), max(ends)
