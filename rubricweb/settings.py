@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "rubricweb.systems",
     "rubricweb.home",
     "rubricweb.leaderboards",
+    "rubricweb.arena",
     "rubricweb.exports",
     "rubricweb.releases",
     "rubricweb.archives",

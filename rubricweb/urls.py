@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("rubricweb.home.urls")),
     path("", include("rubricweb.campaigns.urls")),
     path("", include("rubricweb.review.urls")),
+    path("", include("rubricweb.arena.urls")),
     path("", include("rubricweb.submissions.urls")),
     path("", include("rubricweb.systems.urls")),
     path("leaderboards/", include("rubricweb.leaderboards.urls")),

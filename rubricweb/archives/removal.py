@@ -18,6 +18,7 @@ from django.db.models import Model, QuerySet
 
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables, uploads
+from rubricweb.arena.models import Vote
 from rubricweb.banks.models import Bank, Item
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import AuditEntry
@@ -39,6 +40,7 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
     Grade: ("grade", "grades"),
     HumanGrade: ("rating by a person", "ratings by people"),
     Campaign: ("campaign", "campaigns"),
+    Vote: ("vote in the arena", "votes in the arena"),
     Flag: ("flag", "flags"),
     PublicBoard: ("public board", "public boards"),
 }

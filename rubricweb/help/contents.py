@@ -21,6 +21,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "How to": (
         "find-your-way",
         "rate-passages",
+        "compare-answers",
         "read-the-grid",
         "edit-a-bank",
         "supervise-the-grader",

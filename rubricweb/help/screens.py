@@ -8,6 +8,9 @@ from rubricweb.help.markdown import address_of
 PAGES = {
     "accounts": "people-and-settings#your-account",
     "accounts:keys": "find-your-way#keys",
+    "arena": "compare-answers",
+    "arena:board": "compare-answers#the-vote-board",
+    "arena:rubric": "compare-answers#the-rubric-beside-the-votes",
     "archives": "keeping#archive-and-restore-a-collection",
     "campaigns": "rate-passages",
     "campaigns:adjudication": "supervise-the-grader#adjudicate",

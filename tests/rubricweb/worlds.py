@@ -11,6 +11,8 @@ from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives.models import Archive, Deletion, Restoration
+from rubricweb.arena.actions import Ballot, choose_battle, vote
+from rubricweb.arena.models import Vote
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -19,7 +21,7 @@ from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, rate_cell
@@ -133,6 +135,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _submitted(collection, viewer)
         | _released(collection, viewer)
         | _kept(collection, viewer)
+        | _voted(collection, viewer)
     )
 
 
@@ -188,6 +191,19 @@ def _submitted(collection: Collection, viewer: User) -> dict[str, object]:
 
 def _released(collection: Collection, viewer: User) -> dict[str, object]:
     return {"release_id": Release.objects.create(collection=collection, by=viewer, state="done").pk}
+
+
+def _voted(collection: Collection, viewer: User) -> dict[str, object]:
+    """A battle whose names are shown, since it was voted on."""
+    topic, (left, right) = collection.topics.first(), collection.runs.order_by("pk")[:2]
+    for run in (left, right):
+        told = [{"text": f"What {run.pk} says.", "citations": [["d1", None]]}]
+        Response.objects.create(run=run, topic=topic, sentences=told, passages_of="sentence")
+    collection.stamp += 1
+    collection.save(update_fields=["stamp"])
+    battle = choose_battle(topic, left, right, by=viewer)
+    vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=viewer, seen=0)
+    return {"battle_id": battle.pk, "arena:board-file form": "json"}
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:

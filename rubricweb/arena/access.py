@@ -1,0 +1,49 @@
+"""Fetch and authorise in one call. A battle is its person's alone, whoever else asks."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.shortcuts import get_object_or_404
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.arena.models import Arena, Battle
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+
+
+class BoardClosed(PermissionDenied):
+    """Votes are still gathered, and whoever votes must not know who leads."""
+
+
+def arena_for(user: User, slug: str) -> Arena:
+    """The collection's arena; one with the defaults, not saved, where nobody used it yet."""
+    return arena_of(collection_for(user, slug))
+
+
+def arena_of(collection: Collection) -> Arena:
+    return Arena.objects.filter(collection=collection).first() or Arena(collection=collection, seed=0)
+
+
+def may_see_board(user: User, arena: Arena) -> bool:
+    """Those who always see the names of runs do; others once the board is open."""
+    held = roles.role_of(user, arena.collection)
+    return held is not None and (arena.is_board_open or held.includes(roles.TO_SEE_RUNS))
+
+
+def arena_for_board(user: User, slug: str) -> Arena:
+    arena = arena_for(user, slug)
+    if not may_see_board(user, arena):
+        raise BoardClosed("The vote board opens when an organizer ends the blind voting.")
+    return arena
+
+
+def battle_for(user: User, slug: str, battle_id: int) -> Battle:
+    """A battle of the user's own, between two runs that still count."""
+    collection = collection_for(user, slug, needed=roles.TO_ASSESS)
+    battles = collection.battles.select_related("topic", "left", "right", "collection")
+    accepted = collection.runs.accepted()
+    battle: Battle = get_object_or_404(
+        battles.filter(left__in=accepted, right__in=accepted), pk=battle_id, person=user
+    )
+    return battle

@@ -1,0 +1,183 @@
+"""Draw battles, vote, take votes back, skip; and what organizers set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.arena.answers import stored_answers
+from rubricweb.arena.board import VoteBoard
+from rubricweb.arena.drawing import draw
+from rubricweb.arena.errors import NothingToTakeBack, NotTwoAnswers, VotedMeanwhile
+from rubricweb.arena.models import Arena, Battle, Vote
+from rubricweb.arena.votes import NOUNS
+from rubricweb.core import audit, events
+from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.official import put_official_scores
+
+EVENT = "votes"
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What a person says of a battle."""
+
+    answer: Vote.Verdict
+    evidence: Vote.Verdict | None
+    """None where neither answer cites anything."""
+    uid: UUID
+
+
+@transaction.atomic
+def next_battle(collection: Collection, *, by: User) -> Battle:
+    """Return the blind battle that waits for this person's vote, else a new one. Raises NothingToDraw."""
+    arena = _locked(collection)
+    if (waiting := _waiting(arena.collection, by)) is not None:
+        return waiting
+    number = _next_number(arena.collection, by)
+    drawn = draw(arena, by, number)
+    topic, left, right = drawn.sides
+    return _new_battle(arena.collection, by, number, (topic, left, right), drawn=drawn.drawn)
+
+
+@transaction.atomic
+def choose_battle(topic: Topic, left: Run, right: Run, *, by: User) -> Battle:
+    """Open two answers by name. A battle that the person has of them ceases to be blind.
+
+    Raises NotTwoAnswers.
+    """
+    arena, sides = _locked(topic.collection), (left.pk, right.pk)
+    answers = stored_answers(arena.collection)
+    if left == right or not all((run, topic.pk) in answers for run in sides):
+        raise NotTwoAnswers
+    known = Battle.objects.filter(person=by, topic=topic, left__in=sides, right__in=sides).first()
+    if known is None:
+        number = _next_number(arena.collection, by)
+        known = _new_battle(arena.collection, by, number, (topic.pk, *sides), drawn=Battle.Drawn.CHOSEN)
+    _show_names(known)
+    return known
+
+
+@transaction.atomic
+def vote(battle: Battle, ballot: Ballot, *, by: User, seen: int) -> Vote:
+    """Add a vote, where `seen` is the number of the battle's last event as the page had it.
+
+    The names are shown from now on. Raises VotedMeanwhile.
+    """
+    said = {"answer": str(ballot.answer), "evidence": str(ballot.evidence or "")}
+    added = _append(battle, ballot.uid, said, seen=seen)
+    audit.record("voted", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    return added
+
+
+@transaction.atomic
+def take_back(battle: Battle, *, by: User, seen: int, uid: UUID) -> Vote:
+    """Withdraw the vote. The names stay shown, so that another vote is not blind.
+
+    Raises NothingToTakeBack or VotedMeanwhile.
+    """
+    last = battle.votes.last()
+    if last is None or (last.is_withdrawn and last.uid != uid):
+        raise NothingToTakeBack
+    added = _append(battle, uid, {"is_withdrawn": True}, seen=seen)
+    audit.record("vote taken back", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    return added
+
+
+@transaction.atomic
+def skip(battle: Battle) -> None:
+    """Give up a battle without a vote; its person does not get it again."""
+    if battle.skipped_at is None and not battle.votes.exists():
+        battle.skipped_at = timezone.now()
+        battle.save(update_fields=["skipped_at"])
+
+
+@transaction.atomic
+def change_arena(collection: Collection, *, drawing: Arena.Drawing, is_board_open: bool, by: User) -> Arena:
+    """Set how battles are drawn and who sees the vote board."""
+    arena = _locked(collection)
+    arena.drawing, arena.is_board_open = drawing, is_board_open
+    arena.save(update_fields=["drawing", "is_board_open"])
+    board = "open to all" if is_board_open else "closed"
+    audit.record("arena changed", arena, by=by, detail=f"{drawing}, board {board}")
+    events.publish_on_commit(collection.channel, EVENT)
+    return arena
+
+
+def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
+    """Store the strengths of this moment as an official board, and return its name."""
+    name = f"votes on {NOUNS[board.verdict]}"
+    tags = dict(collection.runs.values_list("pk", "run_tag"))
+    scores = {tags[row.run_id]: row.strength for row in board.rows}
+    put_official_scores(collection, scores, name=name, measure=f"strength of {board.votes} votes", by=by)
+    return name
+
+
+def _locked(collection: Collection) -> Arena:
+    """The collection's arena, locked, so that two windows of one person do not draw two battles."""
+    Arena.objects.get_or_create(collection=collection)
+    return (
+        Arena.objects.select_for_update(of=("self",)).select_related("collection").get(collection=collection)
+    )
+
+
+def _waiting(collection: Collection, person: User) -> Battle | None:
+    accepted = collection.runs.accepted()
+    battles = collection.battles.filter(person=person, names_shown_at=None, skipped_at=None, votes=None)
+    answers = stored_answers(collection)
+    for battle in battles.filter(left__in=accepted, right__in=accepted).order_by("pk"):
+        sides = [answers.get((run, battle.topic_id)) for run in (battle.left_id, battle.right_id)]
+        if sides == [battle.left_digest, battle.right_digest]:
+            return battle
+    return None
+
+
+def _next_number(collection: Collection, person: User) -> int:
+    last = collection.battles.filter(person=person).aggregate(last=Max("number"))["last"]
+    return (last or 0) + 1
+
+
+def _new_battle(
+    collection: Collection, person: User, number: int, sides: tuple[int, int, int], *, drawn: Battle.Drawn
+) -> Battle:
+    """`sides` are topic, left and right run."""
+    topic, left, right = sides
+    answers = stored_answers(collection)
+    return Battle.objects.create(
+        collection=collection,
+        person=person,
+        number=number,
+        topic_id=topic,
+        left_id=left,
+        right_id=right,
+        left_digest=answers[left, topic],
+        right_digest=answers[right, topic],
+        drawn=drawn,
+    )
+
+
+def _show_names(battle: Battle) -> None:
+    if battle.names_shown_at is None:
+        battle.names_shown_at = timezone.now()
+        battle.save(update_fields=["names_shown_at"])
+
+
+def _append(battle: Battle, uid: UUID, said: Mapping[str, object], *, seen: int) -> Vote:
+    """Add an event, once for each `uid`; the battle is locked, so that two windows take turns."""
+    locked = Battle.objects.select_for_update(of=("self",)).get(pk=battle.pk)
+    known: Vote | None = locked.votes.filter(uid=uid).first()
+    if known is not None:
+        return known
+    last = locked.votes.last()
+    if (last.number if last else 0) != seen:
+        raise VotedMeanwhile
+    added: Vote = locked.votes.create(number=seen + 1, is_blind=locked.is_blind, uid=uid, **said)
+    _show_names(locked)
+    events.publish_on_commit(battle.collection.channel, EVENT)
+    return added

@@ -1,0 +1,111 @@
+"""The stored answers of a collection, and one of them as a battle shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rubricweb.arena.models import Battle, digest_of
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Collection, Passage, Response
+
+CACHED_COLLECTIONS = 8
+Place = tuple[int, int]
+"""(run, topic), by primary keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """What a side cites, numbered from 1 in the order of the first citation."""
+
+    number: int
+    doc_id: str
+    text: str
+    """Empty where the collection lacks the passage and the answer did not bring it along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence with the numbers of what it cites."""
+
+    number: int
+    text: str
+    citations: tuple[int, ...]
+    is_stated: bool
+    """Whether the file says what the sentence cites, be it nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it is shown; nothing in it says whose it is."""
+
+    side: str
+    """`left` or `right`."""
+    claims: tuple[Claim, ...]
+    passages: tuple[CitedPassage, ...]
+
+    @property
+    def words(self) -> int:
+        return sum(len(claim.text.split()) for claim in self.claims)
+
+
+def stored_answers(collection: Collection) -> Mapping[Place, str]:
+    """The digest of each answer with text of an accepted run."""
+    return _stored(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _stored(collection_id: int, stamp: int) -> dict[Place, str]:
+    """Cached by the stamp, which imports and the states of runs move."""
+    collection = Collection.objects.get(pk=collection_id)
+    rows = Response.objects.filter(run__in=collection.runs.accepted()).order_by("run", "topic")
+    rows = rows.only("run", "topic", "sentences")
+    return {
+        (row.run_id, row.topic_id): digest_of(row)
+        for row in rows.iterator()
+        if any(sentence["text"].strip() for sentence in row.sentences)
+    }
+
+
+def paired_topics(answers: Mapping[Place, str]) -> set[int]:
+    """The topics that two or more runs answered."""
+    runs = Counter(topic for _, topic in answers)
+    return {topic for topic, number in runs.items() if number > 1}
+
+
+def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
+    """Both answers, left first; None where one was replaced or removed since it was shown."""
+    rows = Response.objects.filter(topic=battle.topic_id, run__in=(battle.left_id, battle.right_id))
+    by_run = {row.run_id: row for row in rows.select_related("run")}
+    sides = [by_run.get(battle.left_id), by_run.get(battle.right_id)]
+    if [row and digest_of(row) for row in sides] != [battle.left_digest, battle.right_digest]:
+        return None
+    left, right = [row for row in sides if row]
+    texts = _texts(battle.collection_id, left, right)
+    return _answer("left", left, texts), _answer("right", right, texts)
+
+
+def _answer(side: str, row: Response, texts: Mapping[str, str]) -> Answer:
+    numbers: dict[str, int] = {}
+    claims = []
+    for number, sentence in enumerate(convert.sentences(row), 1):
+        cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
+        for doc_id in cited:
+            numbers.setdefault(doc_id, len(numbers) + 1)
+        told = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
+        claims.append(Claim(number, *told))
+    known = texts | row.documents
+    passages = tuple(
+        CitedPassage(number, doc_id, known.get(doc_id, "")) for doc_id, number in numbers.items()
+    )
+    return Answer(side, tuple(claims), passages)
+
+
+def _texts(collection_id: int, *rows: Response) -> dict[str, str]:
+    """The texts of the collection's passages that the answers cite."""
+    sentences = [sentence for row in rows for sentence in convert.sentences(row)]
+    cited = {citation.doc_id for sentence in sentences for citation in sentence.citations or ()}
+    passages = Passage.objects.filter(collection=collection_id, doc_id__in=cited)
+    return dict(passages.values_list("doc_id", "text"))

@@ -1,0 +1,199 @@
+"""The vote board: strengths of runs from people's votes, who beat whom, and how far voters agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grading.statistics.agreement import ENOUGH_TOPICS, bootstrapped, coincidences, ordinal_alpha
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import shown_names
+
+if TYPE_CHECKING:
+    from grading.statistics.bradley_terry import Strengths
+
+ENOUGH_PAIRS = 10
+"""Of answers on which two people voted; with fewer, agreement says nothing."""
+CACHED_BOARDS = 16
+OUTCOMES = (-1, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A run with its votes."""
+
+    run_id: int
+    run_tag: str
+    strength: float
+    """In log-odds; the mean of all runs is 0."""
+    low: float
+    """NaN, as `high`, for votes on one topic by one person."""
+    high: float
+    ranks: tuple[int, int]
+    """The best and the worst that the intervals leave open."""
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def votes(self) -> int:
+        return self.wins + self.ties + self.losses
+
+    @property
+    def rank(self) -> str:
+        best, worst = self.ranks
+        return str(best) if best == worst else f"{best}\N{EN DASH}{worst}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """What votes say of one run against another."""
+
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+
+    @property
+    def votes(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+@dataclass(frozen=True, slots=True)
+class VoterAgreement:
+    """Of people who voted on the same two answers."""
+
+    pairs: int
+    same: float
+    """The share of pairs of votes that are equal, with "both bad" as a tie."""
+    alpha: float
+    """Krippendorff's, ordinal: one better, tie, the other better."""
+    interval: ConfidenceInterval
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.pairs < ENOUGH_PAIRS
+
+
+@dataclass(frozen=True, slots=True)
+class VoteBoard:
+    verdict: Verdict
+    rows: tuple[BoardRow, ...]
+    """The strongest first."""
+    duels: tuple[tuple[Duel | None, ...], ...]
+    """By row and column of `rows`; None on the diagonal."""
+    votes: int
+    voters: int
+    topics: int
+    both_bad: int
+    named: int
+    outdated: int
+    agreement: VoterAgreement
+
+    @property
+    def has_intervals(self) -> bool:
+        return bool(self.rows) and not np.isnan(self.rows[0].low)
+
+
+def vote_board(
+    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+) -> VoteBoard:
+    """The board of all votes that count; without rows where there is no vote."""
+    counted = counted_votes(collection, verdict, with_named=with_named)
+    rows = _rows(collection, counted.votes)
+    order = [row.run_id for row in rows]
+    by_pair = _duels(counted.votes)
+    return VoteBoard(
+        verdict=verdict,
+        rows=rows,
+        duels=tuple(
+            tuple(None if one == other else by_pair.get((one, other), Duel()) for other in order)
+            for one in order
+        ),
+        votes=len(counted.votes),
+        voters=len({vote.voter for vote in counted.votes}),
+        topics=len({vote.topic_id for vote in counted.votes}),
+        both_bad=sum(vote.verdict == "both_bad" for vote in counted.votes),
+        agreement=voter_agreement(counted.votes),
+        **_left_out(counted),
+    )
+
+
+def _left_out(counted: Counted) -> dict[str, int]:
+    return {"named": counted.named, "outdated": counted.outdated}
+
+
+def _rows(collection: Collection, votes: tuple[CountedVote, ...]) -> tuple[BoardRow, ...]:
+    runs = tuple(sorted({run for vote in votes for run in vote.pair}))
+    if not runs:
+        return ()
+    found, tags = (
+        _strengths(votes, runs),
+        dict(collection.runs.filter(pk__in=runs).values_list("pk", "run_tag")),
+    )
+    names = shown_names(collection.pk, tuple(tags[run] for run in runs))
+    outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
+    rows = [
+        BoardRow(
+            run_id=run,
+            run_tag=names[place],
+            strength=float(found.strength[place]),
+            low=float(found.low[place]),
+            high=float(found.high[place]),
+            ranks=ranks,
+            wins=outcomes[run, 1],
+            ties=outcomes[run, 0],
+            losses=outcomes[run, -1],
+        )
+        for place, (run, ranks) in enumerate(zip(runs, found.ranks(), strict=True))
+    ]
+    return tuple(sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag)))
+
+
+@lru_cache(maxsize=CACHED_BOARDS)
+def _strengths(votes: tuple[CountedVote, ...], runs: tuple[int, ...]) -> Strengths:
+    """Cached by the votes themselves: every event of a battle makes others."""
+    from grading.statistics.bradley_terry import strengths  # brings scipy
+
+    return strengths(as_arrays(votes, runs), len(runs))
+
+
+def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:
+    """By two runs: the votes on them from the first one's side."""
+    counts = Counter(
+        ((run, other), vote.outcome_of(run))
+        for vote in votes
+        for run, other in ((vote.left, vote.right), (vote.right, vote.left))
+    )
+    return {
+        pair: Duel(counts[pair, 1], counts[pair, 0], counts[pair, -1])
+        for pair in {pair for pair, _ in counts}
+    }
+
+
+def voter_agreement(votes: Sequence[CountedVote]) -> VoterAgreement:
+    """How far people who voted on the same two answers to a topic agree; the interval is over topics."""
+    people = sorted({vote.voter for vote in votes})
+    row_of = {person: row for row, person in enumerate(people)}
+    ordered = sorted(votes, key=lambda vote: (vote.topic_id, vote.pair))
+    tables, pairs = [], 0
+    for _, of_topic in groupby(ordered, key=lambda vote: vote.topic_id):
+        units = [list(of_pair) for _, of_pair in groupby(of_topic, key=lambda vote: vote.pair)]
+        said = np.full((len(people), len(units)), min(OUTCOMES) - 1, dtype=np.int64)
+        for column, unit in enumerate(units):
+            for vote in unit:
+                said[row_of[vote.voter], column] = vote.outcome_of(vote.pair[0])
+        pairs += sum(len(unit) > 1 for unit in units)
+        tables.append(coincidences(said, OUTCOMES))
+    paired = [table for table in tables if table.sum()]
+    whole = np.sum(paired, axis=0) if paired else np.zeros((len(OUTCOMES), len(OUTCOMES)))
+    same = float(np.trace(whole) / whole.sum()) if whole.sum() else float("nan")
+    spread = bootstrapped(paired, ordinal_alpha) if len(paired) >= ENOUGH_TOPICS else UNDEFINED
+    return VoterAgreement(pairs, same, float(ordinal_alpha(whole)), spread)

@@ -1,0 +1,35 @@
+"""Why the arena refuses; the texts are for the person who votes."""
+
+from __future__ import annotations
+
+
+class ArenaError(Exception):
+    """Root of the arena's refusals."""
+
+
+class NothingToDraw(ArenaError):
+    """The person has seen every pair of answers, or there are none."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no pair of answers that you have not seen.")
+
+
+class NotTwoAnswers(ArenaError):
+    """The two runs did not both answer the topic."""
+
+    def __init__(self) -> None:
+        super().__init__("Choose two different runs that both answered the topic.")
+
+
+class VotedMeanwhile(ArenaError):
+    """The same person voted on the battle in another window."""
+
+    def __init__(self) -> None:
+        super().__init__("You voted in another window meanwhile: that vote is shown.")
+
+
+class NothingToTakeBack(ArenaError):
+    """The battle has no vote that holds."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no vote to take back.")

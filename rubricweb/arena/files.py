@@ -1,0 +1,107 @@
+"""The vote board and a battle for programs: CSV, TSV and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rubricweb import __version__
+from rubricweb.arena.board import VoteBoard, VoterAgreement
+from rubricweb.arena.selectors import BattleView, ShownSide
+
+Json = dict[str, object]
+COLUMNS = ("rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses")
+MODEL = "Bradley-Terry with Davidson's ties; both bad counts as a tie"
+INTERVALS = "95 %, 1,000 resamples of topics and of voters"
+
+
+def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
+    """The head and one row a run, for spreadsheets."""
+    yield COLUMNS
+    for row in board.rows:
+        numbers = (_rounded(row.strength), _rounded(row.low), _rounded(row.high))
+        shown = tuple("" if number is None else number for number in numbers)
+        yield (*row.ranks, row.run_tag, *shown, row.votes, row.wins, row.ties, row.losses)
+
+
+def board_document(board: VoteBoard, collection: str) -> Json:
+    """The board with what it stands on, and every pair of runs."""
+    return {
+        "collection": collection,
+        "verdict": board.verdict.value,
+        "model": MODEL,
+        "intervals": INTERVALS if board.has_intervals else None,
+        "version": __version__,
+        "votes": board.votes,
+        "voters": board.voters,
+        "topics": board.topics,
+        "both_bad": board.both_bad,
+        "left_out": {"knew_the_names": board.named, "answer_replaced": board.outdated},
+        "agreement": _agreement(board.agreement),
+        "runs": [
+            dict(zip(COLUMNS, line, strict=True))
+            | {name: _rounded(getattr(row, name)) for name in ("strength", "low", "high")}
+            for row, line in zip(board.rows, list(board_rows(board))[1:], strict=True)
+        ],
+        "pairs": [
+            {"run": row.run_tag, "against": other.run_tag, "wins": duel.wins, "ties": duel.ties}
+            | {"losses": duel.losses}
+            for row, duels in zip(board.rows, board.duels, strict=True)
+            for other, duel in zip(board.rows, duels, strict=True)
+            if duel and duel.votes and row.run_tag < other.run_tag
+        ],
+    }
+
+
+def battle_document(view: BattleView) -> Json:
+    """A battle of which the person knows the names: answers, citations and all events."""
+    battle = view.battle
+    return {
+        "topic": {"query_id": battle.topic.query_id, "text": battle.topic.text},
+        "drawn": battle.drawn,
+        "at": battle.at.isoformat(),
+        **{side.answer.side: _side(side) for side in view.sides},
+        "events": [
+            {
+                "number": vote.number,
+                "answer": vote.answer or None,
+                "evidence": vote.evidence or None,
+                "taken_back": vote.is_withdrawn,
+                "blind": vote.is_blind,
+                "at": vote.at.isoformat(),
+            }
+            for vote in battle.votes.all()
+        ],
+    }
+
+
+def _side(side: ShownSide) -> Json:
+    doc_ids = {passage.number: passage.doc_id for passage in side.answer.passages}
+    return {
+        "run": side.run_tag,
+        "words": side.answer.words,
+        "sentences": [
+            {
+                "text": claim.text,
+                "citations": [doc_ids[number] for number in claim.citations] if claim.is_stated else None,
+            }
+            for claim in side.answer.claims
+        ],
+    }
+
+
+def _agreement(agreement: VoterAgreement) -> Json | None:
+    if agreement.is_too_few:
+        return None
+    spread = agreement.interval
+    ends = [_rounded(spread.low), _rounded(spread.high)] if spread.is_defined else None
+    return {
+        "pairs": agreement.pairs,
+        "same": _rounded(agreement.same),
+        "krippendorff_alpha": _rounded(agreement.alpha),
+        "interval": ends,
+    }
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)

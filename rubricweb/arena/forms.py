@@ -1,0 +1,123 @@
+"""The ballot, and what boards, organizers and the unblinded tab choose."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django import forms
+
+from rubricweb.arena import selectors
+from rubricweb.arena.actions import Ballot
+from rubricweb.arena.models import Arena, Vote
+from rubricweb.arena.votes import NOUNS, Verdict
+from rubricweb.banks.models import Bank
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.forms import AT_ONCE, AddressForm, GraderForm, covered_from, select_at_once
+
+
+class EventForm(forms.Form):
+    """What every event of a battle sends along."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    @property
+    def sent_uid(self) -> UUID:
+        uid: UUID = self.cleaned_data["uid"]
+        return uid
+
+
+class BallotForm(EventForm):
+    answer = forms.ChoiceField(label="Which answer is better?", choices=Vote.Verdict.choices)
+    evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
+
+    def require_evidence(self, *, is_asked: bool) -> None:
+        """The second verdict is asked for where an answer cites anything, and not taken elsewhere."""
+        self.fields["evidence"].required = is_asked
+        if not is_asked:
+            del self.fields["evidence"]
+
+    @property
+    def ballot(self) -> Ballot:
+        said = self.cleaned_data.get("evidence")
+        evidence = Vote.Verdict(said) if said else None
+        return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
+
+
+class PairForm(forms.Form):
+    """Two answers to a topic, chosen by name."""
+
+    topic = forms.ChoiceField(label="Topic")
+    left = forms.ChoiceField(label="Left")
+    right = forms.ChoiceField(label="Right")
+
+    def offer(self, collection: Collection) -> None:
+        """Runs go by the names that the reader may see."""
+        runs = [(str(run.pk), run.run_tag) for run in selectors.answering_runs(collection)]
+        topics = [(str(topic.pk), str(topic)) for topic in selectors.answered_topics(collection)]
+        for name, choices in (("topic", topics), ("left", runs), ("right", runs)):
+            offer_choices(self, name, choices)
+
+    def chosen(self, name: str) -> int:
+        return int(self.cleaned_data[name])
+
+
+class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
+    """What organizers set."""
+
+    class Meta:
+        model = Arena
+        fields = ("drawing", "is_board_open")
+        labels = {
+            "drawing": "How battles are drawn",
+            "is_board_open": "Assessors and viewers see the vote board",
+        }
+        help_texts = {"is_board_open": "Open it when blind voting is over: it says who leads."}
+
+
+VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
+
+
+class BoardForm(AddressForm):
+    """Which votes a board counts."""
+
+    verdict = forms.ChoiceField(
+        label="Votes on",
+        choices=VERDICTS,
+        required=False,
+        initial=Verdict.ANSWER.value,
+        widget=forms.Select(attrs=AT_ONCE),
+    )
+    named = forms.BooleanField(
+        label="With votes by people who knew the names",
+        required=False,
+        widget=forms.CheckboxInput(attrs=AT_ONCE),
+    )
+
+    @property
+    def chosen(self) -> Verdict:
+        return Verdict(self.value("verdict", Verdict.ANSWER.value))
+
+    @property
+    def with_named(self) -> bool:
+        return bool(self.value("named", False))
+
+
+class RubricForm(GraderForm):
+    """A rubric with its grader, and the votes that it is held against."""
+
+    verdict = select_at_once("Votes on", VERDICTS)
+    bank = select_at_once("Bank", ())
+    min_grade = covered_from()
+
+    @property
+    def chosen(self) -> Verdict:
+        return Verdict(self.value("verdict", Verdict.ANSWER.value))
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        """Offer these banks, and return the one in the address, else the first."""
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        chosen = next((bank for bank in banks if str(bank.pk) == self.data.get("bank")), banks[0])
+        self.data["bank"] = str(chosen.pk)
+        return chosen

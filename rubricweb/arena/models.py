@@ -1,0 +1,139 @@
+"""Battles of two stored answers to a topic, and what people said of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Least
+from django.urls import reverse
+
+from rubricweb.arena.querysets import VoteQuerySet
+from rubricweb.corpus.models import Collection, Response, Run, Topic
+
+
+def new_seed() -> int:
+    return secrets.randbits(31)
+
+
+def digest_of(response: Response) -> str:
+    """A digest of the answer's sentences and citations, by which a vote remembers what it is about."""
+    written = json.dumps(response.sentences, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+class Arena(models.Model):
+    """How a collection draws battles, and who may look at the vote board."""
+
+    class Drawing(models.TextChoices):
+        SHARPEN = "sharpen", "to sharpen the board: the least certain pair, on the topic with fewest votes"
+        RANDOM = "random", "at random: every pair and topic is equally likely"
+
+    collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="arena")
+    drawing = models.CharField(max_length=20, choices=Drawing, default=Drawing.SHARPEN)
+    seed = models.PositiveIntegerField(default=new_seed)
+    """Of every draw."""
+    is_board_open = models.BooleanField(default=False)
+    """Assessors and viewers see the vote board; before, only those who always see the names of runs do."""
+
+    def __str__(self) -> str:
+        return f"arena of {self.collection}"
+
+
+class Battle(models.Model):
+    """Two answers to one topic, side by side for one person."""
+
+    class Drawn(models.TextChoices):
+        SHARPEN = "sharpen", "drawn to sharpen the board"
+        RANDOM = "random", "drawn at random"
+        REPEAT = "repeat", "drawn again after somebody else, to measure how far voters agree"
+        CHOSEN = "chosen", "chosen by name"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="battles")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="battles")
+    left = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="battles_on_the_left")
+    right = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="battles_on_the_right")
+    left_digest = models.CharField(max_length=64)
+    """Of the answer as it was shown (`digest_of`)."""
+    right_digest = models.CharField(max_length=64)
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="battles"
+    )
+    number = models.PositiveIntegerField()
+    """Counts the person's battles in the collection, from 1."""
+    drawn = models.CharField(max_length=20, choices=Drawn)
+    at = models.DateTimeField(auto_now_add=True)
+    names_shown_at = models.DateTimeField(null=True, blank=True)
+    """When the person first saw whose answers these are; None while the battle is blind."""
+    skipped_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.UniqueConstraint(
+                "person",
+                "topic",
+                Least("left", "right"),
+                Greatest("left", "right"),
+                name="battle_once_a_person",
+            ),
+            models.UniqueConstraint(
+                fields=("collection", "person", "number"), name="battle_number_once_a_person"
+            ),
+            models.CheckConstraint(condition=~Q(left=F("right")), name="battle_is_of_two_runs"),
+        )
+
+    def __str__(self) -> str:
+        return f"battle {self.number}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("arena:battle", args=[self.collection.slug, self.pk])
+
+    @property
+    def is_blind(self) -> bool:
+        return self.names_shown_at is None
+
+
+class Vote(models.Model):
+    """One event of a battle: a vote, or that it was taken back. Rows are added, never changed."""
+
+    class Verdict(models.TextChoices):
+        LEFT = "left", "left better"
+        TIE = "tie", "tie"
+        RIGHT = "right", "right better"
+        BOTH_BAD = "both_bad", "both bad"
+
+    battle = models.ForeignKey(Battle, on_delete=models.CASCADE, related_name="votes")
+    number = models.PositiveSmallIntegerField()
+    """Counts the events of the battle, from 1; the last one holds."""
+    answer = models.CharField(max_length=10, choices=Verdict, blank=True)
+    """Which answer is better; empty where the vote is taken back."""
+    evidence = models.CharField(max_length=10, choices=Verdict, blank=True)
+    """Whose citations hold; empty too where neither answer cites anything."""
+    is_withdrawn = models.BooleanField(default=False)
+    is_blind = models.BooleanField()
+    """The person had not seen whose answers these are."""
+    at = models.DateTimeField(auto_now_add=True)
+    uid = models.UUIDField()
+    """Of the request: sent again, it adds nothing."""
+
+    objects = VoteQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("battle", "number"), name="vote_number_once_a_battle"),
+            models.UniqueConstraint(fields=("battle", "uid"), name="vote_request_once_a_battle"),
+            models.CheckConstraint(
+                condition=Q(is_withdrawn=True, answer="", evidence="")
+                | Q(is_withdrawn=False) & ~Q(answer=""),
+                name="vote_says_something_or_is_withdrawn",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"vote {self.number} on battle {self.battle_id}"

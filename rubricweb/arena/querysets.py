@@ -1,0 +1,20 @@
+"""Filters of votes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Exists, OuterRef
+
+if TYPE_CHECKING:
+    from rubricweb.corpus.models import Collection
+
+
+class VoteQuerySet(models.QuerySet[Any]):
+    def holding(self, collection: Collection) -> VoteQuerySet:
+        """The last event of each battle, unless it takes a vote back; between runs that count."""
+        accepted = collection.runs.accepted()
+        later = self.model.objects.filter(battle=OuterRef("battle"), number__gt=OuterRef("number"))
+        held = self.filter(~Exists(later), battle__collection=collection, is_withdrawn=False)
+        return held.filter(battle__left__in=accepted, battle__right__in=accepted)

@@ -1,0 +1,205 @@
+"""What the screens of the arena ask: a battle, the person's battles, and what there is to vote on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rubricweb.accounts.models import User
+from rubricweb.arena.answers import Answer, answers_of, paired_topics, stored_answers
+from rubricweb.arena.coverage import AskedItem, Coverage, coverages
+from rubricweb.arena.models import Arena, Battle, Vote
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.raters import Rater
+
+SHOWN_BATTLES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSide:
+    """One side of a battle; `run_tag` and `run_id` are empty while the battle is blind."""
+
+    answer: Answer
+    run_tag: str = ""
+    run_id: int | None = None
+    is_preferred: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.run_tag or self.answer.side.capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class BattleView:
+    """A battle as its person may see it now."""
+
+    battle: Battle
+    sides: tuple[ShownSide, ...]
+    """Left, right; empty where an answer was replaced since."""
+    last: Vote | None
+    """The last event."""
+
+    @property
+    def holding(self) -> Vote | None:
+        """The vote that holds."""
+        return self.last if self.last and not self.last.is_withdrawn else None
+
+    @property
+    def seen(self) -> int:
+        return self.last.number if self.last else 0
+
+    @property
+    def asks_evidence(self) -> bool:
+        """Whether either side cites anything."""
+        return any(side.answer.passages for side in self.sides)
+
+    @property
+    def citations(self) -> int:
+        return sum(len(side.answer.passages) for side in self.sides)
+
+
+def battle_view(battle: Battle) -> BattleView:
+    """Names are in it only once the person has seen them."""
+    last = battle.votes.last()
+    answers = answers_of(battle) or ()
+    if battle.is_blind:
+        return BattleView(battle, tuple(ShownSide(answer) for answer in answers), last)
+    runs = (battle.left, battle.right)
+    names = shown_names(battle.collection_id, tuple(run.run_tag for run in runs))
+    preferred = last.answer if last else ""
+    sides = [
+        ShownSide(answer, name, run.pk, answer.side == preferred)
+        for answer, name, run in zip(answers, names, runs, strict=False)
+    ]
+    return BattleView(battle, tuple(sides), last)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item with the highest rating that either side's passages have for it."""
+
+    item: AskedItem
+    ratings: tuple[int, int]
+    covers: tuple[bool, bool]
+
+    @property
+    def differs(self) -> bool:
+        return self.covers[0] != self.covers[1]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricView:
+    """What a rubric sees in the two answers of a battle."""
+
+    rows: tuple[ItemRow, ...]
+    covered: tuple[int, int]
+    missing: int
+    uncovered: tuple[tuple[int, ...], tuple[int, ...]]
+    """By side: passages that cover no item."""
+
+    @property
+    def prefers(self) -> str:
+        """The side that covers more items; empty where both cover as many."""
+        left, right = self.covered
+        return "" if left == right else ("left" if left > right else "right")
+
+    @property
+    def differing(self) -> tuple[ItemRow, ...]:
+        return tuple(row for row in self.rows if row.differs)
+
+
+def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | None:
+    """None where the bank asks nothing about the topic, or no passage of an answer is graded."""
+    places = [(battle.left_id, battle.topic_id), (battle.right_id, battle.topic_id)]
+    found = coverages(bank, rater, min_grade, places)
+    if len(found) < len(places) or any(one.score is None for one in found.values()):
+        return None
+    left, right = (found[place] for place in places)
+    return RubricView(
+        rows=tuple(_item_rows(left, right)),
+        covered=(left.covered, right.covered),
+        missing=left.missing + right.missing,
+        uncovered=(left.uncovered, right.uncovered),
+    )
+
+
+def _item_rows(left: Coverage, right: Coverage) -> list[ItemRow]:
+    ratings = np.stack([left.ratings, right.ratings], axis=1).tolist()
+    covers = np.stack([left.covers, right.covers], axis=1).tolist()
+    return [
+        ItemRow(item, tuple(rated), tuple(covered))
+        for item, rated, covered in zip(left.items, ratings, covers, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Which answer the rubric prefers and which one the person, by name; empty for neither."""
+
+    rubric: str
+    own: str
+    uncovered: tuple[int, ...]
+    """Passages of the person's choice, or of both without one, that cover no item."""
+
+    @property
+    def differ(self) -> bool:
+        return bool(self.rubric and self.own) and self.rubric != self.own
+
+
+def preferences(view: BattleView, rubric: RubricView) -> Preferences:
+    by_side = {side.answer.side: side.name for side in view.sides}
+    said = view.holding.answer if view.holding else ""
+    chosen = [number for number, side in enumerate(by_side) if said in ("", side)] or [0, 1]
+    uncovered = [passage for number in chosen for passage in rubric.uncovered[number]]
+    return Preferences(by_side.get(rubric.prefers, ""), by_side.get(said, ""), tuple(uncovered))
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaView:
+    """The first page of the arena."""
+
+    runs: int
+    """With stored answers."""
+    topics: int
+    """That two or more of them answered."""
+    votes: int
+    """All that hold, of everybody."""
+    mine: tuple[tuple[Battle, Vote | None], ...]
+    """The person's battles with the last event of each, the newest first; at most SHOWN_BATTLES."""
+    my_votes: int
+
+
+def arena_view(arena: Arena, person: User) -> ArenaView:
+    answers = stored_answers(arena.collection)
+    votes = Vote.objects.holding(arena.collection)
+    battles = Battle.objects.filter(collection=arena.collection, person=person)
+    listed = battles.select_related("topic", "collection").prefetch_related("votes")[:SHOWN_BATTLES]
+    return ArenaView(
+        runs=len({run for run, _ in answers}),
+        topics=len(paired_topics(answers)),
+        votes=votes.count(),
+        mine=tuple((battle, _last(list(battle.votes.all()))) for battle in listed),
+        my_votes=votes.filter(battle__person=person).count(),
+    )
+
+
+def _last(votes: list[Vote]) -> Vote | None:
+    return votes[-1] if votes else None
+
+
+def answering_runs(collection: Collection) -> list[Run]:
+    """The runs with stored answers, by the names that the reader may see."""
+    runs = collection.runs.filter(pk__in={run for run, _ in stored_answers(collection)})
+    found = list(runs)
+    names = shown_names(collection.pk, tuple(run.run_tag for run in found))
+    for run, name in zip(found, names, strict=True):
+        run.run_tag = name
+    return sorted(found, key=lambda run: run.run_tag)
+
+
+def answered_topics(collection: Collection) -> list[Topic]:
+    """The topics that two or more runs answered."""
+    return list(collection.topics.filter(pk__in=paired_topics(stored_answers(collection))))

@@ -1,0 +1,21 @@
+from django.urls import path
+
+from rubricweb.arena import views
+
+BATTLE = "arena/<slug:slug>/battles/<int:battle_id>/"
+app_name = "arena"
+urlpatterns = [
+    path("arena/<slug:slug>/", views.arena, name="arena"),
+    path("arena/<slug:slug>/next/", views.next_battle, name="next"),
+    path("arena/<slug:slug>/by-name/", views.by_name, name="by-name"),
+    path("arena/<slug:slug>/settings/", views.settings, name="settings"),
+    path("arena/<slug:slug>/board/", views.board, name="board"),
+    path("arena/<slug:slug>/board/file/<str:form>/", views.board_file, name="board-file"),
+    path("arena/<slug:slug>/board/keep/", views.keep_board, name="keep-board"),
+    path("arena/<slug:slug>/rubric/", views.rubric, name="rubric"),
+    path(BATTLE, views.battle, name="battle"),
+    path(f"{BATTLE}vote/", views.vote, name="vote"),
+    path(f"{BATTLE}take-back/", views.take_back, name="take-back"),
+    path(f"{BATTLE}skip/", views.skip, name="skip"),
+    path(f"{BATTLE}json/", views.battle_json, name="battle-json"),
+]

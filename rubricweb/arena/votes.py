@@ -1,0 +1,113 @@
+"""The votes that count: the last event of each battle, unless it was taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rubricweb.arena.answers import stored_answers
+from rubricweb.arena.models import Battle, Vote
+from rubricweb.corpus.models import Collection
+
+if TYPE_CHECKING:
+    from grading.statistics.bradley_terry import Votes
+
+OUTCOMES = {
+    Vote.Verdict.LEFT.value: 1,
+    Vote.Verdict.RIGHT.value: -1,
+    Vote.Verdict.TIE.value: 0,
+    Vote.Verdict.BOTH_BAD.value: 0,
+}
+"""Of the left answer against the right one."""
+
+
+class Verdict(StrEnum):
+    """Which of a vote's two verdicts is counted."""
+
+    ANSWER = "answer"
+    EVIDENCE = "evidence"
+
+
+NOUNS = {Verdict.ANSWER: "answers", Verdict.EVIDENCE: "evidence"}
+"""What the votes are on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVote:
+    """One person's verdict on two answers."""
+
+    battle_id: int
+    topic_id: int
+    left: int
+    """The run's primary key."""
+    right: int
+    voter: int
+    """The person's primary key; a number of its own for each vote of somebody who is gone."""
+    verdict: str
+
+    @property
+    def outcome(self) -> int:
+        """1 where the left one is better, -1 the right one, 0 for a tie and where both are bad."""
+        return OUTCOMES[self.verdict]
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return min(self.left, self.right), max(self.left, self.right)
+
+    def outcome_of(self, run: int) -> int:
+        """The outcome for one of the two runs."""
+        return self.outcome if run == self.left else -self.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The votes that count, and how many do not."""
+
+    votes: tuple[CountedVote, ...]
+    named: int
+    """Votes by people who knew whose answers these are, where those are left out."""
+    outdated: int
+    """Votes on an answer that an import replaced since."""
+
+
+def counted_votes(
+    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+) -> Counted:
+    """The votes of all people that hold, by the time at which battles were drawn."""
+    answers, votes = stored_answers(collection), []
+    named = outdated = 0
+    for vote in Vote.objects.holding(collection).select_related("battle").order_by("battle"):
+        battle = vote.battle
+        digests = [answers.get((run, battle.topic_id)) for run in (battle.left_id, battle.right_id)]
+        said = getattr(vote, verdict.value)
+        if digests != [battle.left_digest, battle.right_digest]:
+            outdated += 1
+        elif not (vote.is_blind or with_named):
+            named += 1
+        elif said:
+            votes.append(_counted(battle, said))
+    return Counted(tuple(votes), named, outdated)
+
+
+def _counted(battle: Battle, said: str) -> CountedVote:
+    voter = battle.person_id if battle.person_id is not None else -battle.pk
+    return CountedVote(battle.pk, battle.topic_id, battle.left_id, battle.right_id, voter, said)
+
+
+def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
+    """For `bradley_terry`, with the place of each run in `runs` as its number."""
+    from grading.statistics.bradley_terry import Votes  # brings scipy
+
+    number = {run: place for place, run in enumerate(runs)}
+    columns = (
+        [number[vote.left] for vote in votes],
+        [number[vote.right] for vote in votes],
+        [vote.outcome for vote in votes],
+        [vote.topic_id for vote in votes],
+        [vote.voter for vote in votes],
+    )
+    return Votes(*(np.array(column, dtype=np.int64) for column in columns))

@@ -1,0 +1,207 @@
+"""The pages of the arena: a vote from the first click to the last, roles, files, settings."""
+
+from __future__ import annotations
+
+import csv
+import io
+from uuid import uuid4
+
+from rubricweb.arena import actions
+from rubricweb.arena.models import Arena, Battle
+from rubricweb.corpus.official import official_boards
+from tests.factories import CollectionFactory, MembershipFactory, RunFactory
+from tests.rubricweb.arena.conftest import ballot, voted
+from tests.rubricweb.markup import markup
+
+ARENA = "/arena/autumn/"
+
+
+def fields(response) -> dict[str, object]:
+    form = response.context["form"]
+    return {name: form[name].value() for name in ("uid", "seen")}
+
+
+def test_a_vote_from_drawing_to_taking_it_back(assessor, bank, client_of):
+    client = client_of(assessor)
+    assert "Next battle" in markup(client.get(ARENA))
+    page = client.post(f"{ARENA}next/", follow=True)
+    battle = Battle.objects.get()
+    assert "Names are hidden until you have voted" in markup(page)
+    at = battle.get_absolute_url()
+    page = client.post(f"{at}vote/", fields(page) | {"answer": "left", "evidence": "tie"}, follow=True)
+    assert "Voted, names shown" in markup(page)
+    page = client.post(f"{at}take-back/", fields(page), follow=True)
+    assert "a vote is not blind" in markup(page)
+    assert [vote.is_withdrawn for vote in battle.votes.all()] == [False, True]
+
+
+def test_both_verdicts_are_needed(assessor, answers, client_of):
+    client = client_of(assessor)
+    page = client.post(f"{ARENA}next/", follow=True)
+    at = Battle.objects.get().get_absolute_url()
+    refused = client.post(f"{at}vote/", fields(page) | {"answer": "left"})
+    assert refused.status_code == 422
+    assert "Choose one." in markup(refused)
+    assert Battle.objects.get().is_blind
+
+
+def test_evidence_is_not_asked_for_where_nothing_is_cited(assessor, collection, answers, client_of):
+    for answer in answers:
+        answer.sentences = [{"text": one["text"], "citations": []} for one in answer.sentences]
+        answer.save()
+    collection.stamp += 1
+    collection.save()
+    client = client_of(assessor)
+    page = client.post(f"{ARENA}next/", follow=True)
+    assert "Whose citations hold?" not in markup(page)
+    battle = Battle.objects.get()
+    client.post(f"{battle.get_absolute_url()}vote/", fields(page) | {"answer": "both_bad"})
+    assert (battle.votes.get().answer, battle.votes.get().evidence) == ("both_bad", "")
+
+
+def test_a_vote_in_another_window_is_told(assessor, answers, client_of):
+    client = client_of(assessor)
+    page = client.post(f"{ARENA}next/", follow=True)
+    battle = Battle.objects.get()
+    actions.vote(battle, ballot("right"), by=assessor, seen=0)
+    sent = fields(page) | {"answer": "left", "evidence": "tie"}
+    page = client.post(f"{battle.get_absolute_url()}vote/", sent, follow=True)
+    assert "You voted in another window meanwhile" in markup(page)
+    assert battle.votes.get().answer == "right"
+
+
+def test_a_skipped_battle_makes_room_for_another(assessor, answers, client_of):
+    client = client_of(assessor)
+    client.post(f"{ARENA}next/")
+    client.post(f"{Battle.objects.get().get_absolute_url()}skip/")
+    assert Battle.objects.count() == 2
+    assert "skipped" in markup(client.get(ARENA))
+
+
+def test_nothing_left_is_said(assessor, collection, client_of):
+    page = client_of(assessor).post(f"{ARENA}next/", follow=True)
+    assert "There is no pair of answers that you have not seen." in markup(page)
+    assert "No two answers to compare" in markup(page)
+
+
+def test_by_name(assessor, topics, runs, client_of):
+    client = client_of(assessor)
+    sent = {"topic": topics[0].pk, "left": runs[1].pk, "right": runs[0].pk}
+    page = client.post(f"{ARENA}by-name/", sent, follow=True)
+    battle = Battle.objects.get()
+    assert (battle.left, battle.right, battle.drawn) == (runs[1], runs[0], "chosen")
+    assert "a vote is not blind" in markup(page)
+    for wrong in ({"right": runs[1].pk}, {"topic": 10**30}, {"left": RunFactory().pk}):
+        assert client.post(f"{ARENA}by-name/", sent | wrong).status_code == 422
+
+
+def test_an_answer_that_was_replaced_is_said(assessor, answers, client_of):
+    client = client_of(assessor)
+    page = client.post(f"{ARENA}next/", follow=True)
+    battle = Battle.objects.get()
+    battle.left.responses.update(sentences=[{"text": "Another.", "citations": None}])
+    at = battle.get_absolute_url()
+    assert "An answer was replaced" in markup(client.get(at))
+    assert client.post(f"{at}vote/", fields(page) | {"answer": "left"}).status_code == 404
+
+
+def test_texts_are_escaped(assessor, collection, answers, client_of):
+    for answer in answers:
+        answer.sentences = [{"text": f"<b>bold</b> {answer.pk}", "citations": [["d1", None]]}]
+        answer.documents = {"d1": "A <script>text</script>."}
+        answer.save()
+    collection.stamp += 1
+    collection.save()
+    page = client_of(assessor).post(f"{ARENA}next/", follow=True).content.decode()
+    assert page.count("&lt;b&gt;bold&lt;/b&gt;") >= 2
+    assert "<script>text" not in page
+
+
+ROLES = {
+    ARENA: (200, 200, 200, 200, 404),
+    f"{ARENA}by-name/": (200, 200, 200, 403, 404),
+    f"{ARENA}board/": (200, 200, 403, 403, 404),
+    f"{ARENA}rubric/": (200, 200, 403, 403, 404),
+    f"{ARENA}board/file/csv/": (200, 200, 403, 403, 404),
+    f"{ARENA}board/file/xls/": (404, 404, 403, 403, 404),
+}
+
+
+def test_roles_and_methods(owner, developer, assessor, viewer, outsider, bank, client_of):
+    clients = [client_of(person) for person in (owner, developer, assessor, viewer, outsider)]
+    for address, expected in ROLES.items():
+        assert tuple(client.get(address).status_code for client in clients) == expected, address
+    posts = {f"{ARENA}next/": (302, 302, 302, 403, 404), f"{ARENA}settings/": (302, 403, 403, 403, 404)}
+    posts[f"{ARENA}board/keep/"] = (302, 403, 403, 403, 404)
+    for address, expected in posts.items():
+        assert tuple(client.post(address).status_code for client in clients) == expected, address
+        assert clients[0].get(address).status_code == 405
+    assert clients[0].post(f"{ARENA}board/").status_code == 405
+
+
+def test_an_organizer_opens_the_board_to_all(owner, viewer, bank, client_of):
+    sent = {"drawing": "random", "is_board_open": "on"}
+    client_of(owner).post(f"{ARENA}settings/", sent)
+    arena = Arena.objects.get()
+    assert (arena.drawing, arena.is_board_open) == ("random", True)
+    assert client_of(viewer).get(f"{ARENA}board/").status_code == 200
+    assert "at random: every pair and topic" in markup(client_of(viewer).get(ARENA))
+
+
+def test_names_on_the_board_are_those_that_the_reader_may_see(
+    owner, viewer, topics, runs, client_of, collection
+):
+    voted(owner, topics[0], runs[0], runs[1], "left")
+    actions.change_arena(collection, drawing=Arena.Drawing.RANDOM, is_board_open=True, by=owner)
+    pages = {person: markup(client_of(person).get(f"{ARENA}board/")) for person in (owner, viewer)}
+    assert ["secretalpha" in page for page in pages.values()] == [True, False]
+
+
+def test_the_board_as_files(owner, topics, runs, client_of):
+    voted(owner, topics[0], runs[0], runs[1], "left", "both_bad")
+    client = client_of(owner)
+    text = client.get(f"{ARENA}board/file/csv/").content.decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["run"], row["wins"], row["losses"], row["low"]) for row in rows] == [
+        ("secretalpha", "1", "0", ""),
+        ("secretbeta", "0", "1", ""),
+    ]
+    document = client.get(f"{ARENA}board/file/json/?verdict=evidence").json()
+    assert (document["verdict"], document["votes"], document["both_bad"]) == ("evidence", 1, 1)
+    assert document["pairs"] == [
+        {"run": "secretalpha", "against": "secretbeta", "wins": 0, "ties": 1, "losses": 0}
+    ]
+
+
+def test_the_board_is_kept_for_meta_evaluation(owner, collection, topics, runs, client_of):
+    voted(owner, topics[0], runs[0], runs[1], "left")
+    client_of(owner).post(f"{ARENA}board/keep/", {"verdict": "answer"})
+    (board,) = official_boards(collection)
+    assert board.name == "votes on answers"
+    assert board.scores["secretalpha"] > board.scores["secretbeta"]
+
+
+def test_a_battle_of_another_collection_is_not_found(assessor, topics, runs, client_of):
+    battle = voted(assessor, topics[0], runs[0], runs[1], "left")
+    other = MembershipFactory(user=assessor, collection=CollectionFactory(slug="spring"), role="assessor")
+    address = f"/arena/{other.collection.slug}/battles/{battle.pk}/"
+    assert client_of(assessor).get(address).status_code == 404
+    assert client_of(assessor).post(f"{address}vote/", {"answer": "left", "uid": uuid4()}).status_code == 404
+
+
+def test_htmx_gets_the_board(owner, topics, runs, client_of):
+    response = client_of(owner).get(f"{ARENA}board/", headers={"HX-Request": "true"})
+    assert markup(response).lstrip().startswith('<div id="board"')
+
+
+def test_queries_do_not_grow_with_votes(
+    owner, assessor, topics, bank, runs, client_of, django_assert_max_num_queries
+):
+    for person in (owner, assessor):
+        for topic in topics:
+            for left, right in ((0, 1), (0, 2), (1, 2)):
+                voted(person, topic, runs[left], runs[right], "left")
+    client = client_of(owner)
+    for address, most in ((f"{ARENA}board/", 16), (f"{ARENA}rubric/", 32), (ARENA, 16)):
+        with django_assert_max_num_queries(most):
+            client.get(address)
