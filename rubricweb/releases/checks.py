@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 from django.urls import reverse
 
+from rubricweb.arena.models import Vote
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.adjudication.selectors import Query, conflicts
 from rubricweb.corpus.models import Run
@@ -46,6 +47,9 @@ def left_out(contents: Contents) -> list[Remark]:
     secret = Item.including_secret.active().filter(bank__collection=collection, revision__is_secret=True)
     if kept := secret.count():
         remarks.append(Remark(f"{counted(kept, 'secret item')}, with {_their(kept)} grades; boards use them"))
+    if votes := Vote.objects.holding(collection).count():
+        words = f"{counted(votes, 'vote')} in the arena; the vote board has files of its own"
+        remarks.append(Remark(words, _at("arena:board", contents)))
     remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
     return remarks
 

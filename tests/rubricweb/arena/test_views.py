@@ -205,3 +205,9 @@ def test_queries_do_not_grow_with_votes(
     for address, most in ((f"{ARENA}board/", 16), (f"{ARENA}rubric/", 32), (ARENA, 16)):
         with django_assert_max_num_queries(most):
             client.get(address)
+
+
+def test_a_release_says_that_it_has_no_votes(owner, topics, bank, runs, client_of):
+    voted(owner, topics[0], runs[0], runs[1], "left")
+    page = markup(client_of(owner).get("/collections/autumn/releases/"))
+    assert "1 vote in the arena; the vote board has files of its own" in " ".join(page.split())
