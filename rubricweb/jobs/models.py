@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
@@ -101,6 +102,18 @@ class Job(models.Model):
     @property
     def is_cancelling(self) -> bool:
         return self.state == self.State.CANCELLING
+
+
+class LimitedJob(Job):
+    """A job that asks a language model, as often as somebody allowed: see `limited.py`."""
+
+    calls = models.PositiveIntegerField(default=0)
+    """Of the model, so far."""
+    most_calls = models.PositiveIntegerField(validators=[MinValueValidator(1)])
+    """The job pauses before it asks more often."""
+
+    class Meta:
+        abstract = True
 
 
 class Chunk(LeasedWork):

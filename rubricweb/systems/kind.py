@@ -10,23 +10,19 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, Q
 
-from grading.errors import GraderUnavailable, UnknownGrader
 from grading.generation import TextModel
 from grading.generation.models import text_model
-from grading.graders import registry
 from grading.systems.pipeline import SystemSpec, make
 from rubricweb.core import events
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert
-from rubricweb.jobs import endings, steering, worker_state
+from rubricweb.jobs import endings, limited, steering, worker_state
 from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.kinds import CannotRun, Need, Stopping
+from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.models import Job
 from rubricweb.systems import price, retrieval, specs, writing
 from rubricweb.systems.models import SystemChunk, SystemJob
-
-CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 
 class Systems(ChunkKind[SystemChunk]):
@@ -58,8 +54,7 @@ class Systems(ChunkKind[SystemChunk]):
         spec = work.job.system
         if not spec.needs_model:
             return None
-        key = hashlib.sha256(f"{spec.backend}\0{spec.llm}".encode()).hexdigest()[:16]
-        return Need(f"writer-{key}", f"{spec.llm} as a writer", *registry.requirement(spec.backend))
+        return limited.need_of(spec.backend, spec.llm)
 
     def words(self, work: SystemChunk) -> str:
         return f"run {work.job.run.run_tag}, topic {work.topic.query_id}"
@@ -138,9 +133,5 @@ def _pause_if_spent(job: SystemJob, dollars: float) -> None:
 
 def _model(spec: SystemSpec) -> TextModel:
     """Raises CannotRun."""
-    with worker_state.now.load(spec.llm):
-        try:
-            longest = spec.longest_reply
-            return text_model(spec.backend, spec.llm, model_server(), longest_reply=longest)
-        except CANNOT_RUN as error:
-            raise CannotRun(str(error)) from error
+    load = partial(text_model, spec.backend, spec.llm, model_server(), longest_reply=spec.longest_reply)
+    return limited.loaded(spec.llm, load)

@@ -1,24 +1,19 @@
 """A run that is being made, or was: one chunk of work a topic, with every reply of the model."""
 
-from django.core.validators import MinValueValidator
 from django.db import models
 
 from grading.systems.pipeline import SystemSpec
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.jobs.models import Chunk, Job
+from rubricweb.jobs.models import Chunk, LimitedJob
 
 
-class SystemJob(Job):
+class SystemJob(LimitedJob):
     """How a run of the workbench's own is made. The run counts from when all its topics are done."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="system_jobs")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="made_by")
     spec = models.JSONField()
     """As `specs.as_json` writes a SystemSpec."""
-    calls = models.PositiveIntegerField(default=0)
-    """Of the model, so far."""
-    most_calls = models.PositiveIntegerField(validators=[MinValueValidator(1)])
-    """The job pauses before it asks more often."""
     tokens = models.PositiveBigIntegerField(default=0)
     """Read and written by the model so far, estimated."""
     dollars = models.FloatField(default=0)
