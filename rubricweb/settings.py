@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "rubricweb.review",
     "rubricweb.submissions",
     "rubricweb.systems",
+    "rubricweb.support",
     "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.arena",

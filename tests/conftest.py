@@ -17,6 +17,7 @@ from rubricweb.grades import matrices
 from rubricweb.grades.engine import news, price
 from rubricweb.grades.humans import matrices as human_matrices
 from rubricweb.jobs import capabilities, worker_state
+from rubricweb.support import cited
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.servers import end_other_sessions, give_each_table_its_own_keys
@@ -82,6 +83,7 @@ def empty_caches():
     matrices._cache.clear()
     human_matrices._cache.clear()
     price._passage_chars.cache_clear()
+    cited._cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from grading.errors import ParseFailure
+from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing.labels import parse_label
-from grading.prompts.chat import ChatPrompt, Messages, chat_prompt, chat_prompts
+from grading.prompts.chat import ChatPrompt, Messages, chat_prompts
 from grading.support.scores import Support
 
-PROMPT = "SupportOfStatement"
-"""The prompt that is asked now."""
+PROMPT_ID = "SupportOfStatement@1"
+"""Of the prompt that is asked unless another one is named."""
 
 
-def support_prompt(name: str = PROMPT) -> ChatPrompt:
-    """A prompt of prompts.toml. Raises UnknownPrompt, which lists the known ones.
-
-    >>> support_prompt().prompt_id
-    'SupportOfStatement@1'
-    """
-    return chat_prompt("grading.support", name)
+def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
+    """A prompt of prompts.toml by name and version. Raises UnknownPrompt, which lists the known ones."""
+    known = {prompt.prompt_id: prompt for prompt in known_prompts()}
+    try:
+        return known[prompt_id]
+    except KeyError:
+        raise UnknownPrompt(
+            f"no prompt about support is {prompt_id!r}; known are {', '.join(known)}"
+        ) from None
 
 
 def known_prompts() -> tuple[ChatPrompt, ...]:
@@ -25,23 +27,24 @@ def known_prompts() -> tuple[ChatPrompt, ...]:
     return tuple(chat_prompts("grading.support").values())
 
 
-def question(statement: str, passage: str, *, prompt: str = PROMPT) -> Messages:
+def question(statement: str, passage: str, prompt: ChatPrompt) -> Messages:
     """The messages that ask about one statement and one passage.
 
-    >>> [(role, text)] = question("Tides follow the moon.", "The moon pulls the sea.")
+    >>> [(role, text)] = question("Tides follow the moon.", "The moon pulls the sea.", support_prompt())
     >>> "Statement: Tides follow the moon." in text, "Passage: The moon pulls the sea." in text
     (True, True)
     """
-    return support_prompt(prompt).messages(statement=statement.strip(), passage=passage.strip())
+    return prompt.messages(statement=statement.strip(), passage=passage.strip())
 
 
-def label_of(reply: str, *, prompt: str = PROMPT) -> Support | None:
+def label_of(reply: str, prompt: ChatPrompt) -> Support | None:
     """The one label that a reply names; None where it names none, or several.
 
-    >>> label_of("**Partial support**"), label_of("no_support"), label_of("It may well be.")
-    (<Support.PARTIAL: 1>, <Support.NONE: 0>, None)
+    >>> replies = "**Partial support**", "no_support", "It may well be."
+    >>> [label_of(reply, support_prompt()) for reply in replies]
+    [<Support.PARTIAL: 1>, <Support.NONE: 0>, None]
     """
     try:
-        return Support(parse_label(reply, dict(support_prompt(prompt).labels)).rating)
+        return Support(parse_label(reply, dict(prompt.labels)).rating)
     except ParseFailure:
         return None

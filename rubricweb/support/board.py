@@ -1,0 +1,146 @@
+"""Runs by weighted precision and recall, with intervals over topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.statistics.bootstrap import intervals
+from grading.support.scores import JudgedCitations, SupportScore, support_score
+from grading.types import MISSING
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.support.cited import Cited, cited
+from rubricweb.support.labels import SupportRater, labels_by
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Over the topics that a run answers and that have a score; NaN without any."""
+
+    value: float
+    low: float
+    high: float
+    """NaN with fewer than two topics."""
+    topics: int
+
+    @property
+    def is_defined(self) -> bool:
+        return bool(self.topics)
+
+    @property
+    def has_interval(self) -> bool:
+        return not np.isnan(self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportRow:
+    """One run."""
+
+    run_id: int
+    run_tag: str
+    """As the reader may see it."""
+    precision: Mean
+    recall: Mean
+    answers: int
+    sentences: int
+    judged: int
+    missing: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SupportBoard:
+    """Best precision first; runs without a score last."""
+
+    rows: tuple[SupportRow, ...]
+    unsaid: int
+    """Responses whose file does not say what they cite."""
+    unreadable: int
+    """Judged citations of documents that have no text here."""
+
+    @property
+    def judged(self) -> int:
+        return sum(row.judged for row in self.rows)
+
+    @property
+    def missing(self) -> int:
+        return sum(row.missing for row in self.rows)
+
+    @property
+    def failed(self) -> int:
+        return sum(row.failed for row in self.rows)
+
+
+Scores = dict[int, dict[int, SupportScore]]
+"""By run and topic."""
+
+
+def scores_of(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> Scores:
+    """The score of every answer of an accepted run."""
+    labels = labels_by(collection, rater)
+    scores: Scores = {}
+    for answer in cited(collection).answers:
+        labelled = [
+            [labels.get(citation, MISSING) for citation in sentence] for sentence in answer.citations(rule)
+        ]
+        scores.setdefault(answer.run_id, {})[answer.topic_id] = support_score(labelled)
+    return scores
+
+
+def board(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportBoard:
+    """Every accepted run that has an answer whose citations are known."""
+    scores = scores_of(collection, rater, rule)
+    names = run_names(collection)
+    known = [run_id for run_id in names if run_id in scores]
+    topics = sorted({topic for of_run in scores.values() for topic in of_run})
+    means = [_means(scores, known, topics, name) for name in ("precision", "recall")]
+    rows = [
+        _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
+        for run_id, precision, recall in zip(known, *means, strict=True)
+    ]
+    rows.sort(key=lambda row: (-np.nan_to_num(row.precision.value, nan=-1.0), row.run_tag))
+    said = cited(collection)
+    return SupportBoard(tuple(rows), said.unsaid, _unreadable(said, rule))
+
+
+def run_names(collection: Collection) -> dict[int, str]:
+    """By key, the names of accepted runs that the reader may see."""
+    rows = list(collection.runs.accepted().values_list("pk", "run_tag"))
+    shown = shown_names(collection.pk, tuple(run_tag for _, run_tag in rows))
+    return {pk: name for (pk, _), name in zip(rows, shown, strict=True)}
+
+
+def _means(scores: Scores, runs: list[int], topics: list[int], name: str) -> list[Mean]:
+    table = np.full((len(runs), len(topics)), np.nan)
+    place = {topic: number for number, topic in enumerate(topics)}
+    for row, run_id in enumerate(runs):
+        for topic, score in scores[run_id].items():
+            table[row, place[topic]] = getattr(score, name)
+    found = intervals(table)
+    return [_mean(table[row], found.low[row], found.high[row]) for row in range(len(runs))]
+
+
+def _mean(values: NDArray[np.float64], low: float, high: float) -> Mean:
+    known = values[~np.isnan(values)]
+    return Mean(float(known.mean()) if known.size else float("nan"), float(low), float(high), known.size)
+
+
+def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean, recall: Mean) -> SupportRow:
+    return SupportRow(
+        run_id=run_id,
+        run_tag=run_tag,
+        precision=precision,
+        recall=recall,
+        answers=len(scores),
+        sentences=sum(one.sentences for one in scores),
+        judged=sum(one.judged for one in scores),
+        missing=sum(one.missing for one in scores),
+        failed=sum(one.failed for one in scores),
+    )
+
+
+def _unreadable(said: Cited, rule: JudgedCitations) -> int:
+    return len(said.citations(rule)) - len(said.readable_citations(rule))

@@ -1,0 +1,135 @@
+"""Labels of support: what models say once for all runs, and what people said, event by event."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from grading.support.scores import JudgedCitations, Support
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.jobs.models import Chunk, LimitedJob
+
+LABELS = [(Support.FULL.value, "full"), (Support.PARTIAL.value, "partial"), (Support.NONE.value, "none")]
+CITATIONS = [
+    (JudgedCitations.FIRST.value, "the first of each sentence"),
+    (JudgedCitations.ALL.value, "up to three of each sentence"),
+]
+
+
+class SupportJudge(models.Model):
+    """A model that is asked in the words of one prompt."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="support_judges")
+    backend = models.CharField(max_length=40)
+    llm = models.CharField(max_length=200)
+    prompt_id = models.CharField(max_length=100)
+    """`NAME@version`, as `grading.support.asking` knows it."""
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection", "backend", "llm", "prompt_id"), name="support_judge_once_a_collection"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.llm}, {self.prompt_id}"
+
+
+class SupportSettings(models.Model):
+    """What a collection's organizers chose for the people who label."""
+
+    collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="support_settings")
+    citations = models.CharField(max_length=10, choices=CITATIONS, default=JudgedCitations.FIRST.value)
+    """Which citations people are asked about."""
+    shown_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
+    """Whose label people see before they decide; null, the default, for nobody's."""
+
+    def __str__(self) -> str:
+        return f"support in {self.collection}"
+
+
+class CitedSentence(models.Model):
+    """What a label is about: a sentence of any response to a topic, and a passage that it cites."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    sentence_md5 = models.CharField(max_length=32)
+    """Of the stripped text, so that equal sentences are labelled once for all runs."""
+    doc_id = models.CharField(max_length=300)
+
+    class Meta:
+        abstract = True
+
+
+class SupportLabel(CitedSentence):
+    """What a model said. It never changes."""
+
+    judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="labels")
+    label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    """Null where the reply names none."""
+    reply = models.TextField(blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("judge", "topic", "sentence_md5", "doc_id"), name="one_label_per_judge_and_citation"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_label_display() or 'no label'} by {self.judge}"
+
+
+class SupportEvent(CitedSentence):
+    """What a person said. The latest event of a person counts; nothing is changed or deleted."""
+
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    """Null where the person takes the label before back."""
+    seen_label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    """Of a model, which the person saw first; null where they labelled from scratch."""
+    seen_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        indexes = (models.Index(fields=("topic", "by"), name="support_events_by_person"),)
+
+    def __str__(self) -> str:
+        return f"{self.get_label_display() or 'taken back'} by {self.by}"
+
+
+class SupportJob(LimitedJob):
+    """A judge that labels what it has not labelled yet."""
+
+    judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="jobs")
+    citations = models.CharField(max_length=10, choices=CITATIONS)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"support by {self.judge}"
+
+    @property
+    def rule(self) -> JudgedCitations:
+        return JudgedCitations(self.citations)
+
+
+class SupportChunk(Chunk):
+    """One topic of a job; its units of work are citations."""
+
+    job = models.ForeignKey(SupportJob, on_delete=models.CASCADE, related_name="chunks")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="support_chunk_number_once_a_job"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="support_chunks_by_state"),)
+
+    def __str__(self) -> str:
+        return f"topic {self.topic.query_id} of {self.job}"
