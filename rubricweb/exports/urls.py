@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import banks, humans, listings, runs, topics, views
+from rubricweb.exports import banks, humans, listings, runs, support, topics, views
 
 app_name = "exports"
 urlpatterns = [
@@ -18,5 +18,6 @@ urlpatterns = [
     path("<slug:slug>/topics/file/", topics.topics_file, name="topics-file"),
     path("<slug:slug>/runs/<int:run_id>/", runs.run_page, name="run"),
     path("<slug:slug>/runs/<int:run_id>/file/", runs.run_file, name="run-file"),
+    path("<slug:slug>/support/<str:file>/", support.support, name="support"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

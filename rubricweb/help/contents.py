@@ -27,6 +27,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "supervise-the-grader",
         "grade",
         "read-a-leaderboard",
+        "support",
         "import-files",
         "export-and-release",
         "take-submissions",

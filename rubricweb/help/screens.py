@@ -70,6 +70,9 @@ PAGES = {
     "submissions:submission": "tutorials/participant",
     "submissions:submit": "tutorials/participant",
     "submissions:team": "tutorials/participant",
+    "support": "support",
+    "support:label": "support#label-citations",
+    "support:ask": "support#ask-a-model",
 }
 """Page and anchor by the name of a route, or of its namespace for all others in it."""
 

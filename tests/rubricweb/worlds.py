@@ -36,6 +36,7 @@ from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob
+from rubricweb.support.models import SupportJudge
 from tests.factories import (
     STRICT,
     CallFactory,
@@ -136,6 +137,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _released(collection, viewer)
         | _kept(collection, viewer)
         | _voted(collection, viewer)
+        | _supported(collection)
     )
 
 
@@ -218,6 +220,12 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
     )
     kept = {"archive_id": archive.pk, "deletion_id": deletion.pk, "restoration_id": restoration.pk}
     return links | kept
+
+
+def _supported(collection: Collection) -> dict[str, object]:
+    judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
+    job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
+    return {"support:job job_id": job.pk, "exports:support file": "jsonl"}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

@@ -1,0 +1,88 @@
+"""What people choose on the pages of support."""
+
+from __future__ import annotations
+
+from django import forms
+
+from grading.generation.models import drafting_backends
+from grading.support.scores import JudgedCitations, Support
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.ids import MAX_ID
+from rubricweb.corpus.models import Collection
+from rubricweb.support.cited import Citation
+from rubricweb.support.labels import SupportRater, raters
+from rubricweb.support.models import CITATIONS, SupportJudge
+
+MOST_CALLS = 1_000_000_000
+DEFAULT_CITATIONS = JudgedCitations.FIRST.value
+
+
+class BoardForm(forms.Form):
+    """Whose labels, and of which citations."""
+
+    rater = forms.ChoiceField(label="Labels of", required=False)
+    citations = forms.ChoiceField(label="Citations judged", required=False, choices=CITATIONS)
+
+    def offer(self, collection: Collection) -> tuple[SupportRater, JudgedCitations]:
+        """What is chosen; the first of each where the address names none, or something else."""
+        known = {rater.key: rater for rater in raters(collection)}
+        offer_choices(self, "rater", [(key, rater.name) for key, rater in known.items()])
+        chosen = known.get(str(self.data.get("rater", "")), next(iter(known.values())))
+        rule = str(self.data.get("citations", ""))
+        is_known = rule in dict(CITATIONS)
+        self.data = {"rater": chosen.key, "citations": rule if is_known else DEFAULT_CITATIONS}
+        return chosen, JudgedCitations(self.data["citations"])
+
+
+class AskForm(forms.Form):
+    """Which model is asked about which citations, and how often at most."""
+
+    backend = forms.ChoiceField(label="Runs by")
+    llm = forms.CharField(label="Model", max_length=200)
+    citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
+    most_calls = forms.IntegerField(
+        label="At most so many calls",
+        required=False,
+        min_value=1,
+        max_value=MOST_CALLS,
+        help_text="The job pauses before it asks more often. Empty: as many as there are citations, once.",
+    )
+
+    def offer(self) -> None:
+        offer_choices(self, "backend", [(one.name, one.label) for one in drafting_backends()])
+
+    @property
+    def rule(self) -> JudgedCitations:
+        return JudgedCitations(self.cleaned_data["citations"])
+
+
+class SettingsForm(forms.Form):
+    """What people who label are asked, and what they see first."""
+
+    citations = forms.ChoiceField(label="People label", choices=CITATIONS)
+    shown_judge = forms.ModelChoiceField(
+        SupportJudge.objects.none(),
+        label="Show first the label of",
+        required=False,
+        empty_label="nobody: people label from scratch",
+        help_text="A label that is shown first draws people to it: 72 % agreed where they saw it, and 56 %"
+        " where they did not (Thakur et al. 2025). Both are counted apart.",
+    )
+
+
+class LabelForm(forms.Form):
+    """One decision."""
+
+    topic = forms.IntegerField(min_value=1, max_value=MAX_ID)
+    sentence = forms.RegexField(r"^[0-9a-f]{32}$")
+    doc = forms.CharField(max_length=300)
+    label = forms.TypedChoiceField(
+        choices=[(str(one.value), one.name) for one in Support], coerce=lambda value: Support(int(value))
+    )
+    seen = forms.IntegerField(required=False, min_value=1, max_value=MAX_ID)
+    """The key of the judge whose label the page showed."""
+
+    @property
+    def citation(self) -> Citation:
+        fields = self.cleaned_data
+        return Citation(fields["topic"], fields["sentence"], fields["doc"])

@@ -1,0 +1,203 @@
+"""The pages: the board, asking a model, and labelling without knowing whose answer it is."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from grading.support.scores import Support
+from rubricweb.jobs.models import Job
+from rubricweb.support import actions, labelling
+from rubricweb.support.models import SupportEvent, SupportJob, SupportJudge, SupportLabel, SupportSettings
+from tests.rubricweb.support.conftest import MOON, SUN
+
+BOARD, ASK, LABEL = "/support/autumn/", "/support/autumn/ask/", "/support/autumn/label/"
+BACK = f"{LABEL}take-back/"
+CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all"}
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+@pytest.fixture
+def judge(sea, cite):
+    made = SupportJudge.objects.create(collection=sea, backend="x", llm="m", prompt_id="P@1")
+    for place, label in {cite("s1", MOON, "d1"): 2, cite("s1", SUN, "d2"): 1}.items():
+        SupportLabel.objects.create(judge=made, label=label, reply="r", **place._asdict())
+    return made
+
+
+def text_of(response) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def decide(client: Client, place, label: int, **more):
+    sent = {"topic": place.topic_id, "sentence": place.sentence_md5, "doc": place.doc_id, "label": label}
+    return client.post(LABEL, sent | more.pop("fields", {}), **more)
+
+
+def test_the_board_has_scores_and_what_is_missing(sea, judge, owner, client_of):
+    page = text_of(client_of(owner).get(BOARD))
+    assert "Labels of m, P@1; judged: the first of each sentence" in page
+    assert "alpha 0.750" in page
+    assert "beta 0.500" in page
+    assert "People and models" not in page
+
+
+def test_an_assessor_reads_pseudonyms_and_may_not_ask_a_model(sea, judge, assessor, client_of):
+    client = client_of(assessor)
+    page = client.get(BOARD).content.decode()
+    assert "alpha" not in page
+    assert "Label citations" in page
+    assert "Ask a model" not in page
+    for address in (ASK, "/support/autumn/labelling/"):
+        assert client.post(address).status_code == 403
+
+
+@pytest.mark.parametrize("address", [BOARD, ASK, LABEL, BACK])
+def test_outsiders_find_nothing(sea, outsider, client_of, address):
+    assert client_of(outsider).post(address).status_code in (404, 405)
+    assert client_of(outsider).get(address).status_code in (404, 405)
+
+
+def test_viewers_do_not_label(sea, viewer, client_of):
+    assert client_of(viewer).get(LABEL).status_code == 403
+    assert client_of(viewer).post(BACK).status_code == 403
+
+
+def test_a_collection_without_answers_says_so(collection, owner, client_of):
+    assert "No answer cites anything" in text_of(client_of(owner).get(BOARD))
+    assert "Nothing to label" in text_of(client_of(owner).get(LABEL))
+
+
+def test_the_board_asks_a_bounded_number_of_queries(
+    sea, judge, owner, client_of, django_assert_max_num_queries
+):
+    client = client_of(owner)
+    client.get(BOARD)
+    with django_assert_max_num_queries(25):
+        client.get(BOARD)
+
+
+def test_a_model_is_asked_only_after_its_price_was_shown(sea, owner, client_of, settings):
+    settings.PRICES = {"m": 2}
+    client = client_of(owner)
+    page = text_of(client.get(ASK, CHOSEN))
+    assert "4 calls" in page
+    assert "time unknown" in page
+    assert "less than $0.01" in page
+    assert not SupportJob.objects.exists()
+
+    assert client.post(ASK, CHOSEN | {"most_calls": "3"}).status_code == 302
+    job = SupportJob.objects.get()
+    assert (job.total, job.most_calls, job.citations) == (4, 3, "all")
+    assert "0 of 4 labelled; 0 of at most 3 calls" in text_of(client.get(BOARD))
+
+
+def test_a_form_without_a_model_is_refused(sea, owner, client_of):
+    assert client_of(owner).post(ASK, CHOSEN | {"llm": " "}).status_code == 422
+
+
+def test_a_job_is_paused_resumed_allowed_more_and_cancelled(sea, owner, client_of):
+    client = client_of(owner)
+    client.post(ASK, CHOSEN)
+    job = SupportJob.objects.get()
+    states = []
+    for act in ("pause", "resume", "nonsense", "allow", "cancel"):
+        client.post(f"/support/autumn/jobs/{job.pk}/", {"act": act, "most_calls": "17"})
+        job.refresh_from_db()
+        states.append(job.state)
+    assert states == [Job.State.PAUSED, *[Job.State.QUEUED] * 3, Job.State.CANCELLED]
+    assert job.most_calls == 17
+
+
+def test_labelling_goes_on_with_the_next_citation_and_takes_back(sea, assessor, client_of):
+    client = client_of(assessor)
+    asked = labelling.asked(sea)
+    assert len(asked) == 3
+    for number, place in enumerate(asked):
+        page = text_of(client.get(LABEL))
+        assert f"{number} of 3 labelled by you" in page
+        assert labelling.card(sea, place, assessor).statement.text in page
+        response = decide(client, place, 1, **HTMX)
+        assert f"{number + 1} of 3 labelled by you" in text_of(response)
+    assert "Nothing is left to label" in text_of(response)
+
+    back = text_of(client.post(BACK, **HTMX))
+    assert labelling.card(sea, asked[2], assessor).statement.text in back
+    assert [event.label for event in SupportEvent.objects.order_by("pk")] == [1, 1, 1, None]
+    assert client.post(BACK).url == LABEL  # without htmx
+
+
+def test_the_sentence_before_and_the_passage_stand_beside_the_sentence(sea, assessor, client_of, cite):
+    sun = cite("s1", SUN, "d2")
+    actions.label_citation(sun, label=Support.FULL, by=assessor)
+    page = text_of(client_of(assessor).post(BACK, **HTMX))
+    assert MOON in page
+    assert "The sun lifts them a little." in page
+
+
+@pytest.mark.parametrize("field", [{"label": 3}, {"sentence": "0" * 32}, {"doc": "d9"}, {"topic": 0}])
+def test_what_nobody_is_asked_about_is_not_labelled(sea, assessor, client_of, cite, field):
+    place = cite("s1", SUN, "d2")
+    assert decide(client_of(assessor), place, 1, fields=field).status_code == 404
+    assert not SupportEvent.objects.exists()
+
+
+def test_no_route_of_the_screen_names_a_run(sea, judge, assessor, client_of, cite):
+    """Also not by pseudonym, key, or an address, headers included."""
+    sea.shows_run_tags = True
+    sea.save()
+    actions.choose(sea, citations="all", shown_judge=judge, by=assessor)
+    client = client_of(assessor)
+    told = [client.get(LABEL), client.get(LABEL, **HTMX), client.head(LABEL)]
+    for place in labelling.asked(sea):
+        told += [decide(client, place, 2, **HTMX), client.post(BACK, **HTMX), decide(client, place, 0)]
+    said = "".join(f"{dict(response.items())}{response.content.decode()}" for response in told)
+    assert len(told) > 10
+    for run in sea.runs.all():
+        assert run.run_tag not in said
+        assert f"/runs/{run.pk}/" not in said
+        assert str(run.pk) not in re.findall(r'value="(\d+)"', said)
+
+
+def test_labels_are_made_from_scratch_unless_organizers_show_one_first(
+    sea, judge, owner, assessor, client_of, cite
+):
+    moon, client = cite("s1", MOON, "d1"), client_of(assessor)
+    assert "m says" not in text_of(client.get(LABEL))
+    decide(client, moon, 2)
+    chosen = {"citations": "first", "shown_judge": judge.pk}
+    assert client_of(owner).post("/support/autumn/labelling/", chosen).status_code == 302
+    assert SupportSettings.objects.get().shown_judge == judge
+
+    page = text_of(client.post(BACK, **HTMX))
+    assert "m says: full." in page
+    decide(client, moon, 1, fields={"seen": judge.pk})
+    seen = [(event.label, event.seen_label) for event in SupportEvent.objects.order_by("pk")]
+    assert seen == [(2, None), (None, None), (1, 2)]
+    assert "after its label 1 0%" in text_of(client_of(owner).get(BOARD)).replace("0 %", "0%")
+
+
+def test_files_of_support(sea, judge, owner, assessor, client_of, cite):
+    actions.label_citation(cite("s1", MOON, "d1"), label=Support.FULL, by=assessor)
+    client = client_of(owner)
+
+    def file(name, **query):
+        response = client.get(f"/exports/autumn/support/{name}/", query)
+        return b"".join(response.streaming_content).decode()
+
+    sun, moon = cite("s1", SUN, "d2"), cite("s1", MOON, "d1")
+    labels = file("qrels").splitlines()
+    assert sorted(labels) == sorted(
+        f"s1\t{place.sentence_md5}\t{place.doc_id}\t{label}" for place, label in ((sun, 1), (moon, 2))
+    )
+    assert file("qrels", rater="people").split("\t")[3] == "2\n"
+    scores = file("scores", citations="first", format="jsonl").splitlines()
+    rows = {tuple(json.loads(line).values()) for line in scores}
+    assert ("alpha", "s1", "support_precision", 0.75) in rows
+    assert ("alpha", "all", "support_recall", 0.5) in rows
+    told = [json.loads(line) for line in file("jsonl").splitlines()]
+    assert [one["by"] for one in told] == ["model", "model", "person"]
+    assert told[0]["sentence"] == MOON
+    assert "assessor" not in told[2]["person"].removeprefix("assessor-")
+    assert client.get("/exports/autumn/support/poem/").status_code == 404
