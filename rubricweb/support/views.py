@@ -43,17 +43,16 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What asking a model would take (GET), and have it asked (POST)."""
+    """The form; say what asking the model would take, and with `act=start` have it asked."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     own = {"backend": collection.grader_backend, "llm": collection.grader_llm}
-    sent = request.POST if request.method == "POST" else request.GET
-    form = AskForm(sent or None, initial=own)
+    form = AskForm(request.POST or None, initial=own)
     form.offer()
     context = _place(collection) | {"form": form}
     if form.is_bound and form.is_valid():
         chosen = form.cleaned_data["backend"], form.cleaned_data["llm"].strip()
         context["price"] = expected = price(collection, *chosen, form.rule)
-        if request.method == "POST" and expected.cells:
+        if request.POST.get("act") == "start" and expected.cells:
             return _start(request, collection, form, expected.cells)
     response = form_response(request, ASK, context, part="form")
     response.status_code = 422 if form.errors else 200

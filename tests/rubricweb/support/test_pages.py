@@ -15,6 +15,7 @@ from tests.rubricweb.support.conftest import MOON, SUN
 BOARD, ASK, LABEL = "/support/autumn/", "/support/autumn/ask/", "/support/autumn/label/"
 BACK = f"{LABEL}take-back/"
 CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all"}
+START = CHOSEN | {"act": "start"}
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 
@@ -37,7 +38,7 @@ def decide(client: Client, place, label: int, **more):
 
 def test_the_board_has_scores_and_what_is_missing(sea, judge, owner, client_of):
     page = text_of(client_of(owner).get(BOARD))
-    assert "Labels of m, P@1; judged: the first of each sentence" in page
+    assert "m, P@1; citations judged: the first of each sentence" in page
     assert "alpha 0.750" in page
     assert "beta 0.500" in page
     assert "People and models" not in page
@@ -81,25 +82,25 @@ def test_the_board_asks_a_bounded_number_of_queries(
 def test_a_model_is_asked_only_after_its_price_was_shown(sea, owner, client_of, settings):
     settings.PRICES = {"m": 2}
     client = client_of(owner)
-    page = text_of(client.get(ASK, CHOSEN))
+    page = text_of(client.post(ASK, CHOSEN))
     assert "4 calls" in page
     assert "time unknown" in page
     assert "less than $0.01" in page
     assert not SupportJob.objects.exists()
 
-    assert client.post(ASK, CHOSEN | {"most_calls": "3"}).status_code == 302
+    assert client.post(ASK, START | {"most_calls": "3"}).status_code == 302
     job = SupportJob.objects.get()
     assert (job.total, job.most_calls, job.citations) == (4, 3, "all")
     assert "0 of 4 labelled; 0 of at most 3 calls" in text_of(client.get(BOARD))
 
 
 def test_a_form_without_a_model_is_refused(sea, owner, client_of):
-    assert client_of(owner).post(ASK, CHOSEN | {"llm": " "}).status_code == 422
+    assert client_of(owner).post(ASK, START | {"llm": " "}).status_code == 422
 
 
 def test_a_job_is_paused_resumed_allowed_more_and_cancelled(sea, owner, client_of):
     client = client_of(owner)
-    client.post(ASK, CHOSEN)
+    client.post(ASK, START)
     job = SupportJob.objects.get()
     states = []
     for act in ("pause", "resume", "nonsense", "allow", "cancel"):

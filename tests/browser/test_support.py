@@ -1,0 +1,36 @@
+"""Citations labelled in Chromium, by keys only."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from rubricweb.support.models import SupportEvent
+from tests.factories import responded
+
+SENTENCES = ("Chlorophyll breaks down.", "Red pigments are made late.", "Trees save their nitrogen.")
+
+
+def test_citations_are_labelled_and_taken_back_by_keys(people, demo):
+    doc_id = demo.passages.first().doc_id
+    response = responded(demo.topics.first(), "writer", *SENTENCES)
+    for sentence in response.sentences:
+        sentence["citations"] = [[doc_id, None]]
+    response.save()
+    page = people.sign_in("assessor")
+    page.goto(f"/support/{demo.slug}/label/")
+    first = statement(page)
+    for done, key in enumerate("210", start=1):
+        page.keyboard.press(key)
+        expect(page.get_by_text(f"{done} of 3 labelled by you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is left to label")).to_be_visible()
+    for done in (2, 1, 0):
+        page.keyboard.press("z")
+        expect(page.get_by_text(f"{done} of 3 labelled by you")).to_be_visible()
+    assert statement(page) == first
+    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
+    labels = SupportEvent.objects.order_by("pk").values_list("label", flat=True)
+    assert list(labels) == [2, 1, 0, None, None, None]
+
+
+def statement(page: Page) -> str:
+    return page.locator(".support-statement").inner_text()
