@@ -24,6 +24,8 @@ class PassagesOf(StrEnum):
     SENTENCE = "sentence"
     PARAGRAPH = "paragraph"
     RESPONSE = "response"
+    WHOLE = "whole"
+    """As RESPONSE, however long: what AutoNuggetizer assigns nuggets to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list
 
     A paragraph begins after a blank line and at a heading (`# …` or a line of `**…**`). Sentences are joined
     by one blank. A passage of more than `MAX_TOKENS` tokens is cut between sentences into as many as it
-    takes, and a longer sentence into parts of about equal length.
+    takes, and a longer sentence into parts of about equal length; a whole response is never cut.
 
     >>> sentences = ["# Tides", "The moon pulls.\\n\\n", "The sun helps."]
     >>> [passage.text for passage in response_passages(sentences, PassagesOf.PARAGRAPH)]
@@ -54,7 +56,8 @@ def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list
     texts = {number: text for number, text in enumerate(sentences) if text.strip()}
     passages = []
     for group in _groups(texts, passages_of):
-        cut = list(_cut({number: texts[number].strip() for number in group}))
+        stripped = {number: texts[number].strip() for number in group}
+        cut = [_joined(stripped)] if passages_of is PassagesOf.WHOLE else list(_cut(stripped))
         passages += [
             ResponsePassage(text_md5(text), text, first, last, is_part=len(cut) > 1)
             for text, first, last in cut
@@ -87,6 +90,11 @@ def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
         groups[-1].append(number)
         is_new = "\n\n" in text[len(text.rstrip()) :]
     return groups
+
+
+def _joined(group: dict[int, str]) -> tuple[str, int, int]:
+    """(text, first sentence, last sentence) of all of them, uncut."""
+    return " ".join(group.values()), min(group), max(group)
 
 
 def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:

@@ -313,6 +313,7 @@ class Response(models.Model):
         SENTENCE = "sentence", "each sentence"
         PARAGRAPH = "paragraph", "each paragraph"
         RESPONSE = "response", "the whole response"
+        WHOLE = "whole", "the whole response, however long"
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")

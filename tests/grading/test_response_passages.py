@@ -29,6 +29,7 @@ TIDES = ["# Tides", "The moon pulls.\n\n", "The sun helps.", " ", "It is weaker.
             "response",
             ["# Tides The moon pulls. The sun helps. It is weaker. **Causes** Gravity."],
         ),
+        ("whole", ["# Tides The moon pulls. The sun helps. It is weaker. **Causes** Gravity."]),
     ],
 )
 def test_what_becomes_a_passage(passages_of, expected):
@@ -65,7 +66,7 @@ def test_a_long_response_is_cut_between_sentences():
     assert " ".join(p.text for p in cut) == " ".join(sentences)
 
 
-@pytest.mark.parametrize("rule", PassagesOf)
+@pytest.mark.parametrize("rule", [rule for rule in PassagesOf if rule is not PassagesOf.WHOLE])
 def test_a_long_sentence_is_cut_into_equal_parts_and_nothing_is_lost(rule):
     text = words(450, "x, ")
     cut = response_passages([text, "End."], rule)
@@ -79,3 +80,10 @@ def test_characters_count_where_there_are_no_spaces():
     text = "潮" * 900
     parts = texts([text], "sentence")
     assert ("".join(parts), [len(part) for part in parts]) == (text, [300, 300, 300])
+
+
+def test_a_whole_response_is_never_cut():
+    sentences = [words(MAX_TOKENS), " ", words(MAX_TOKENS, "v")]
+    (whole,) = response_passages(sentences, PassagesOf.WHOLE)
+    assert (count_tokens(whole.text), whole.first, whole.last, whole.is_part) == (2 * MAX_TOKENS, 0, 2, False)
+    assert response_passages([" "], PassagesOf.WHOLE) == []
