@@ -55,10 +55,14 @@ def test_pages(inspector, places):
 def test_answers_of_a_run(inspector, places):
     answer = responded(places.item.topic, "generator", "## Colours", "Anthocyanins make maple leaves red.")
     cited = [{"text": one["text"], "citations": [["shard_00459_61697" * 4, 0.9]]} for one in answer.sentences]
-    Response.objects.filter(pk=answer.pk).update(sentences=cited, documents={"doc" * 40: "A text."})
+    documents = {"doc" * 40: "A text.", "shard_00459_61697" * 4: "A text that is cited."}
+    Response.objects.filter(pk=answer.pk).update(sentences=cited, documents=documents)
     for name, address in {
         "answers": reverse("review:run", args=[places.collection.slug, answer.run_id]),
         "answer": reverse("review:response", args=[places.item.bank_id, answer.topic_id, answer.run_id]),
+        "support": places.of_collection("support:board"),
+        "asking about support": places.of_collection("support:ask"),
+        "a citation to label": places.of_collection("support:label"),
     }.items():
         inspector.open(address)
         inspector.inspect(name)
