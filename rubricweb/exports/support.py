@@ -93,7 +93,7 @@ def label_lines(collection: Collection) -> Iterator[str]:
             person = assessor_pseudonym(collection, event.by_id)
             seen = event.seen_judge.llm if event.seen_judge else None
             shown = {"seen_label": event.seen_label, "seen_llm": seen, "at": event.at.isoformat()}
-            told = {"by": "person", "person": person, "is_withdrawn": event.label is None} | shown
+            told = {"by": "person", "person": person, "is_withdrawn": event.label is None, **shown}
             yield _line(topic.query_id, texts, citation_of(event), event.label, told)
 
 
