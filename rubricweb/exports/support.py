@@ -102,4 +102,4 @@ def _line(
 ) -> str:
     about = {"topic_id": query_id, "sentence_md5": citation.sentence_md5, "doc_id": citation.doc_id}
     sentence = texts.get(citation.sentence_md5)
-    return json.dumps(about | {"sentence": sentence, "label": label} | said, ensure_ascii=False)
+    return json.dumps({**about, "sentence": sentence, "label": label, **said}, ensure_ascii=False)

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("corpus", "0020_being_deleted"),
+        ("corpus", "0021_gone_collections"),
     ]
 
     operations = [
