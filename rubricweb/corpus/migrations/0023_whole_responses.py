@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("corpus", "0021_gone_collections"),
+        ("corpus", "0022_models_of_runs"),
     ]
 
     operations = [
