@@ -34,9 +34,9 @@ from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
+from rubricweb.support.models import SupportJudge
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob
-from rubricweb.support.models import SupportJudge
 from tests.factories import (
     STRICT,
     CallFactory,
