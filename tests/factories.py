@@ -16,7 +16,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision
-from rubricweb.campaigns.queue.leases import HELD, top_up
+from rubricweb.campaigns.queue.leases import LEAST_HELD, top_up
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Response, Run, Topic
 from rubricweb.grades.configs import config_for
@@ -258,8 +258,8 @@ def gradable(collection: Collection, *, topics: int = 2, passages: int = 5, item
     return bank
 
 
-def take(campaign: Campaign, person: User, *, count: int = HELD) -> list[Turn]:
+def take(campaign: Campaign, person: User, *, count: int = LEAST_HELD) -> list[Turn]:
     """What the person holds once they have asked for so many cells, the one to rate first."""
     top_up(campaign, person, count=count)
     held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
-    return list(held.order_by("taken_at", "pk"))
+    return list(held.order_by("taken_at", "order", "pk"))

@@ -14,7 +14,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.leases import HELD
+from rubricweb.campaigns.queue.leases import MOST_HELD
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.models import HumanGrade
@@ -43,7 +43,7 @@ def assessors_of(campaign: Campaign, url: str, count: int) -> dict[int, Assessor
     return found
 
 
-@pytest.mark.parametrize(("cells", "assessors"), [(CLIENTS * (WRITES + HELD), 1), (WRITES, CLIENTS)])
+@pytest.mark.parametrize(("cells", "assessors"), [(CLIENTS * (WRITES + MOST_HELD), 1), (WRITES, CLIENTS)])
 def test_twenty_at_once_lose_nothing(server_url, demo, cells, assessors):
     """Many cells, each for one, with those that everybody holds at the end; and few cells, each for all."""
     bank = demo.banks.get()

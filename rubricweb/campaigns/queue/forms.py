@@ -126,7 +126,18 @@ class CampaignForm(forms.Form):
     size = forms.IntegerField(
         label="Maximum number of cells", min_value=1, required=False, help_text="Empty for all."
     )
-    order = forms.ChoiceField(label="Order", choices=Campaign.Order.choices)
+    order = forms.ChoiceField(
+        label="Cells to draw first",
+        choices=Campaign.Order.choices,
+        help_text="Where there is a maximum, the others are left out.",
+    )
+    passage_order = forms.ChoiceField(
+        label="Order of the passages",
+        choices=Campaign.PassageOrder.choices,
+        initial=Campaign.PassageOrder.TOPIC,
+        required=False,
+        help_text="With all items of a passage together, people read it once.",
+    )
     random_percent = forms.IntegerField(
         label="Drawn at random, %",
         min_value=0,
@@ -217,6 +228,7 @@ class CampaignForm(forms.Form):
             order=Campaign.Order(cleaned["order"]),
             min_grade=min(cleaned["min_grade"] or rater.min_grade_of(kinds[0]), rater.highest),
             cutoff=cleaned["cutoff"],
+            passage_order=Campaign.PassageOrder(cleaned["passage_order"] or Campaign.PassageOrder.TOPIC),
             size=cleaned["size"],
             random_share=cleaned["random_percent"] / 100,
             drawn_by=f"diverse topics: {size}, seed {cleaned['diverse_seed'] or 1}" if size else "",

@@ -7,6 +7,7 @@ it by a conditional UPDATE, so that of two who try only one succeeds.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import wraps
@@ -24,8 +25,14 @@ from rubricweb.core.prepared import Prepared
 from rubricweb.grades.models import HumanGrade
 
 LEASE = timedelta(minutes=5)
-HELD = 2
-"""The cell on the screen, and the one that is fetched ahead."""
+HELD = 8
+"""How many cells a page keeps, so that work goes on without a connection."""
+LEAST_HELD = 2
+"""The cell on the screen and the one after it."""
+MOST_HELD = 32
+"""A passage with more items is leased in parts."""
+COUNTED = 1_000
+"""More turns are not counted to bound what one person holds."""
 TRIES = 8
 COMMENTED = "commented on, and not rated"
 """The reason of a turn that was given up after a comment."""
@@ -61,21 +68,39 @@ def retried(change: Callable[P, Result]) -> Callable[P, Result]:
 @retried
 @transaction.atomic
 def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
-    """Renew the person's open turns, and lease new ones until they hold `count` or none is left."""
+    """Renew the person's open turns, and lease new ones as `take_missing` does."""
     renew(campaign, person)
     take_missing(campaign, person, count=count)
 
 
 def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None:
-    """Lease turns until the person holds `count` or none is left; in a transaction that is `retried`.
+    """Lease turns until the person holds `count`, or their `allowance`, or none is left.
 
-    That transaction may hold locks already, so this waits for no other lock.
+    Where the campaign goes by passage, the other cells of a passage come with its first one, even beyond
+    `count`. Call it in a transaction that is `retried`; that may hold locks already, so this waits for no
+    other lock.
     """
     holds = 0
     while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
+        most = allowance(turn.left, turn.others)
         holds = turn.holds
-        if holds < count and _lease(turn, campaign, person):
+        if holds >= min(count, most):
+            break
+        if _lease(turn, campaign, person):
             holds += 1
+            if campaign.is_by_passage:
+                holds += _lease_rest(turn, campaign, person, most=most - holds)
+
+
+def allowance(left: int, others: int) -> int:
+    """How many turns one person may hold, where `left` turns wait or are held and `others` hold some.
+
+    An equal share of what is left, as if one more person came, so that nobody holds the end of a campaign:
+
+    >>> [allowance(left, 3) for left in (1_000, 60, 20, 4)]
+    [32, 12, 4, 2]
+    """
+    return min(MOST_HELD, max(LEAST_HELD, left // (others + 2)))
 
 
 def may_take(campaign: Campaign, person: User) -> bool:
@@ -127,6 +152,10 @@ def fresh(
     if before is not None and mode == Mode.BLIND:
         is_blind = before.how == HumanGrade.How.BLIND
         mode, first = (mode, before.rating) if is_blind else (Mode.ASSISTED, None)
+    return _begun(person, mode, first)
+
+
+def _begun(person: User, mode: Turn.Mode, first: int | None = None) -> dict[str, object]:
     return {
         "person": person,
         "mode": mode,
@@ -155,12 +184,17 @@ class NextTurn(NamedTuple):
     taken_at: datetime | None
     comment: str
     cell_id: int
+    topic_id: int
     revision_id: int
     passage_id: int
     was_rated: bool
     """Whether the person ever rated the cell."""
     holds: int
     """How many turns the person holds."""
+    left: int
+    """Turns of the campaign that wait or are held; counted up to COUNTED."""
+    others: int
+    """How many other people hold turns."""
     has_absent_runs: bool
     """Some runs of the collection are not accepted, so that passages of the campaign may not count."""
 
@@ -230,12 +264,28 @@ def _first_of(
         "taken_at",
         "comment",
         "cell",
+        "cell__topic",
         "cell__revision",
         "cell__passage",
         Exists(HumanGrade.objects.filter(by=person, **cell)),
         Coalesce(Subquery(holds), 0),
+        Coalesce(Subquery(_left(campaign)), 0),
+        Coalesce(Subquery(_others_who_hold(campaign, person)), 0),
         has_absent_runs("campaign__collection"),
     )
+
+
+def _left(campaign: int) -> QuerySet[Turn, Any]:
+    """Count the campaign's turns that are not done, up to COUNTED of them."""
+    waiting = Turn.objects.filter(campaign=campaign, state__in=(State.PENDING, State.LEASED))
+    first = Turn.objects.filter(pk__in=waiting.order_by().values("pk")[:COUNTED])
+    return first.order_by().values("campaign").annotate(turns=Count("*")).values("turns")
+
+
+def _others_who_hold(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    held = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gte=Now())
+    others = held.exclude(person=person).order_by().values("campaign")
+    return others.annotate(people=Count("person", distinct=True)).values("people")
 
 
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
@@ -270,6 +320,35 @@ def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
     if turn.comment and turn.person_id not in {None, person.pk}:
         _keep_comment(turn, campaign)
     return True
+
+
+def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) -> int:
+    """Lease further turns of the passage of `turn` and return how many; `most` bounds it.
+
+    Only turns that anybody could take, of cells that the person never rated: others come as any next turn.
+    """
+    by_mode: dict[Turn.Mode, list[int]] = defaultdict(list)
+    for pk, cell in _rest_of_passage(turn, campaign, person)[: max(most, 0)]:
+        by_mode[drawn_mode(campaign, CampaignCell(pk=cell), person)].append(pk)
+    times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
+    leased = 0
+    for mode, pks in by_mode.items():
+        begun = _begun(person, mode) | times
+        leased += Turn.objects.filter(NEW | LAPSED, pk__in=pks).update(state=State.LEASED, **begun)
+    return leased
+
+
+def _rest_of_passage(turn: NextTurn, campaign: Campaign, person: User) -> list[tuple[int, int]]:
+    """The first free turn of each further cell, with its cell, in the order of the campaign."""
+    cells = campaign.cells.filter(topic=turn.topic_id, passage=turn.passage_id).order_by()
+    rated = HumanGrade.objects.filter(by=person, revision=OuterRef("revision"), passage=OuterRef("passage"))
+    free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment=""))
+    free = free.filter(cell__in=cells.filter(~Exists(rated)).values("pk"))
+    free = free.select_for_update(skip_locked=True).order_by("order", "pk")
+    first: dict[int, int] = {}
+    for pk, cell in free.values_list("pk", "cell_id"):
+        first.setdefault(cell, pk)
+    return [(pk, cell) for cell, pk in first.items()]
 
 
 def _keep_comment(turn: NextTurn, campaign: Campaign) -> None:

@@ -15,6 +15,10 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.humans.latest_ratings import Cell
 from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
 
+UNFINISHED = (
+    " Passage after passage, they are a random sample only once all are rated; in drawn order at any time."
+)
+
 
 class Campaign(models.Model):
     """Cells for people to rate: which, in which order, by how many, and what they see."""
@@ -29,6 +33,11 @@ class Campaign(models.Model):
         CONFIDENCE = "confidence", "low confidence of the grader first"
         DISAGREEMENT = "disagreement", "disagreement of graders, or with the judgment, first"
         LEADERBOARD = "leaderboard", "expected change of the leaderboard first"
+
+    class PassageOrder(models.TextChoices):
+        TOPIC = "topic", "by topic: all items of a passage together, topic after topic"
+        BOARD = "board", "by value for the leaderboard: all items of a passage together"
+        CELL = "cell", "none: each cell by itself, as it was drawn"
 
     class Cells(models.TextChoices):
         ALL = "all", "all"
@@ -48,6 +57,8 @@ class Campaign(models.Model):
     """Of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
     order = models.CharField(max_length=20, choices=Order, default=Order.RANDOM)
+    passage_order = models.CharField(max_length=20, choices=PassageOrder, default=PassageOrder.TOPIC)
+    """In which the passages of the chosen cells come to assessors."""
     random_share = models.FloatField(default=0.2)
     """The share of cells drawn at random, whatever the order."""
     assessors = models.PositiveSmallIntegerField(default=1)
@@ -91,12 +102,21 @@ class Campaign(models.Model):
         return self.closed_at is None
 
     @property
+    def is_by_passage(self) -> bool:
+        """Whether the cells of a passage follow each other."""
+        return not self.is_standing and self.passage_order != self.PassageOrder.CELL
+
+    @property
     def counts_for(self) -> str:
         """The estimates that its ratings support, in words."""
         if self.draw_id is None:
             return (
                 "No estimate stands on these cells, because they were not drawn at random from all of them."
             )
+        return f"{self._counts_for}{UNFINISHED if self.is_by_passage else ''}"
+
+    @property
+    def _counts_for(self) -> str:
         if self.cells_taken == self.Cells.COVER:
             return (
                 "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards of this "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +28,7 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.grades.topic_ratings import ItemColumn, judged, ratings_of
 
-Order, Taken = Campaign.Order, Campaign.Cells
+Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Choice:
     order: Campaign.Order = Order.RANDOM
     min_grade: int = PAPERS_MIN_GRADE
     cutoff: int = 20
+    passage_order: Campaign.PassageOrder = PassageOrder.TOPIC
     size: int | None = None
     """How many cells; None for all."""
     random_share: float = 0.2
@@ -105,6 +107,40 @@ def chosen(choice: Choice, *, seed: int) -> ChosenCells:
 
 
 def drawn_from(gathered: ChoiceInputs, *, seed: int) -> ChosenCells:
+    """Draw the cells, and put them into the order in which assessors meet them."""
+    drawn = _cells_drawn(gathered, seed)
+    return replace(drawn, cells=in_passage_order(gathered, drawn.cells))
+
+
+def in_passage_order(gathered: ChoiceInputs, cells: tuple[ChosenCell, ...]) -> tuple[ChosenCell, ...]:
+    """Put the cells of each passage together, in the order of the bank's items.
+
+    The passages of a topic, or those of equal value for the leaderboard, keep the order of their first cell.
+    The value of a passage is the sum of the expected changes of the leaderboard by its chosen cells.
+    """
+    order = gathered.choice.passage_order
+    if order == PassageOrder.CELL:
+        return cells
+    first: dict[tuple[int, int], int] = {}
+    for place, cell in enumerate(cells):
+        first.setdefault((cell.topic, cell.passage), place)
+    values = gathered.passage_values(cells) if order == PassageOrder.BOARD else {}
+    topics = {sheet.pool.topic_id: number for number, sheet in enumerate(gathered.sheets)}
+    items = {
+        (sheet.pool.topic_id, column.revision): number
+        for sheet in gathered.sheets
+        for number, column in enumerate(sheet.columns)
+    }
+
+    def key(cell: ChosenCell) -> tuple[float, ...]:
+        place = (cell.topic, cell.passage)
+        before = -values[place] if values else topics[cell.topic]
+        return (before, first[place], items[cell.topic, cell.revision])
+
+    return tuple(sorted(cells, key=key))
+
+
+def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     choice = gathered.choice
     sheets = [sheet for sheet in gathered.sheets if sheet.pool.topic_id in gathered.chosen_topics]
     revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
@@ -246,9 +282,25 @@ class ChoiceInputs:
         if self.choice.order == Order.DISAGREEMENT:
             return Scores(ordering.by_disagreement(cells), none)
         if self.choice.order == Order.LEADERBOARD:
-            chances = ordering.flip_chances(cells, self.checked)
-            return ordering.by_leaderboard(cells, chances, self.means, len(self.sheets))
+            return self._by_leaderboard(sheet)
         return Scores(np.zeros(cells.ratings.shape), none)
+
+    def _by_leaderboard(self, sheet: TopicPopulation) -> Scores:
+        chances = ordering.flip_chances(sheet.cells, self.checked)
+        return ordering.by_leaderboard(sheet.cells, chances, self.means, len(self.sheets))
+
+    def passage_values(self, cells: Iterable[ChosenCell]) -> dict[tuple[int, int], float]:
+        """By topic and passage: the expected change of the leaderboard by these cells together."""
+        changes = {}
+        for sheet in self.sheets:
+            topic, scores = sheet.pool.topic_id, self._by_leaderboard(sheet).scores
+            for passage, row in zip(sheet.pool.passage_pks, scores.tolist(), strict=True):
+                for column, score in zip(sheet.columns, row, strict=True):
+                    changes[topic, passage, column.revision] = score
+        values: dict[tuple[int, int], float] = defaultdict(float)
+        for cell in cells:
+            values[cell.topic, cell.passage] += changes[cell.topic, cell.passage, cell.revision]
+        return values
 
     @cached_property
     def means(self) -> Floats:

@@ -41,9 +41,11 @@ def grade_all(bank, config: GraderConfig, rating: int) -> None:
             grade(config, item, pooled.passage, rating)
 
 
-def choice_of(bank, **options) -> Choice:
+def choice_of(bank, *, passage_order: str = "cell", **options) -> Choice:
+    """Cells that come each by itself, as they were drawn, unless `passage_order` puts passages together."""
     topics = tuple(bank.collection.topics.all())
-    return Choice(bank, topics, KINDS, raters(bank)[0], **options)
+    order = Campaign.PassageOrder(passage_order)
+    return Choice(bank, topics, KINDS, raters(bank)[0], passage_order=order, **options)
 
 
 @pytest.fixture

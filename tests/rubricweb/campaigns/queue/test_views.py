@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from rubricweb.campaigns.queue.leases import HELD
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp
 from tests.factories import take
@@ -118,6 +119,7 @@ def new_campaign(bank, **fields: object) -> dict[str, object]:
         "min_grade": 4,
         "cutoff": 20,
         "order": "leaderboard",
+        "passage_order": "board",
         "random_percent": 25,
         "size": 8,
         "mode": "mixed",
@@ -133,6 +135,7 @@ def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
     assert response.url == at("campaign", campaign)
     assert (campaign.cells.count(), campaign.turns.count(), campaign.population) == (8, 16, 12)
     assert campaign.cells.filter(is_random=True).count() == 2
+    assert "Order of the passages: by value for the leaderboard" in markup(client.get(response.url))
     assert set(campaign.people.all()) == {second}
     again = client.post(address, new_campaign(bank))
     assert again.status_code == 422
@@ -165,7 +168,7 @@ def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, dj
     assert not campaign.turns.exclude(state=State.PENDING).exists()
     html = start(campaign, client)
     assert "Start rating" not in html
-    assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
+    assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 6  # half of what is left
     first, second = campaign.cells.all()[:2]
     assert html.index(f'data-cell="{first.pk}"') < html.index(f'data-cell="{second.pk}"')
     assert f"Cell 1 of {campaign.cells.count()}" in html
@@ -202,7 +205,7 @@ def test_a_save_takes_twelve_queries(mode, campaign_of, client_of, assessor):
     assert verbs["SELECT"] + verbs["INSERT"] + verbs["UPDATE"] == 12
     assert set(verbs) <= {"SELECT", "INSERT", "UPDATE", "SAVEPOINT", "RELEASE"}
     assert "2 of 24" in html
-    assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
+    assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == HELD
 
 
 def test_rating_without_javascript(campaign, client_of, assessor):
