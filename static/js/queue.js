@@ -1,47 +1,165 @@
-// The assessor's queue: form[data-outbox] leaves through the outbox. "advance" shows the next card at once,
-// "reveal" and "undo" show what the server answers.
+// The assessor's queue: form[data-outbox] leaves through the outbox, and the next item has the focus at once; after
+// the last item of a passage comes the next passage, which is in the page already. What the server answers about the
+// item comes into its line. A li[data-cell] is an item; with [data-rated] it is done, [aria-current] is the keys'.
 import { leave as leaveField } from "./keys.js";
 import { newUid, Outbox } from "./outbox.js";
 
 const byId = (id) => document.getElementById(id);
 const card = () => byId("queue-card").firstElementChild;
+const ahead = () => byId("queue-ahead").children;
+const itemsOf = (from) => [...from.querySelectorAll("li[data-cell]")];
+const current = () => card().querySelector("li[aria-current]");
+const isWaiting = (item) => !("rated" in item.dataset);
+const itemOf = (cell) => byId("queue").querySelector(`li[data-cell="${CSS.escape(cell)}"]`);
 const say = (words) => (byId("queue-said").textContent = words);
 const { address, next: nextCells } = byId("queue").dataset;
 const isStart = () => card().matches("[data-starts]");
 
-function put(next, before = "") {
-  byId("queue-card").replaceChildren(next);
-  htmx.process(next);
-  next.focus();
-  scrollTo({ top: 0 });
-  say(before + next.dataset.said);
+function count() {
+  const all = itemsOf(card());
+  const rated = all.filter((item) => !isWaiting(item)).length;
+  if (all.length) card().querySelector("[data-count]").textContent = `${rated} of ${all.length} rated`;
 }
 
-function advance(before) {
-  history.replaceState(null, "", address); // it may have been that of one cell, which is behind now
-  put(
-    byId("queue-ahead").content.firstElementChild ??
-      byId("queue-waiting").content.firstElementChild.cloneNode(true),
-    before,
+// The answer that the grader found for an item, in the text of the passage: "12-40 52-80".
+function mark(item) {
+  const text = card().querySelector("[data-text]");
+  const whole = text.textContent;
+  const spans = (item.dataset.marks ?? "").split(" ").filter(Boolean).map((span) =>
+    span.split("-").map(Number)
   );
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of spans) {
+    const found = document.createElement("mark");
+    found.textContent = whole.slice(start, end);
+    parts.push(whole.slice(at, start), found);
+    at = end;
+  }
+  text.replaceChildren(...parts, whole.slice(at));
 }
 
-// Of an answer: its head, and those cards that are neither shown nor on their way; `isWhole` shows its card anyway.
+function choose(item) {
+  if (item === current()) return;
+  current()?.removeAttribute("aria-current");
+  item.setAttribute("aria-current", "true");
+  mark(item);
+}
+
+function goTo(item, before = "") {
+  choose(item);
+  item.focus({ preventScroll: true });
+  item.scrollIntoView({ block: "nearest" });
+  const place = `${itemsOf(card()).indexOf(item) + 1} of ${itemsOf(card()).length}`;
+  say(`${before}${item.dataset.said} Item ${place}.`);
+}
+
+function put(next, before = "") {
+  for (const form of typedComments(card())) keepComment(form);
+  byId("queue-card").replaceChildren(next);
+  scrollTo({ top: 0 });
+  document.querySelector("#rail:is([data-open], [data-drawer]) [hx-get]")?.dispatchEvent(new Event("opened"));
+  if (!next.dataset.passage) return next.focus(), say(before + next.dataset.said);
+  count();
+  goTo(itemsOf(next).find(isWaiting) ?? current(), before);
+}
+
+// To the next item that waits: after this one, before it, or of the next passage.
+function advance(before, from = current()) {
+  if (location.pathname !== address) history.replaceState(null, "", address); // it was that of a cell, now behind
+  const items = itemsOf(card());
+  const at = items.indexOf(from);
+  const next = [...items.slice(at + 1), ...items.slice(0, at + 1)].find(isWaiting);
+  if (next) return count(), goTo(next, before);
+  const passage = [...ahead()].find((one) => itemsOf(one).some(isWaiting));
+  put(passage ?? byId("queue-waiting").content.firstElementChild.cloneNode(true), before);
+}
+
+function finish(item, words) {
+  item.dataset.rated = "";
+  item.querySelector("[data-own]").textContent = words;
+}
+
+// What is on its way is done, also on a page that was loaded anew.
+function finishUnsent() {
+  for (const { kind, place } of outbox.unsent) {
+    const item = place && itemOf(place);
+    if (item && kind !== "comment") finish(item, "kept");
+  }
+}
+
+// Of an answer: its head, the item that was rated, and the passages and items that the page has not; `isWhole` shows
+// it as it is.
 function take(html, isWhole) {
   const page = new DOMParser().parseFromString(html, "text/html");
-  const [first, second] = [page.getElementById("queue-card"), page.getElementById("queue-ahead").content];
+  const [shown, rated] = [
+    page.getElementById("queue-card").firstElementChild,
+    page.getElementById("queue-answered"),
+  ];
   byId("queue-head").replaceWith(page.getElementById("queue-head"));
   htmx.process(byId("queue-head"));
-  if (isWhole) put(first.firstElementChild);
-  const known = [card().dataset.cell, ...outbox.mine.map((entry) => entry.place)].filter(Boolean);
-  const fresh = [first, second].map((from) => from.firstElementChild).filter((one) =>
-    one && !known.includes(one.dataset.cell)
-  );
-  if (!card().dataset.cell && fresh.length && !isWhole) put(fresh.shift());
-  byId("queue-ahead").content.replaceChildren(...fresh.filter((one) => one.dataset.cell).slice(0, 1));
+  if (rated) update(rated.firstElementChild);
+  if (isWhole) {
+    byId("queue-ahead").replaceChildren();
+    show(shown);
+  } else if (shown?.dataset.passage) add(shown);
+  [...page.getElementById("queue-ahead").children].forEach(add);
+  if (!card().dataset.passage) goOn(shown);
+  count();
 }
 
-function goTo(url) {
+// From a page without a passage to one, or to what the server says of the end.
+function goOn(shown) {
+  if ([...ahead()].some((one) => itemsOf(one).some(isWaiting))) advance("");
+  else if (shown && !shown.dataset.passage && !outbox.unsent.some(({ place }) => place)) put(shown);
+}
+
+function show(whole) {
+  const asked = whole.querySelector("li[aria-current]");
+  htmx.process(whole);
+  put(whole);
+  finishUnsent();
+  if (asked && asked !== current()) goTo(asked);
+}
+
+function add(passage) {
+  const known = outbox.mine.map(({ place }) => place);
+  const fresh = itemsOf(passage).filter((item) =>
+    isWaiting(item) && !itemOf(item.dataset.cell) && !known.includes(item.dataset.cell)
+  );
+  if (!fresh.length) return;
+  const there = [card(), ...ahead()].find((one) => one.dataset.passage === passage.dataset.passage);
+  const list = (there ?? passage).querySelector("ol");
+  if (there) {
+    fresh.forEach((item) => item.removeAttribute("aria-current"));
+    list.append(...fresh);
+  } else {
+    list.replaceChildren(...fresh);
+    byId("queue-ahead").append(passage);
+  }
+  htmx.process(there ? list : passage);
+}
+
+// The line of an item as the server has it: with the grader's rating, which was hidden before. Where it is not on the
+// screen any more, it stands above the passage.
+function update(answered) {
+  const item = itemOf(answered.dataset.cell);
+  const isNewest = !outbox.unsent.some(({ place }) => place === answered.dataset.cell);
+  if (item && isNewest) {
+    const hadFocus = item.contains(document.activeElement);
+    if (item.hasAttribute("aria-current")) answered.setAttribute("aria-current", "true");
+    item.replaceWith(answered);
+    htmx.process(answered);
+    if (answered === current()) mark(answered);
+    if (hadFocus) answered.focus({ preventScroll: true });
+  }
+  const line = answered.querySelector(".queue-line").cloneNode(true);
+  line.querySelector("a").removeAttribute("id");
+  byId("queue-last").replaceChildren(...line.childNodes);
+  byId("queue-last").toggleAttribute("data-needed", !itemOf(answered.dataset.cell)?.checkVisibility());
+}
+
+function leaveFor(url) {
   outbox.isLeaving = true;
   location.assign(url);
 }
@@ -49,28 +167,31 @@ function goTo(url) {
 async function settle(entry, answer) {
   if (entry.kind === "comment") return;
   if (answer?.status === 409) {
-    return goTo(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
+    return leaveFor(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
   }
-  const isWhole = entry.kind === "undo" || (entry.kind === "reveal" && card().dataset.cell === entry.place);
-  if (answer?.status === 200) return take(answer.html, isWhole);
-  if (!card().dataset.cell) await refill();
+  if (answer?.status === 200) return take(answer.html, entry.kind === "undo");
+  if (answer === null) itemOf(entry.place)?.remove(); // discarded: it comes anew
+  if (answer === null || !card().dataset.passage) await refill();
 }
 
 async function refill() {
-  const answer = await outbox.ask(nextCells, { method: "POST" });
-  if (answer?.redirect) return goTo(answer.redirect);
+  const known = String(new URLSearchParams({ known: cells() }));
+  const answer = await outbox.ask(nextCells, { method: "POST", body: new URLSearchParams(known) });
+  if (answer?.redirect) return leaveFor(answer.redirect);
   if (answer?.status === 200) take(answer.html);
 }
 
+const cells = () => itemsOf(byId("queue")).map((item) => item.dataset.cell).join(",");
+
 function changed(found) {
-  const [chip, count] = [byId("outbox"), found.unsent.length];
-  const isWaiting = found.waiting || (count > 0 && !found.isSending);
+  const [chip, unsent] = [byId("outbox"), found.unsent.length];
+  const isHeld = found.waiting || (unsent > 0 && !found.isSending);
   const why = found.waiting === "offline" ? "Offline" : found.waiting && `Waiting (${found.waiting})`;
-  const words = [why, isWaiting && count && `${count} unsent`].filter(Boolean).join(", ");
-  chip.textContent = words || (count ? "Saving…" : found.savedAt && `Saved ${found.savedAt}`);
-  chip.dataset.tone = isWaiting ? "warn" : "good";
+  const words = [why, isHeld && unsent && `${unsent} unsent`].filter(Boolean).join(", ");
+  chip.textContent = words || (unsent ? "Saving…" : found.savedAt && `Saved ${found.savedAt}`);
+  chip.dataset.tone = isHeld ? "warn" : "good";
   chip.hidden = !chip.textContent;
-  if (found.waiting && count) say(`No connection. ${count} unsent, kept on this device.`);
+  if (found.waiting && unsent) say(`No connection. ${unsent} unsent, kept on this device.`);
 }
 
 const outbox = new Outbox({
@@ -79,23 +200,28 @@ const outbox = new Outbox({
   settles: [200, 409],
   settle,
   changed,
-  signedOut: goTo,
+  signedOut: leaveFor,
 });
 
-document.addEventListener("submit", async (event) => {
+document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches("[data-starts]")) return event.preventDefault(), refill();
-  if (form.matches("[data-stops]") && typedComment()) return event.preventDefault(), stop(form);
+  if (form.matches("[data-stops]") && typedComments(card()).length) return event.preventDefault(), stop(form);
   if (!form.matches("[data-outbox]")) return;
   event.preventDefault();
   if (event.submitter?.value === "comment") return keepComment(form);
-  const body = new FormData(form, event.submitter);
+  send(form, new FormData(form, event.submitter));
+});
+
+function send(form, body) {
   const [uid, kind, place] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
-  if (place && !body.has("rating") && !body.has("reason")) return say("Choose a rating from 0 to 5.");
+  const [rating, item] = [body.get("rating"), form.closest("li[data-cell]")];
+  if (place && !rating && !body.has("reason")) return say("Choose a rating from 0 to 5.");
   if (outbox.mine.some((entry) => entry.uid === uid)) return;
-  if (body.has("reason") && typedComment()) keepComment(typedComment());
-  const what = body.has("rating") ? `${body.get("rating")} for ${form.dataset.what}` : form.dataset.what;
-  const sent = outbox.add({
+  if (kind === "skip") typedComments(item).forEach(keepComment);
+  if (kind !== "undo") body.set("known", cells());
+  const what = rating ? `${rating} for ${form.dataset.what}` : form.dataset.what;
+  outbox.add({
     uid,
     kind,
     place,
@@ -104,15 +230,23 @@ document.addEventListener("submit", async (event) => {
     url: form.action,
     body: String(new URLSearchParams(body)),
   });
-  if (kind === "advance") advance(body.has("rating") ? `Rated ${body.get("rating")}. ` : "Skipped. ");
-  await sent;
-  if (kind === "reveal" && outbox.waiting && card().dataset.cell === place) advance("Kept on this device. ");
-});
+  if (!item) return;
+  finish(item, rating ? `you ${rating}` : "skipped");
+  if (rating) rateAnew(form);
+  advance(rating ? `Rated ${rating}. ` : "Skipped. ", item);
+}
 
-// The form of the card, where its comment is not saved yet.
-function typedComment() {
-  const field = card().querySelector("textarea[name=comment]");
-  return field && field.value !== field.defaultValue ? field.form : null;
+// Another rating of the item before the answer to this one came counts this one.
+function rateAnew(form) {
+  form.elements.uid.value = newUid();
+  form.elements.seen.value = Number(form.elements.seen.value) + 1;
+  form.elements.comment.defaultValue = form.elements.comment.value;
+}
+
+// The forms whose comment is not saved yet.
+function typedComments(from) {
+  const fields = [...from.querySelectorAll("textarea[name=comment]")];
+  return fields.filter((field) => field.value !== field.defaultValue).map((field) => field.form);
 }
 
 async function keepComment(form) {
@@ -123,36 +257,59 @@ async function keepComment(form) {
   said.textContent = "Saving the comment…";
   field.defaultValue = field.value;
   const body = String(new URLSearchParams({ comment: field.value }));
-  const sent = {
-    uid: newUid(),
-    kind: "comment",
-    place: "",
-    stack: cell,
-    what: `comment on ${what}`,
-    url,
-    body,
-  };
-  await outbox.add(sent);
-  const isSaved = outbox.mine.every(({ uid }) => uid !== sent.uid);
+  const uid = newUid();
+  await outbox.add({ uid, kind: "comment", place: "", stack: cell, what: `comment on ${what}`, url, body });
+  const isSaved = outbox.mine.every((entry) => entry.uid !== uid);
   said.textContent = isSaved ? "Comment saved." : "The comment is kept on this device.";
   return isSaved;
 }
 
 async function stop(form) {
-  if (await keepComment(typedComment())) form.submit();
+  const saved = await Promise.all(typedComments(card()).map(keepComment));
+  if (saved.every(Boolean)) form.submit();
 }
 
 document.addEventListener("click", async (event) => {
-  if (!event.target.closest("a[data-advances]") || event.ctrlKey || event.metaKey) return;
+  if (event.ctrlKey || event.metaKey) return;
+  const shows = event.target.closest("a[data-shows]")?.closest("li[data-cell]");
+  if (shows) return event.preventDefault(), goTo(shows);
+  if (!event.target.closest("a[data-advances]")) return;
   event.preventDefault();
   advance("Kept. ");
+  if (card().dataset.passage) return;
   await outbox.flush();
-  if (isStart()) refill();
   await refill();
 });
 
-const isRated = () =>
-  outbox.unsent.some((entry) => entry.kind === "advance" && entry.place === card().dataset.cell);
-while (isRated()) advance("Kept on this device. "); // the server does not know of it yet
+document.addEventListener("key-action", (event) => {
+  const items = itemsOf(card());
+  const to = items[items.indexOf(current()) + (event.detail === "down" ? 1 : -1)];
+  if (to) goTo(to);
+});
+
+byId("queue-card").addEventListener("focusin", (event) => {
+  const item = event.target.matches(":focus-visible") && event.target.closest("li[data-cell]");
+  if (item) choose(item); // not on a press of the pointer: what it is about to click would move away
+});
+
+// Keys are the current item's wherever else the focus is.
+addEventListener("keydown", ({ key, target }) => {
+  if (key.length > 1 || key === " " || target.closest("[data-key-scope], input, textarea, select, dialog")) {
+    return;
+  }
+  current()?.focus({ preventScroll: true });
+}, { capture: true });
+
+// An element takes the focus only once the styles are there.
+addEventListener("load", () => {
+  if (document.activeElement === document.body) current()?.focus({ preventScroll: true });
+});
+
+finishUnsent();
+if (card().dataset.passage) {
+  count();
+  const isSent = outbox.unsent.every(({ place }) => place !== current().dataset.cell);
+  if (!isWaiting(current()) && !isSent) advance("Kept on this device. ");
+}
 outbox.flush();
 if (isStart()) refill();

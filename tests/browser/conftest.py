@@ -271,7 +271,7 @@ def inspector_of(people: People) -> Iterator[Callable[[str | None], Inspector]]:
 
 @pytest.fixture
 def campaign_of(places):
-    def made(mode: str = "assisted", *, size: int = 6, assessors: int = 1) -> Campaign:
+    def made(mode: str = "assisted", *, size: int | None = 6, assessors: int = 1) -> Campaign:
         kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
         choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
         plan = CampaignPlan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)

@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.grades.models import HumanGrade
 
-SHOWN = "#queue-card > article[data-cell]"
+SHOWN = "#queue-card li[aria-current]"
+"""The item that the keys are for."""
 
 
 def open_queue(page: Page, campaign: Campaign) -> None:
@@ -22,7 +23,7 @@ def order_shown(page: Page, campaign: Campaign) -> int:
 
 def expect_cell(page: Page, campaign: Campaign, order: int) -> None:
     cell = campaign.cells.get(order=order)
-    expect(page.locator(f'#queue-card > [data-cell="{cell.pk}"]')).to_be_visible()
+    expect(page.locator(f'{SHOWN}[data-cell="{cell.pk}"]')).to_be_visible()
 
 
 def rated(campaign: Campaign) -> list[tuple[int, int]]:

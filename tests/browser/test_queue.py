@@ -43,20 +43,60 @@ def test_a_whole_campaign_by_keys(people, campaign_of):
 
 
 def test_keys_faster_than_the_line(people, campaign_of):
-    """The answer to the first rating waits until the third was pressed."""
+    """The answer to the first rating waits until all that the page holds, half of the cells, is rated."""
     campaign = campaign_of()
     page = people.sign_in_routed("assessor")
     open_queue(page, campaign)
     saved = Held(page, "**/cells/*/", times=1)
-    page.keyboard.press("1")
-    page.keyboard.press("2")
+    for rating in "123":
+        page.keyboard.press(rating)
     expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
     saved.next().continue_()
-    expect_cell(page, campaign, 3)
-    page.keyboard.press("3")
     expect_cell(page, campaign, 4)
+    page.keyboard.press("4")
+    expect_cell(page, campaign, 5)
     expect_saved(page)
-    assert rated(campaign) == [(1, 1), (2, 2), (3, 3)]
+    assert rated(campaign) == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_a_passage_with_all_its_items_by_keys(people, campaign_of):
+    """The next passage is there when the last item is rated; blind, each line gets the grader's rating."""
+    campaign = campaign_of("blind", size=None)
+    first, after = (campaign.cells.get(order=order) for order in (1, 13))
+    assert campaign.cells.filter(passage=first.passage_id).count() == 12
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    assert page.locator("#queue-card li").count() == 12
+    assert page.locator("#queue-card li .queue-pair").all_inner_texts() == [""] * 12
+    for order in range(1, 13):
+        expect_cell(page, campaign, order)
+        page.keyboard.press("2")
+    expect_cell(page, campaign, 13)
+    expect(page.get_by_role("article", name=f"Passage {after.passage.doc_id}")).to_be_visible()
+    expect(page.locator("#queue-said")).to_contain_text("Cell 13 of")
+    expect(page.locator("#queue-last")).to_contain_text("you 2 grader", use_inner_text=True)
+    expect_saved(page)
+    assert rated(campaign) == [(order, 2) for order in range(1, 13)]
+
+
+def test_back_to_an_item_of_the_passage(people, campaign_of):
+    campaign = campaign_of("blind", size=None)
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    page.keyboard.press("1")
+    expect(page.locator("#queue-card li").first).to_contain_text("grader")
+    expect(page.locator("#queue-card li").nth(1)).not_to_contain_text("grader")
+    page.keyboard.press("ArrowUp")
+    expect_cell(page, campaign, 1)
+    page.keyboard.press("4")
+    expect_cell(page, campaign, 2)
+    page.locator("#queue-card li").nth(4).get_by_role("button", name="3, in part").click()
+    expect_cell(page, campaign, 6)
+    page.locator("#queue-card li").nth(2).get_by_role("link").click()
+    expect_cell(page, campaign, 3)
+    expect_saved(page)
+    events = HumanGrade.objects.order_by("pk").values_list("rating", "how")
+    assert list(events) == [(1, "blind"), (4, "assisted"), (3, "blind")]
 
 
 def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of):
@@ -89,17 +129,17 @@ def test_what_is_rated_and_unsent_is_not_asked_again_after_a_reload(people, camp
     page = people.sign_in_routed("assessor")
     open_queue(page, campaign)
     page.route("**/cells/*/", lambda route: route.abort())
-    page.keyboard.press("1")
-    page.keyboard.press("2")
-    expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
+    for rating in "123":
+        page.keyboard.press(rating)
+    expect(page.locator("#outbox")).to_have_text("Offline, 3 unsent")
     people.leaves = True
     page.reload()
     expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
     assert rated(campaign) == []
     page.unroute("**/cells/*/")
-    expect_cell(page, campaign, 3)
+    expect_cell(page, campaign, 4)
     expect_saved(page)
-    assert rated(campaign) == [(1, 1), (2, 2)]
+    assert rated(campaign) == [(1, 1), (2, 2), (3, 3)]
     expected = (*OFFLINE, "Failed to load resource: net::ERR_FAILED", "dialog: beforeunload")
     people.complaints[:] = [one for one in people.complaints if not one.startswith(expected)]
 
@@ -143,10 +183,9 @@ def test_two_assessors_rate_one_cell_unseen_by_each_other(people, places, campai
         page = people.sign_in(name)
         open_queue(page, campaign)
         assert order_shown(page, campaign) == 1
-        expect(page.locator(SHOWN)).not_to_contain_text("You rated")
-        expect(page.locator(SHOWN)).not_to_contain_text("by the grader")
+        expect(page.locator(SHOWN).locator(".queue-pair")).to_have_text("")
         page.keyboard.press(rating)
-        expect(page.locator(SHOWN)).to_contain_text("by the grader")
+        expect(page.locator("#queue-last")).to_contain_text("grader")
     assert sorted(HumanGrade.objects.values_list("rating", flat=True)) == [0, 5]
 
 
@@ -165,7 +204,9 @@ def test_undo_goes_back_to_the_cell(people, campaign_of):
     page.keyboard.press("ArrowLeft")
     page.wait_for_url("**/cells/*/")
     expect_cell(page, campaign, 1)
-    expect(page.get_by_role("button", name="5, fully")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(SHOWN).get_by_role("button", name="5, fully")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     page.keyboard.press("4")
     expect_cell(page, campaign, 2)
     expect_saved(page)
@@ -204,26 +245,6 @@ def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of
     assert rated(campaign) == [(1, 2)]
 
 
-def test_blind_then_reveal_then_a_change_of_mind(people, campaign_of):
-    campaign = campaign_of("blind")
-    page = people.sign_in("assessor")
-    open_queue(page, campaign)
-    expect(page.locator(SHOWN)).to_contain_text("The grader's rating shows once you have rated.")
-    page.keyboard.press("1")
-    expect(page.locator(SHOWN)).to_contain_text("by the grader")
-    expect_cell(page, campaign, 1)
-    expect(page.locator("#queue-said")).to_contain_text("You rated 1. The grader:")
-    page.keyboard.press("2")
-    expect_cell(page, campaign, 2)
-    expect(page.locator(SHOWN)).not_to_contain_text("by the grader")
-    page.keyboard.press("3")
-    expect(page.get_by_role("link", name="Keep 3, and go on")).to_be_visible()
-    page.keyboard.press("Enter")
-    expect_cell(page, campaign, 3)
-    events = HumanGrade.objects.order_by("pk").values_list("rating", "how")
-    assert list(events) == [(1, "blind"), (2, "assisted"), (3, "blind")]
-
-
 def test_blind_without_a_line_goes_on(people, campaign_of):
     campaign = campaign_of("blind")
     page = people.sign_in("assessor")
@@ -259,7 +280,7 @@ def test_comment_skip_and_flags_by_keys(people, campaign_of):
     page.keyboard.press("c")
     page.keyboard.type("only 2 of 3 parts")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("[data-comment-said]")).to_have_text("Comment saved.")
+    expect(page.locator(SHOWN).locator("[data-comment-said]")).to_have_text("Comment saved.")
     assert campaign.turns.get(order=1).comment == "only 2 of 3 parts"
     page.keyboard.press("2")
     expect_cell(page, campaign, 2)
@@ -287,15 +308,54 @@ def test_escape_leaves_the_comment_and_the_next_digit_rates(people, campaign_of)
     assert campaign.turns.get(order=1).comment == "see line 3"
 
 
+def test_a_break_is_suggested_and_never_in_the_way(people, campaign_of):
+    """After 45 minutes without a pause; dismissed, it is quiet again."""
+    campaign = campaign_of()
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    line = page.locator("#queue-break")
+    page.keyboard.press("1")
+    expect_cell(page, campaign, 2)
+    expect(line).to_be_hidden()
+    page.evaluate(
+        """() => {
+          const minutes = (count) => Date.now() - count * 60_000;
+          const sitting = { began: minutes(50), latest: minutes(1) };
+          sessionStorage.setItem("rubricweb-sitting", JSON.stringify(sitting));
+        }"""
+    )
+    page.keyboard.press("2")
+    expect(line).to_contain_text("You have rated for 50 minutes.")
+    expect_cell(page, campaign, 3)
+    line.get_by_role("button", name="Not now").click()
+    expect(line).to_be_hidden()
+    page.keyboard.press("3")
+    expect_cell(page, campaign, 4)
+    expect(line).to_be_hidden()
+
+
+def test_on_a_telephone_the_keys_are_above_the_fold(people, campaign_of):
+    campaign = campaign_of("blind", size=None)
+    page = people.sign_in("assessor", viewport={"width": 390, "height": 844})
+    open_queue(page, campaign)
+    for order in (1, 2):
+        expect_cell(page, campaign, order)
+        button = page.locator(SHOWN).get_by_role("button", name="3, in part")
+        expect(button).to_be_in_viewport(ratio=1)
+        expect(page.locator("#queue-card li:visible")).to_have_count(1)
+        button.click()
+    expect(page.locator("#queue-last")).to_contain_text("you 3 grader", use_inner_text=True)
+
+
 def test_without_javascript(people, campaign_of, client_of):
     campaign = campaign_of("blind", size=2)
     page = people.sign_in("assessor", java_script_enabled=False)
     page.goto(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
     page.get_by_role("button", name="Start rating").click()
-    page.get_by_role("button", name="3, in part").click()
-    expect(page.locator(SHOWN)).to_contain_text("by the grader")
+    page.locator(SHOWN).get_by_role("button", name="3, in part").click()
+    expect(page.locator(SHOWN)).to_contain_text("The grader rated")
     page.get_by_role("link", name="Keep 3, and go on").click()
-    page.get_by_role("button", name="0, not at all").click()
+    page.locator(SHOWN).get_by_role("button", name="0, not at all").click()
     page.get_by_role("button", name="Undo").click()
     expect_cell(page, campaign, 2)
     assert rated(campaign) == [(1, 3)]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Min, Q
 from django.db.models.functions import Now
 
 from rubricweb.accounts.models import User
@@ -14,9 +14,10 @@ from rubricweb.banks.secrecy import readable
 from rubricweb.campaigns.queue.left_out import unasked
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.selectors import PACE_OF, pace
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 
 State = Turn.State
+DONE = Count("pk", filter=Q(state=State.SUBMITTED))
 RECENT = 50
 LAST_TURNS = 2_000
 """How many turns a pace is computed from."""
@@ -92,6 +93,24 @@ def _mark_theirs(
     for pk, row in rows.items():
         open_to_all = not named[pk] and not row.campaign.is_standing
         row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic of a campaign: how many ratings it has, and how many it is to have."""
+
+    topic: Topic
+    done: int
+    total: int
+
+
+def topic_rows(campaign: Campaign) -> list[TopicRow]:
+    """The topics in the order in which the campaign comes to them."""
+    turns = campaign.turns.exclude(state=State.SKIPPED).filter(cell__revision__is_secret=False)
+    by_topic = turns.order_by().values_list("cell__topic")
+    rows = list(by_topic.annotate(first=Min("order"), total=Count("pk"), done=DONE).order_by("first"))
+    topics = campaign.collection.topics.in_bulk([pk for pk, *_ in rows])
+    return [TopicRow(topics[pk], done, total) for pk, _, total, done in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,18 +14,15 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from grading.topic_sampler import DrawnTopic
-from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.queue.cards import Card, PassageCard, cards_of, passage_cards
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out, unasked, unasked_secrets
-from rubricweb.campaigns.queue.meanings import Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.core.models import JsonList
 from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import humans
-from rubricweb.grades.highlighting import Segment, highlighted
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.models import HumanGrade
 
 State = Turn.State
 PACE_OF = 20
@@ -52,44 +48,16 @@ def drawn_rows(collection: Collection, drawn: Sequence[DrawnTopic]) -> list[Draw
 
 
 @dataclass(frozen=True, eq=False)
-class Card:
-    """One cell as an assessor sees it."""
-
-    cell: CampaignCell
-    turn: Turn
-    event: HumanGrade | None
-    """The person's latest event for the cell."""
-    seen: int
-    grade: Grade | None
-    """The grader's; None if the person may not see it yet, or there is none."""
-    answer: str
-    segments: tuple[Segment, ...]
-    uid: UUID
-
-    @property
-    def is_rated(self) -> bool:
-        return self.event is not None
-
-    @property
-    def hides_grader(self) -> bool:
-        return _hides_grader(self.turn)
-
-    @property
-    def meanings(self) -> Meanings:
-        return meanings_of(self.cell.config)
-
-    @property
-    def is_answer_in_passage(self) -> bool:
-        return any(segment.is_answer for segment in self.segments)
-
-
-@dataclass(frozen=True, eq=False)
 class QueuePage:
     """What a person sees of a campaign's queue."""
 
     campaign: Campaign
-    cards: tuple[Card, ...]
-    """The cell to rate, and the one fetched ahead."""
+    passages: tuple[PassageCard, ...]
+    """The passage to read, and those fetched ahead."""
+    answered: Card | None
+    """The cell that was rated just now."""
+    is_empty: bool
+    """The person holds nothing."""
     cells: int
     done: int
     total: int
@@ -110,11 +78,8 @@ class QueuePage:
 
     @property
     def card(self) -> Card | None:
-        return self.cards[0] if self.cards else None
-
-    @property
-    def ahead(self) -> Card | None:
-        return self.cards[1] if len(self.cards) > 1 else None
+        """The cell that the keys are for."""
+        return self.passages[0].current if self.passages else None
 
     @property
     def left(self) -> int:
@@ -125,22 +90,37 @@ class QueuePage:
         return None if self.pace is None else self.pace * self.left
 
 
-def queue_page(
-    campaign: Campaign, person: User, *, cell: CampaignCell | None = None, rating: HumanGrade | None = None
-) -> QueuePage:
-    """Show the cells that the person holds; `cell`, one of theirs, first.
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What a person's page shows already, or shall show."""
 
-    `rating` is their latest rating of `cell`, if the caller knows it.
-    """
-    turns = _turns(campaign, person, cell)
-    looked_at = next((turn for turn in turns if cell is not None and turn.cell_id == cell.pk), None)
-    if looked_at is not None:
-        looked_at.event = rating
-    cards = _cards(turns[:2], person)
-    figures = _figures(campaign, person, looked_at)
+    cell: CampaignCell | None = None
+    """One of theirs, to be shown first."""
+    rating: HumanGrade | None = None
+    """Their latest rating of `cell`, if it was given just now: the page then goes on to another one."""
+    known: frozenset[int] = frozenset()
+    """Keys of the cells that the page has: of those that are held, only others are shown."""
+
+
+NOWHERE = Looking()
+
+
+def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> QueuePage:
+    """Show the passages of the cells that the person holds, and what they rated of the first one."""
+    turns = _turns(campaign, person, looking.cell)
+    at = 0 if looking.cell is None else looking.cell.pk
+    looked_at = next((turn for turn in turns if turn.cell_id == at), None)
+    figures = _figures(campaign, person, None if looking.rating else looked_at)
+    cards = cards_of(_unknown(turns, person, looking), person)
+    answered = next((card for card in cards if looking.rating and card.cell.pk == at), None)
+    passages = passage_cards([card for card in cards if card != answered], current=at)
+    is_empty = all(turn.is_done for turn in turns)
+    has_nothing = is_empty and not passages
     return QueuePage(
         campaign=campaign,
-        cards=cards,
+        passages=passages,
+        answered=answered,
+        is_empty=is_empty,
         cells=figures.cells,
         done=figures.done,
         total=figures.turns - figures.skips - figures.unasked,
@@ -150,14 +130,25 @@ def queue_page(
         previous=figures.before,
         next=figures.after,
         can_undo=figures.can_undo,
-        may_start=not cards and may_take(campaign, person),
-        skipped=None if cards else _skipped(campaign, person),
+        may_start=has_nothing and may_take(campaign, person),
+        skipped=_skipped(campaign, person) if has_nothing else None,
         uid=new_uid(),
     )
 
 
+def _unknown(turns: list[Any], person: User, looking: Looking) -> list[Any]:
+    """Those of `turns` that the page has not, after what the person rated of the first passage."""
+    at = 0 if looking.cell is None else looking.cell.pk
+    shown = [turn for turn in turns if turn.cell_id == at or turn.cell_id not in looking.known]
+    for turn in shown:
+        turn.event = looking.rating if turn.cell_id == at else None
+    if shown and not looking.rating and shown[0].cell.campaign.is_by_passage:
+        return [*_done_of_passage(shown[0], person), *shown]
+    return shown
+
+
 def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Any]:
-    """The turns that the person holds, in the order taken, after their turn of `cell`.
+    """The turns that the person holds, in the order taken; those of the passage of `cell` and itself first.
 
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
@@ -166,14 +157,30 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     for turn in turns:
         turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
-    return sorted(turns, key=lambda turn: turn.cell_id != at)
+    first = {turn.cell.passage_id for turn in turns if turn.cell_id == at}
+    return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
 
 
 @Prepared
 def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
+    turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
+    return _shown(turns, person)
+
+
+def _done_of_passage(beside: Any, person: User) -> list[Any]:
+    """The person's finished turns of the passage of this turn, other than it."""
+    place = {"cell__topic": beside.cell.topic_id, "cell__passage": beside.cell.passage_id}
+    mine = Turn.objects.filter(campaign=beside.campaign_id, person=person, state__in=Turn.DONE, **place)
+    turns = list(_shown(mine.exclude(pk=beside.pk), person.pk))
+    for turn in turns:
+        turn.cell.campaign = beside.cell.campaign
+    return turns
+
+
+def _shown(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
+    """With what cards show of them, but for secret items."""
     place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
-    turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
     turns = turns.filter(cell__revision__is_secret=False)
     return (
         turns.annotate(
@@ -181,7 +188,7 @@ def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
             has_absent_runs=has_absent_runs("campaign__collection"),
         )
         .select_related("cell__topic", "cell__item", "cell__revision", "cell__passage", "cell__config")
-        .order_by("taken_at", "pk")
+        .order_by("taken_at", "order", "pk")
     )
 
 
@@ -269,54 +276,3 @@ def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn
     before = mine.filter(~Exists(at) | Q(done_at__lt=when) | Q(done_at=when, pk__lt=pk))
     after = mine.filter(Q(done_at__gt=when) | Q(done_at=when, pk__gt=pk))
     return before.order_by("-done_at", "-pk"), after.order_by("done_at", "pk")
-
-
-def _cards(turns: list[Any], person: User) -> tuple[Card, ...]:
-    unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
-    events = humans.latest_by_cell(person, unread)
-    shows = [turn.cell for turn in turns if not _hides_grader(turn)]
-    answers = graded(shows)
-    for turn in turns:
-        turn.event = turn.event or events.get(turn.cell.human_cell)
-    return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
-
-
-def _hides_grader(turn: Turn) -> bool:
-    return turn.is_blind and turn.rating is None
-
-
-def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
-    event = turn.event
-    return Card(
-        cell=turn.cell,
-        turn=turn,
-        event=None if event is None or event.is_withdrawn else event,
-        seen=event.number if event else 0,
-        grade=grade,
-        answer=answer,
-        segments=highlighted(turn.cell.passage.text, answer),
-        uid=new_uid(),
-    )
-
-
-def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
-    """By cell key: the grader's rating, and the answer that it, or its model by another prompt, extracted."""
-    graders = {cell: cell.config for cell in cells if cell.config is not None}
-    places = Q(pk__in=())
-    for cell, config in graders.items():
-        places |= Q(revision=cell.revision_id, passage=cell.passage_id, config__llm=config.llm)
-    by_place = defaultdict(list)
-    for row in Grade.objects.filter(places).select_related("config") if graders else ():
-        by_place[row.revision_id, row.passage_id, row.config.llm].append(row)
-    return {
-        cell.pk: _graded_by(config, by_place[cell.revision_id, cell.passage_id, config.llm])
-        for cell, config in graders.items()
-    }
-
-
-def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:
-    usable = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == config.pk]
-    grade = next((row for row in usable if row.config_id == config.pk), None)
-    extracted = [row for row in usable if row.config.purpose == Purpose.EXTRACT]
-    answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
-    return grade, next(filter(None, answers), "")

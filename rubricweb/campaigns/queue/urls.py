@@ -11,6 +11,7 @@ urlpatterns = [
     path("review/<slug:slug>/queue/new/preview/", views.campaign_preview, name="campaign-preview"),
     path("review/<slug:slug>/queue/new/topics/", views.campaign_topics, name="campaign-topics"),
     path(QUEUE, views.queue, name="queue"),
+    path(f"{QUEUE}topics/", views.queue_topics, name="queue-topics"),
     path(f"{QUEUE}next/", views.queue_next, name="queue-next"),
     path(f"{QUEUE}progress/", views.campaign, name="campaign"),
     path(f"{QUEUE}state/", views.campaign_state, name="campaign-state"),

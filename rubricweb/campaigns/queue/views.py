@@ -121,6 +121,19 @@ def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     return _queue_page(request, campaign)
 
 
+@require_safe
+def queue_topics(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
+    """List the campaign's topics beside the queue, with how many ratings each has."""
+    campaign = access.campaign_for(request.user, slug, campaign_id)
+    context = {
+        "collection": campaign.collection,
+        "campaign": campaign,
+        "topics": progress.topic_rows(campaign),
+        **WORDS,
+    }
+    return page_or_part(request, "campaigns/queue/queue_topics.html", context, part="topics")
+
+
 @require_POST
 def queue_next(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Lease the next cell to the user, and the one after it."""
@@ -133,16 +146,18 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     """Show a cell that the user has or had; POST rates it."""
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     if request.method != "POST":
-        return _queue_page(request, cell.campaign, cell, mine=_rating_of(request))
+        return _queue_page(request, cell.campaign, selectors.Looking(cell), mine=_rating_of(request))
     form = RateForm(request.POST, meanings_of(cell.config))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
         turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
     except RatedMeanwhile:
-        return _queue_page(request, cell.campaign, cell, mine=form.cleaned_data["rating"], status=409)
+        looking = selectors.Looking(cell)
+        return _queue_page(request, cell.campaign, looking, mine=form.cleaned_data["rating"], status=409)
     is_first_look = turn.event is not None and turn.event.how == HumanGrade.How.BLIND
-    return _show(request, cell.campaign, cell if is_first_look else None, rating=turn.event)
+    shows_it = request.htmx or is_first_look
+    return _show(request, cell.campaign, cell if shows_it else None, rating=turn.event)
 
 
 @require_POST
@@ -212,6 +227,11 @@ def _rating_of(request: HtmxRequest) -> int | None:
     return int(digit) if digit in set("012345") else None
 
 
+def _known(request: HtmxRequest) -> frozenset[int]:
+    """The cells that the page has already, as its script says."""
+    return frozenset(int(key) for key in request.POST.get("known", "").split(",") if key.isdecimal())
+
+
 def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
     leases.top_up(campaign, request.user)
     return _show(request, campaign, cell)
@@ -226,7 +246,7 @@ def _show(
 ) -> HttpResponse:
     """`rating` is the user's latest rating of `cell`, if it is known."""
     if request.htmx:
-        return _queue_page(request, campaign, cell, rating=rating)
+        return _queue_page(request, campaign, selectors.Looking(cell, rating, _known(request)))
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("campaigns:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)
@@ -236,17 +256,16 @@ def _show(
 def _queue_page(
     request: HtmxRequest,
     campaign: Campaign,
-    cell: CampaignCell | None = None,
+    looking: selectors.Looking = selectors.NOWHERE,
     *,
-    rating: HumanGrade | None = None,
     mine: int | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "collection": campaign.collection,
         "campaign": campaign,
-        "queue": selectors.queue_page(campaign, request.user, cell=cell, rating=rating),
-        "looked_at": cell,
+        "queue": selectors.queue_page(campaign, request.user, looking),
+        "looked_at": None if looking.rating else looking.cell,
         "mine": mine,
         **WORDS,
     }

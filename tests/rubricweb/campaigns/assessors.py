@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import httpx
 
-SHOWN = re.compile(r'id="queue-card">\s*<article[^>]*data-cell="(\d+)".*?</article>', re.DOTALL)
-FORM = re.compile(r'<form method="post" class="stack" action="([^"]+)".*?</form>', re.DOTALL)
+ITEM = re.compile(r'<li class="queue-item"(?![^>]*data-rated)[^>]*data-cell="(\d+)".*?</li>', re.DOTALL)
+"""One that waits for a rating."""
+FORM = re.compile(r'<form method="post" class="queue-form" action="([^"]+)".*?</form>', re.DOTALL)
 START = re.compile(r'<form class="empty" method="post" action="([^"]+)".*?</form>', re.DOTALL)
 FIELD = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 
@@ -23,6 +24,8 @@ class Assessor:
     queue: str
     cookies: dict[str, str]
     sent: dict[int, int] = field(default_factory=dict)
+    waiting: dict[int, tuple[str, dict[str, str]]] = field(default_factory=dict)
+    """By cell: address and fields of its form, as a page keeps them."""
     saves: list[tuple[float, float]] = field(default_factory=list)
     """When each began, and its seconds from the key to the answer with the next cells in it."""
 
@@ -30,22 +33,31 @@ class Assessor:
         """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
         with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
             start = START.search(_flat(browser.get(self.queue)))
-            html = self._send(browser, start[1], dict(FIELD.findall(start[0]))) if start else ""
-            while wanted(len(self.sent)) and (card := SHOWN.search(html)):
-                cell, rating = int(card[1]), len(self.sent) % 6
-                form = FORM.search(card[0])
-                body = {**dict(FIELD.findall(form[0])), "rating": str(rating), "comment": ""}
-                html = self._save(browser, form[1], body)
+            if start:
+                self._keep(self._send(browser, start[1], dict(FIELD.findall(start[0]))))
+            while wanted(len(self.sent)) and self.waiting:
+                cell = next(iter(self.waiting))
+                address, fields = self.waiting.pop(cell)
+                rating, known = len(self.sent) % 6, ",".join(map(str, {*self.waiting, *self.sent, cell}))
+                body = {**fields, "rating": str(rating), "comment": "", "known": known}
                 self.sent[cell] = rating
+                self._save(browser, address, body)
                 if len(self.sent) % resend_every == 0:
-                    html = self._save(browser, form[1], body)
+                    self._save(browser, address, body)
                 time.sleep(pause)
 
-    def _save(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
+    def _keep(self, html: str) -> None:
+        """Keep the forms of items that wait and are new."""
+        for item in ITEM.finditer(html):
+            form = FORM.search(item[0])
+            if int(item[1]) not in self.sent:
+                self.waiting.setdefault(int(item[1]), (form[1], dict(FIELD.findall(form[0]))))
+
+    def _save(self, browser: httpx.Client, address: str, body: dict[str, str]) -> None:
         started = time.perf_counter()
         html = self._send(browser, address, body)
         self.saves.append((started, time.perf_counter() - started))
-        return html
+        self._keep(html)
 
     def _send(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
         return _flat(browser.post(address, data=body, headers={"HX-Request": "true"}))

@@ -223,7 +223,7 @@ def test_a_part_for_scripts(campaign, client_of, assessor):
     client, cell = client_of(assessor), held(campaign, assessor).cell
     html = markup(client.post(at("queue-cell", campaign, cell.pk), send(3), **HTMX))
     assert html.lstrip().startswith('<div id="queue"')
-    assert '<template id="queue-ahead">' in html
+    assert '<div id="queue-ahead" hidden>' in html
 
 
 @pytest.mark.parametrize("wrong", [{"rating": 6}, {"rating": -1}, {"rating": ""}, {"seen": ""}, {"uid": "x"}])
@@ -239,16 +239,16 @@ def test_blind_cells_give_nothing_away_until_rated(blind, client_of, assessor):
     html = start(blind, client)
     assert "<mark>" not in html
     assert ANSWER not in html.replace("Birches turn yellow because carotenoids remain.", "")
-    assert "by the grader" not in html
+    assert "The grader rated" not in html
     assert "confidence" not in html
     cell = Turn.objects.filter(person=assessor).order_by("order").first().cell
     after = client.post(at("queue-cell", blind, cell.pk), send(2))
     assert after.url == at("queue-cell", blind, cell.pk)
     seen = markup(client.get(after.url))
-    assert "by the grader" in seen
+    assert "The grader rated" in seen
     assert ANSWER in seen or "Its answer is marked in the passage." in seen
     assert "Keep 2" in seen
-    assert seen.count("by the grader") == 1  # not of the next cell
+    assert seen.count("The grader rated") == 1  # not of the next cell
 
 
 def test_a_change_of_mind_goes_on(blind, client_of, assessor):
@@ -328,13 +328,13 @@ def test_closing_and_opening(campaign, client_of, owner, assessor):
     assert "This campaign is closed" in markup(client_of(assessor).get(at("queue", campaign)))
     assert "This campaign is closed" in start(campaign, client_of(assessor))
     client.post(at("campaign-state", campaign))
-    assert 'data-outbox="advance"' in start(campaign, client_of(assessor))
+    assert 'data-outbox="rate"' in start(campaign, client_of(assessor))
 
 
 def test_passages_are_escaped(bank, campaign_of, client_of, assessor):
     bank.collection.passages.update(text="<script>alert(1)</script>")
     html = start(campaign_of(), client_of(assessor))
-    assert 'data-outbox="advance"' in html
+    assert 'data-outbox="rate"' in html
     assert "<script>alert" not in html
 
 
