@@ -61,6 +61,7 @@ def test_pages(inspector_of, campaign):
 
 
 def test_every_item_is_announced_and_has_the_focus(people, campaign):
+    take(campaign, User.objects.get(username="organizer"))
     page = people.sign_in("organizer")
     page.goto(reverse("campaigns:queue", args=[campaign.collection.slug, campaign.pk]))
     said = page.get_by_role("status").and_(page.locator("#queue-said"))
