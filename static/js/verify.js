@@ -16,9 +16,13 @@ document.addEventListener("htmx:beforeRequest", ({ target }) => {
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const shown = byId("check-cell");
-  if (detail.target.id !== "check" || detail.xhr.status !== 200 || !shown) return;
+  if (detail.target.id !== "check" || !shown) return;
   const answer = new DOMParser().parseFromString(detail.serverResponse, "text/html");
-  if (answer.getElementById("check-cell")?.dataset.cell !== shown.dataset.cell) return;
+  const words = answer.getElementById("check-words");
+  if (words) byId("check-said").textContent = words.content.textContent.trim();
+  if (detail.xhr.status !== 200 || answer.getElementById("check-cell")?.dataset.cell !== shown.dataset.cell) {
+    return;
+  }
   detail.shouldSwap = false;
   for (const id of PARTS) {
     const [before, now] = [byId(id), answer.getElementById(id)];
@@ -27,5 +31,4 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     else byId("check").append(now);
     if (now) htmx.process(now);
   }
-  byId("check-said").textContent = answer.getElementById("check-said").textContent;
 });

@@ -6,11 +6,12 @@ import re
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
+from tests.browser.held import Held
 from tests.browser.inspector import WIDE
 
 
@@ -21,7 +22,7 @@ def address(places, **query) -> str:
 
 @pytest.fixture
 def page(people, places) -> Page:
-    page = people.sign_in("assessor", viewport=WIDE)
+    page = people.sign_in_routed("assessor", viewport=WIDE)
     page.goto(address(places))
     return page
 
@@ -66,18 +67,12 @@ def test_by_keys_alone(page):
 
 def test_the_next_cell_shows_before_the_verdict_is_saved(page):
     following = page.locator("#check-queue li a").first.inner_text()
-    held = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route("**/verify/?*", hold)
+    verdicts = Held(page, "**/verify/?*", times=1)
     page.keyboard.press("r")
     expect(page.locator("#check-cell h3")).to_have_text(following)
     expect(page.locator("#check-saving")).to_have_text("Saving…")
     page.keyboard.press("r")  # on the second cell; it waits for its turn
-    page.unroute("**/verify/?*")
-    held[0].continue_()
+    verdicts.next().continue_()
     expect(page.locator("#check-saving")).to_contain_text("Saved")
     expect(page.locator("#check-queue")).to_contain_text("2 of ")
     assert [verdict for verdict, _ in said()] == ["right", "right"]
