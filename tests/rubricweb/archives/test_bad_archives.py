@@ -13,7 +13,7 @@ import pytest
 
 from grading.errors import BadFormat
 from rubricweb.accounts.models import User
-from rubricweb.archives import reading, tables
+from rubricweb.archives import tables
 from rubricweb.archives.layout import VERSION
 from rubricweb.archives.restoring import restore_archive
 from rubricweb.corpus.models import Collection, Topic
@@ -145,10 +145,9 @@ def test_other_files_are_no_archives(archive, tmp_path):
             restore_archive(path)
 
 
-def test_an_archive_has_limits(archive, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_BYTES", 1_000)
+def test_an_archive_has_limits(archive):
     with pytest.raises(BadFormat, match="expected at most 1,000"):
-        restore_archive(archive, slug="copy")
+        restore_archive(archive, slug="copy", max_bytes=1_000)
 
 
 @pytest.mark.parametrize("slug", ["two words", "x" * 81, "taken"])
