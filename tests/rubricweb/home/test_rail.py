@@ -35,8 +35,8 @@ def test_conflicts_show_to_those_who_decide_them(collection, owner, assessor, cl
 
 def test_the_rail_is_open_where_it_was_left_open(autumn, rail_of, viewer, outsider, client_of):
     client = client_of(viewer)
-    assert 'hx-trigger="opened once"' in client.get(autumn.grid).text
+    assert 'hx-trigger="opened"' in client.get(autumn.grid).text
     client.cookies["rail"] = "open"
-    assert 'hx-trigger="load"' in client.get(autumn.grid).text
+    assert 'hx-trigger="load, opened"' in client.get(autumn.grid).text
     assert 'id="rail"' not in client.get("/").text
     assert client_of(outsider).get(rail_of).status_code == 404
