@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.factories import BankFactory
+
 COUNT = """(action) => {
   const made = document.createElement("button");
   made.dataset.keyAction = action;
@@ -51,12 +53,15 @@ def test_a_key_presses_its_element(page, places):
     expect(page).to_have_url(f"{page.url.split('/exports/')[0]}{places.of_collection('home:collection')}")
 
 
-def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page):
+def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page, places):
+    BankFactory(collection=places.collection, name="another")  # so that there is a choice
+    page.reload()
     wrong = counter(page, "wrong")
-    search = page.get_by_label("Topic or query contains")
+    search = page.get_by_label("Find")
     search.focus()
     page.keyboard.press("w")
     expect(search).to_have_value("w")
+    page.keyboard.press("Backspace")  # or leaving the field would show another list
     page.get_by_label("Bank", exact=True).focus()
     page.keyboard.press("w")
     page.locator("#presses-wrong").focus()
