@@ -6,7 +6,9 @@ from functools import cache
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Error, Page
+from playwright.sync_api import Page
+
+from tests.browser.waiting import holds
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 MAX_HTML_BYTES = 300_000
@@ -63,7 +65,5 @@ class Inspector:
         self.problems += [f"{name}: {found}" for found in self.page.evaluate(VIOLATIONS, options)]
 
     def _fits(self, name: str) -> None:
-        try:
-            self.page.wait_for_function(FITS, timeout=FITS_MS)
-        except Error:
+        if not holds(self.page, FITS, within_ms=FITS_MS):
             self.problems.append(f"{name}: wider than the window")

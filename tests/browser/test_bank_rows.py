@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks import actions
-from tests.browser.held import Held
+from tests.browser.waiting import Held
 
 CONTROLS = """() => [...document.querySelectorAll(
     "a[href], button, input:not([type=hidden]), select, textarea, summary"

@@ -11,8 +11,8 @@ from rubricweb.accounts.models import User
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Kind, Subject
-from tests.browser.held import Held
 from tests.browser.inspector import WIDE
+from tests.browser.waiting import Held
 
 WORDS = "Only the topic's words."
 DEAF = "window.EventSource = class extends EventTarget { close() {} };"

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from rubricweb.grades.models import HumanGrade
-from tests.browser.held import Held
 from tests.browser.inspector import WIDE
+from tests.browser.waiting import Held
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from django.conf import settings
 from playwright.sync_api import expect
 
 from rubricweb.core import events
-from tests.browser.held import Held
+from tests.browser.waiting import Held
 
 pytestmark = pytest.mark.concurrent
 

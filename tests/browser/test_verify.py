@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from rubricweb.accounts.models import User
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
-from tests.browser.held import Held
 from tests.browser.inspector import WIDE
+from tests.browser.waiting import Held
 
 
 def address(places, **query) -> str:

@@ -1,12 +1,26 @@
-"""Requests of a page that a test keeps back, and lets go when it wants their answers to come."""
+"""Waiting for what a page says of itself, and making it wait: requests that a test keeps back."""
 
 from __future__ import annotations
 
 import re
+import time
 
 from playwright.sync_api import Page, Route
 
 PAUSE_MS = 20
+
+
+def holds(page: Page, expression: str, *, within_ms: float) -> bool:
+    """Whether the JavaScript expression comes true in time.
+
+    Playwright's own `wait_for_function` evaluates strings in the page, which the content policy refuses.
+    """
+    deadline = time.monotonic() + within_ms / 1_000
+    while not page.evaluate(expression):
+        if time.monotonic() > deadline:
+            return False
+        page.wait_for_timeout(PAUSE_MS)
+    return True
 
 
 class Held:
