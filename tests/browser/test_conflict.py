@@ -47,6 +47,7 @@ def save(page: Page, words: str, button: str = "Save") -> None:
 
 
 def history(page: Page, places) -> Locator:
+    expect(panel_of(page)).to_be_hidden()
     item_of(page, places).locator(".item-open").click()
     panel_of(page).get_by_role("link", name="History").click()
     changes = panel_of(page).get_by_role("list", name="What happened to").get_by_role("listitem")
