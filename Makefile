@@ -89,7 +89,7 @@ bench: setup-test ## run every script of bench/
 screenshots: setup-test ## make the pictures of the README again
 	$(BIN)/python docs/screenshots.py
 
-contact-sheet: setup-test ## make docs/img/contact-sheet-*.jpg again: every screen, three sizes, light and dark
+contact-sheet: setup-test ## make docs/screens/*.webp again: every screen, three sizes, light and dark
 	$(BIN)/python docs/contact_sheet.py
 
 lock: setup-test ## resolve requirements/*.txt again from pyproject.toml

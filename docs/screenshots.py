@@ -56,9 +56,9 @@ def _answering(url: str) -> str:
     raise RuntimeError(f"The demo did not answer at {url}.")
 
 
-def sign_in(page: Page, url: str) -> None:
+def sign_in(page: Page, url: str, username: str = "organizer") -> None:
     page.goto(url + "/accounts/sign-in/")
-    page.get_by_label("Username").fill("organizer")
+    page.get_by_label("Username").fill(username)
     page.get_by_label("Password").fill("rubric-demo")
     page.get_by_role("button", name="Sign in").click()
 
