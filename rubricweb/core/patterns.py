@@ -1,0 +1,67 @@
+"""What the pattern page shows: forms and rows that need no collection."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.paginator import Page, Paginator
+from django.http import QueryDict
+
+from rubricweb.core.chips import ChipForm
+
+STATES = ("", "hover", "focus", "active")
+"""Of what people press; "" is the state of rest."""
+LONG = "Which of the pigments that a leaf has all summer become visible once its chlorophyll breaks down?"
+GRADERS = (("lexical", "Lexical baseline (no model)"), ("flan-t5", "google/flan-t5-large"))
+
+
+class PatternForm(forms.Form):
+    """Each kind of field once."""
+
+    wording = forms.CharField(
+        label="Wording", widget=forms.Textarea, help_text="One question, in plain words."
+    )
+    grader = forms.ChoiceField(label="Grader", choices=GRADERS)
+    threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5)
+    kinds = forms.MultipleChoiceField(
+        label="Kinds of items",
+        choices=(("question", "questions"), ("nugget", "nuggets")),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    is_secret = forms.BooleanField(label="Secret", required=False, help_text="Only organizers see it.")
+
+
+class PatternToolbar(ChipForm):
+    """A choice by default, one that filters, and one that was mistyped."""
+
+    grader = forms.ChoiceField(label="Grader", choices=GRADERS, required=False)
+    sort = forms.ChoiceField(
+        label="Sort", choices=(("pool", "pool order"), ("label", "label")), required=False
+    )
+    threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5, required=False)
+    in_toolbar = ("grader", "sort", "threshold")
+
+    def default_value(self, name: str) -> str:
+        return {"grader": "lexical", "sort": "pool", "threshold": "4"}[name]
+
+
+def filled_form() -> PatternForm:
+    """A form as it is edited."""
+    initial = {"wording": LONG, "grader": "flan-t5", "threshold": 4, "kinds": ["question"]}
+    return PatternForm(initial=initial, prefix="filled", auto_id="id_%s")
+
+
+def refused_form() -> PatternForm:
+    """A form that came back with what is wrong."""
+    return PatternForm({"refused-threshold": "6", "refused-grader": "lexical"}, prefix="refused")
+
+
+def toolbar() -> PatternToolbar:
+    address = QueryDict("grader=lexical&sort=label&threshold=9", mutable=True)
+    form = PatternToolbar(address)
+    form.address = address
+    return form
+
+
+def page() -> Page[int]:
+    """The second of three pages of passages."""
+    return Paginator(range(128), 50).page(2)
