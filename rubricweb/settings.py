@@ -175,10 +175,11 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
-LANGUAGE_CODE = "en-gb"
+LANGUAGE_CODE = rubric.str("LANGUAGE", "en")
+LOCALE_PATHS = [FILES_DIR / "locale"]
+FORMAT_MODULE_PATH = ["rubricweb.formats"]
 TIME_ZONE = "UTC"
 USE_TZ = True
-USE_I18N = False
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"

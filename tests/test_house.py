@@ -24,6 +24,7 @@ OWN_FILE = {
     "apps",
     "asgi",
     "convert",
+    "formats",
     "forms",
     "models",
     "querysets",

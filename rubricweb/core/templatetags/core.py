@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django import template
 from django.conf import settings
 from django.template.defaultfilters import floatformat
@@ -9,10 +11,12 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from rubricweb.core.counted import counted
 from rubricweb.core.undo import undo_of
 
 register = template.Library()
 register.filter(undo_of)
+register.filter(counted)
 
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
@@ -40,8 +44,7 @@ def score(value: float | None) -> str:
 @register.filter(is_safe=True)
 def last_is_current(trail: str) -> str:
     """Mark the last `<span>` of a trail as the page that the reader is on."""
-    before, span, last = trail.rpartition("<span>")
-    return f'{before}<span aria-current="page">{last}' if span else trail
+    return re.sub(r"<span\s*>(?!.*<span\s*>)", '<span aria-current="page">', trail, count=1, flags=re.DOTALL)
 
 
 @register.filter

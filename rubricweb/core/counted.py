@@ -1,0 +1,27 @@
+"""Counts of things whose name is a parameter, so that a translation has its own plural for each."""
+
+from __future__ import annotations
+
+from django.utils import formats
+from django.utils.translation import ngettext_lazy
+
+COUNTED = {
+    "cell": ngettext_lazy("%(n)s cell", "%(n)s cells", "count"),
+    "error": ngettext_lazy("%(n)s error", "%(n)s errors", "count"),
+    "flag": ngettext_lazy("%(n)s flag", "%(n)s flags", "count"),
+    "group": ngettext_lazy("%(n)s group", "%(n)s groups", "count"),
+    "item": ngettext_lazy("%(n)s item", "%(n)s items", "count"),
+    "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
+    "topic": ngettext_lazy("%(n)s topic", "%(n)s topics", "count"),
+    "warning": ngettext_lazy("%(n)s warning", "%(n)s warnings", "count"),
+}
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """Write a number as the language of the page does: 1,234 or 1.234; empty for None."""
+    return "" if value is None else str(formats.number_format(value, digits, force_grouping=True))
+
+
+def counted(count: int, what: str) -> str:
+    """Write a count with its name: 1 passage, 1,234 passages."""
+    return COUNTED[what] % {"count": count, "n": number(count)}
