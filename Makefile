@@ -63,7 +63,7 @@ check: check-fast ## check-fast, then every test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
 
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
-	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or embedded)"
+	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or portable)"
 
 format: setup-test ## format the code, the templates, the scripts and the styles
 	$(BIN)/ruff check --fix --exit-zero --quiet $(SOURCES)

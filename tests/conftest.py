@@ -32,12 +32,22 @@ PBKDF2PasswordHasher.iterations = 1_000
 MAX_UNSTABLE = 3
 """More tests that fail first and pass when they are run again are a fault that chance must not hide."""
 
+DATABASE_FIXTURES = {"db", "transactional_db"}
+
 
 def unstable_tests(config: pytest.Config) -> list[str]:
     """Ids of the tests that were run a second time and passed then."""
     stats = config.pluginmanager.getplugin("terminalreporter").stats
     failed = {report.nodeid for kind in ("failed", "error") for report in stats.get(kind, [])}
     return sorted({report.nodeid for report in stats.get("rerun", [])} - failed)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as portable what asks for no database, before `-m` selects."""
+    for item in items:
+        if item.get_closest_marker("django_db") is None and DATABASE_FIXTURES.isdisjoint(item.fixturenames):
+            item.add_marker(pytest.mark.portable)
 
 
 @pytest.hookimpl(trylast=True)

@@ -57,6 +57,7 @@ def test_participants_have_a_team_and_nobody_else(viewer, collection, role, team
         actions.set_role(viewer, collection, role=role, team=team, by=None)
 
 
+@pytest.mark.portable
 def test_every_other_page_answers_a_participant_as_an_outsider(
     collection, owner, assessor, participant, outsider, client_of
 ):

@@ -62,6 +62,7 @@ def signs_of(battle: Battle) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("shows_tags", [False, True])
+@pytest.mark.portable
 def test_names_cannot_be_recovered_before_the_vote(shows_tags, collection, battle, told, assessor):
     Run.objects.update(team="oddteam", description="by oddteam")
     collection.shows_run_tags = shows_tags

@@ -259,6 +259,7 @@ def readers(collection, assessor, viewer, client_of) -> dict[str, Client]:
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.portable
 def test_nobody_below_topic_developer_is_told_of_it(part, made, readers):
     asked = routes_of(part)
     shown = set().union(*told(readers["assessor"], made.known, asked).values())
@@ -272,6 +273,7 @@ def test_nobody_below_topic_developer_is_told_of_it(part, made, readers):
     assert told(readers["viewer"], made.known | {"item_id": other.pk}, of_items) == {}
 
 
+@pytest.mark.portable
 def test_topic_developers_read_it_but_no_file_has_it(made, developer, owner, client_of):
     hide(made.item)
     page = client_of(developer).get(f"/banks/{made.bank.pk}/topics/{made.item.topic_id}/")

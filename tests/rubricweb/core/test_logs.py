@@ -72,7 +72,6 @@ def _answer(url: str, process: subprocess.Popen[bytes], **headers: str) -> tuple
     raise AssertionError("the server did not answer")
 
 
-@pytest.mark.embedded
 def test_a_failed_request_is_in_the_log_under_the_reference_of_its_page(tmp_path):
     with _server(tmp_path) as (url, errors, process):
         status, page, reference = _answer(f"{url}/", process, Cookie=f"sessionid={'s' * 32}")

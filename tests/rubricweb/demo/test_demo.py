@@ -156,7 +156,6 @@ def _interruptible() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.embedded
 def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
     port = _free_port()
     process = _start(tmp_path, port)
@@ -180,7 +179,6 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
     assert not (tmp_path / "redis.sock").exists()
 
 
-@pytest.mark.embedded
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
     port = _free_port()
     process = _start(_with_tables(tmp_path), port)
@@ -223,7 +221,6 @@ def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.embedded
 def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(tmp_path):
     hidden, data = _without_redis(tmp_path / "no-redis"), _with_tables(tmp_path / "data")
     port = _free_port()

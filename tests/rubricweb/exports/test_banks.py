@@ -152,6 +152,7 @@ def test_an_empty_bank(collection, developer, client_of):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.portable
 def test_every_dialect_of_a_bank_that_was_written_here(collection, dialect, tmp_path):
     bank = imported(collection, "nuggets_q7.rat.json")
     Item.objects.update(foreign=None)

@@ -94,6 +94,7 @@ def changed(**fields):
         (b"[" + b" " * 64_000_001 + b"]", r"bad\.jsonl:1: the line is too long, expected at most 64,000,000"),
     ],
 )
+@pytest.mark.portable
 def test_graded_file(folder, content, message):
     bad = folder.write("bad.jsonl", content)
     queries = folder.queries(t1="why leaves turn red", t2="how bread rises")
@@ -147,6 +148,7 @@ def test_another_grade_in_the_same_line(folder):
         ({**bank_line(), "query_text": 3}, r"bad\.jsonl:2: Expected `str`"),
     ],
 )
+@pytest.mark.portable
 def test_bank_file(folder, line, message):
     first = {**bank_line(), "items": [{"question_id": "NDQ_1", "question_text": "A?"}]}
     if line["query_id"] == "t2":
@@ -178,6 +180,7 @@ def test_bank_file(folder, line, message):
         ("--official", '{\n"dense": 1,\n"bm25": 2}', r"bad\.txt:3: run bm25 has rank 2 here and rank 1 in"),
     ],
 )
+@pytest.mark.portable
 def test_other_files(folder, option, content, message):
     refused(folder, message, option, folder.write("bad.txt", content))
 
@@ -196,6 +199,7 @@ def test_other_files(folder, option, content, message):
         ("t8 Q0 d1 1 9 dense\n", r"bad\.run:1: query t8 is unknown, as are all others"),
     ],
 )
+@pytest.mark.portable
 def test_run_file(folder, content, message):
     bad = folder.write("bad/bad.run", content)
     queries = folder.queries(t1="why leaves turn red", t2="how bread rises")
@@ -252,6 +256,7 @@ def test_a_late_error_takes_everything_back(folder, monkeypatch):
         (("--name", "x" * 201), "name: .*200 characters"),
     ],
 )
+@pytest.mark.portable
 def test_arguments(folder, arguments, message):
     refused(folder, message, *arguments)
 

@@ -107,6 +107,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.portable
 def test_no_answer_depends_on_a_hidden_rating(part, bank, assessor, owner, client_of, monkeypatch):
     """All routes, formats and values of parameters, before and after every hidden rating became another."""
     monkeypatch.setattr(figures, "get_plotlyjs", str)  # 4.8 MB

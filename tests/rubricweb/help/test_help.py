@@ -16,6 +16,8 @@ from rubricweb.help.screens import PAGES, help_for
 from tests.browser.tutorials import FOLDER, FURTHER, steps
 from tests.rubricweb.routes import routes
 
+pytestmark = pytest.mark.portable
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -13,6 +13,8 @@ from rubricweb.banks.versions import name_version
 from tests import factories
 from tests.worked import judge
 
+pytestmark = pytest.mark.portable
+
 
 def output(*arguments):
     out = io.StringIO()

@@ -127,6 +127,7 @@ def asked(collection, owner, client_of):
     return asked
 
 
+@pytest.mark.portable
 def test_no_page_and_no_file_names_it(asked, collection):
     before = asked()
     assert len(before - ORGANIZERS) >= 5

@@ -120,6 +120,7 @@ def test_saving_makes_an_immutable_prompt(client, collection, owner):
         ({"read_as": "label", "labels": "1: yes!\n0: no"}, "must be words of letters"),
     ],
 )
+@pytest.mark.portable
 def test_what_cannot_be_asked_is_said_at_its_field_and_saves_nothing(client, wrong, said):
     answer = client.post(at("save/"), WRITTEN | wrong)
     assert answer.status_code == 422
@@ -147,6 +148,7 @@ def test_what_cannot_be_asked_is_said_at_its_field_and_saves_nothing(client, wro
         ),
     ],
 )
+@pytest.mark.portable
 def test_every_purpose_can_be_written(client, changed, meaning):
     assert client.post(at("save/"), WRITTEN | changed).status_code == 302
     prompt = OwnPrompt.objects.get().prompt

@@ -14,7 +14,7 @@ from rubricweb.leaderboards.board import files, selectors
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from tests import factories
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 QUESTIONS = frozenset({ItemKind.QUESTION})
 PASSAGES = 8
 

@@ -12,6 +12,8 @@ from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.by_attribute.selectors import board_by_attribute
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/leaderboards/autumn/by-attribute/"
 KINDS = {"t1": ["what", "when"], "t2": "why", "t3": "why"}
 

@@ -12,6 +12,8 @@ from tests import factories
 from tests.rubricweb.markup import markup
 from tests.worked import judge
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/leaderboards/autumn/figures/"
 
 

@@ -23,6 +23,8 @@ from rubricweb.leaderboards.influence import items, pool
 from rubricweb.leaderboards.influence.families import families
 from tests.rubricweb.leaderboards.options import OPTIONS
 
+pytestmark = pytest.mark.portable
+
 QUESTIONS = frozenset({ItemKind.QUESTION})
 MEASURES = ("rubric_cover", "weighted_cover", "normalised_cover", "nuggets_all", "alpha_ndcg", "P_2", "map")
 

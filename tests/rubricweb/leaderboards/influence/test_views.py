@@ -9,6 +9,8 @@ from rubricweb.leaderboards.influence import views
 from tests import factories
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/leaderboards/autumn/influence/"
 
 

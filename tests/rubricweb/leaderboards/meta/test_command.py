@@ -8,6 +8,8 @@ from django.core.management import CommandError, call_command
 
 from tests.worked import judge
 
+pytestmark = pytest.mark.portable
+
 
 def run(*args):
     out = StringIO()

@@ -15,6 +15,8 @@ from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from rubricweb.leaderboards.moved.selectors import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
 
+pytestmark = pytest.mark.portable
+
 QUESTIONS = frozenset({ItemKind.QUESTION})
 PAPERS, WORKBENCH, FROM_0 = Definition
 OF_ITEMS = ("rubric_cover", "weighted_cover", "normalised_cover", "nuggets_all")

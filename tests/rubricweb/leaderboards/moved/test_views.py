@@ -12,6 +12,8 @@ from rubricweb.leaderboards.moved import views
 from tests import factories
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/leaderboards/autumn/moved/"
 
 
