@@ -1,5 +1,6 @@
 """What moved, and why: parts that sum to the difference, down to the cells."""
 
+from itertools import product
 from random import Random
 from types import SimpleNamespace
 
@@ -9,7 +10,9 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.configs import imported_config
+from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.store import save_grades
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
@@ -79,14 +82,17 @@ def noisy(collection):
     bank = factories.gradable(collection, topics=20, passages=6, items=4)
     ours, theirs = factories.lexical_config(), imported_config("m", "SelfRated", "rate")
     runs = [factories.RunFactory(collection=collection) for _ in range(6)]
-    random = Random(3)
+    random, rows = Random(3), []
     for topic in collection.topics.all():
         items, pool = list(bank.items.filter(topic=topic)), [pooled.passage for pooled in topic.pool.all()]
         for place, (run, passage) in enumerate(zip(runs, pool, strict=True)):
             factories.RankingFactory(run=run, topic=topic, doc_ids=[passage.doc_id])
-            for item in items:
-                factories.grade(ours, item, passage, random.choice((0, 5)) if place < 5 else 0)
-                factories.grade(theirs, item, passage, random.choice((0, 5)) if place < 5 else 5)
+            for item, (config, last) in product(items, ((ours, 0), (theirs, 5))):
+                rating = random.choice((0, 5)) if place < 5 else last
+                cell = {"topic": topic, "revision": item.revision, "passage": passage}
+                rows.append(Grade(config=config, **cell, rating=rating, outcome="numeric"))
+    for config in (ours, theirs):
+        save_grades(config, [row for row in rows if row.config == config])
     return SimpleNamespace(collection=collection, bank=bank, config=ours, other=theirs, last=runs[5].run_tag)
 
 
