@@ -54,7 +54,7 @@ def test_an_organizer_archives_and_downloads(bank, owner, client_of):
         assert read.manifest.tables["corpus.Topic"].rows == 2
 
 
-def test_while_it_is_made_the_page_says_so(bank, owner, client_of):
+def test_while_it_is_made_the_page_says_so(bank, owner, client_of, redis_server):
     client = client_of(owner)
     client.post(PAGE)
     client.post(PAGE)  # twice makes one
