@@ -29,13 +29,13 @@ START_SECONDS = 120
 
 
 @contextmanager
-def demo() -> Iterator[str]:
-    """The address of a demo with fresh data, stopped at the end."""
+def demo(folder: str | None = None) -> Iterator[str]:
+    """The address of a demo with fresh data, or those of the folder, stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        env = os.environ | {"RUBRIC_DATA_DIR": folder}
+    with tempfile.TemporaryDirectory() as fresh:
+        env = os.environ | {"RUBRIC_DATA_DIR": folder or fresh}
         command = [sys.executable, "manage.py", "demo", "--port", str(port)]
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
         try:
