@@ -27,7 +27,7 @@ function stop(target) {
 }
 
 // On a telephone the heads are a strip that scrolls, which keys have to reach.
-const phone = matchMedia("(max-width: 640px)");
+const phone = matchMedia("(width <= 40em)");
 phone.onchange = () => (byId("grid").tHead.tabIndex = phone.matches ? 0 : -1);
 
 function enhance() {
@@ -94,7 +94,7 @@ function focused(target) {
 
 async function enter(link) {
   if (!panel.hasLoaded(link)) await panel.show(link);
-  byId("cell-title")?.focus({ preventScroll: matchMedia("(min-width: 641px)").matches });
+  byId("cell-title")?.focus({ preventScroll: matchMedia("(width > 40em)").matches });
 }
 
 function paint({ place, rating }) {

@@ -1,7 +1,7 @@
 // The topics beside a screen of one topic: a column that stays, as a cookie remembers, or on narrow windows a drawer.
 const rail = document.getElementById("rail");
 const opener = document.querySelector('a[data-opens="rail"]');
-const wide = matchMedia("(min-width: 1000px)");
+const wide = matchMedia("(width >= 62.5em)");
 
 export function begin() {
   const isOn = rail.toggleAttribute(wide.matches ? "data-open" : "data-drawer");
