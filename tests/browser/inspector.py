@@ -1,8 +1,9 @@
-"""Looks at pages for everybody: with axe, wide and on a telephone, light and dark."""
+"""Looks at pages for everybody: axe, the keyboard, wide, on a telephone, in large type, light and dark."""
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
@@ -11,6 +12,11 @@ from playwright.sync_api import Page
 from tests.browser.waiting import holds
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+REFLOW = {"width": 320, "height": 640}
+"""As wide as WCAG's 1.4.10 asks for."""
+TYPE_SIZES = {"standard": 16, "fixed": 13}
+TWICE = {name: 2 * size for name, size in TYPE_SIZES.items()}
+"""Text at 200 %, as a reader sets it in the browser (1.4.4)."""
 MAX_HTML_BYTES = 300_000
 EVERY_RULE: dict[str, Any] = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 """With the size of targets, 24 px or as much room (WCAG 2.2), which axe leaves out unless it is asked for."""
@@ -30,6 +36,11 @@ FITS_MS = 2_000
 @cache
 def axe_script() -> str:
     return Axe().axe_script
+
+
+@cache
+def focus_script() -> str:
+    return Path(__file__).with_name("focus.js").read_text(encoding="utf-8")
 
 
 class Inspector:
@@ -67,3 +78,20 @@ class Inspector:
     def _fits(self, name: str) -> None:
         if not holds(self.page, FITS, within_ms=FITS_MS):
             self.problems.append(f"{name}: wider than the window")
+
+    def operate(self, name: str) -> None:
+        """What a keyboard and a magnified page need: the focus goes in the order of the page, is seen and is
+        not behind what is fixed (WCAG's 2.4.3, 2.4.7, 2.4.11); text at 200 % and 320 px fit (1.4.4, 1.4.10).
+        """
+        self.problems += [f"{name}: {found}" for found in self.page.evaluate(focus_script())]
+        self._fits_in_large_type(f"{name}, text at 200 %")
+        self.page.set_viewport_size(REFLOW)
+        self._fits(f"{name}, 320 px")
+        self.page.set_viewport_size(WIDE)
+
+    def _fits_in_large_type(self, name: str) -> None:
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Page.setFontSizes", {"fontSizes": TWICE})
+        self._fits(name)
+        session.send("Page.setFontSizes", {"fontSizes": TYPE_SIZES})
+        session.detach()

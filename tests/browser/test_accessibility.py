@@ -1,4 +1,4 @@
-"""Every page for everybody: axe, wide and narrow, light and dark; nothing wider than a telephone."""
+"""Every page for everybody: axe, keyboard, wide and narrow, light and dark; nothing wider than a phone."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def test_pages(inspector, places):
         if name != "missing" and inspector.page.locator("#missing").count():
             settled(inspector.page)
         inspector.inspect(name)
+        inspector.operate(name)
 
 
 def test_answers_of_a_run(inspector, places):
@@ -73,6 +74,7 @@ def test_sheet_of_keys(inspector, places):
     inspector.page.keyboard.press("?")
     expect(inspector.page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
     inspector.inspect("sheet of keys")
+    inspector.operate("sheet of keys")
 
 
 def test_bank_editor(inspector, places):
@@ -80,6 +82,7 @@ def test_bank_editor(inspector, places):
     inspector.open(places.editor)
     settled(page)
     inspector.inspect("bank editor")
+    inspector.operate("bank editor")
     page.locator(f"{item} .item-open").click()
     panel = page.locator("#item-panel")
     expect(panel.get_by_role("status")).to_contain_text("Nothing to grade")
@@ -115,12 +118,14 @@ def test_grid(inspector, places):
     page.locator("#grid td a").first.click()
     expect(page.locator("#panel #cell-title")).to_be_visible()
     inspector.inspect("grid with its panel")
+    inspector.operate("grid with its panel")
 
 
 def test_sign_in_and_refusals(inspector_of, places):
     stranger = inspector_of(None)
     stranger.open("/accounts/sign-in/")
     stranger.inspect("sign-in")
+    stranger.operate("sign-in")
     stranger.page.get_by_label("Username").fill("viewer")
     stranger.page.get_by_label("Password").fill("not the password")
     stranger.page.get_by_role("button", name="Sign in").click()
