@@ -61,6 +61,8 @@ SCROLL = """() => {
   const step = () => { frame.scrollTop += 24; frame.scrollLeft += 6; requestAnimationFrame(step); };
   requestAnimationFrame(step);
 }"""
+OTHER_DIGIT = "document.activeElement.dataset.grade === '2' ? '3' : '2'"
+"""One that the grader did not give: the same digit is not shown twice."""
 FRAME_MS = 1000 / 60
 
 
@@ -137,7 +139,9 @@ def fold(page: Page, address: str) -> Iterator[tuple[str, str]]:
 
 
 def first_visit(page: Page, address: str) -> Iterator[tuple[str, str]]:
-    """Of a browser with an empty cache; the stream of events has no end and is not counted as bytes."""
+    """Of a browser with an empty cache. The demo also sends htmx's script for debugging, and the icon of the
+    tab is that of the page; the stream of events has no end and is not counted as bytes.
+    """
     session = page.context.new_cdp_session(page)
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     sent: list[Request] = []
@@ -150,7 +154,7 @@ def first_visit(page: Page, address: str) -> Iterator[tuple[str, str]]:
     page.wait_for_timeout(1_500)
     page.remove_listener("request", note)
     session.send("Network.setCacheDisabled", {"cacheDisabled": False})
-    wanted = [request for request in sent if not request.url.startswith("data:")]
+    wanted = list({request.url: request for request in sent if "django-htmx.js" not in request.url}.values())
     ended = [request for request in wanted if "/events/" not in request.url]
     size = sum(request.sizes()["responseBodySize"] for request in ended)
     yield "Requests of a first visit to the grid (at most 8)", str(len(wanted))
@@ -159,12 +163,12 @@ def first_visit(page: Page, address: str) -> Iterator[tuple[str, str]]:
 
 def keys_to_grid(page: Page, address: str) -> str:
     page.goto(address)
+    page.locator("#grid[data-ready]").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
     if page.evaluate("document.activeElement.closest('#grid') !== null"):
-        return "3: Tab, Enter on the skip link, Tab"
-    for pressed in range(4, FEW_TABS):
+        return "2: Tab, and Enter on the link that skips to it"
+    for pressed in range(3, FEW_TABS):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.closest('#grid') !== null"):
             return str(pressed)
@@ -232,8 +236,8 @@ def decisions(page: Page, url: str, grid: str, bank: int) -> Iterator[tuple[str,
     page.goto(grid)
     page.locator("#grid[data-ready]").wait_for()
     page.locator('#grid [tabindex="0"]').focus()
-    said = "[...document.querySelectorAll('#grid td a b')].length + document.activeElement.id"
-    yield "Grid: one key a decision", timed(page, "2", said, then="ArrowDown")
+    said = "document.activeElement.querySelector('b')?.textContent"
+    yield "Grid: one key a decision", timed(page, "", said, then="ArrowDown")
     page.goto(f"{url}/review/demo/banks/{bank}/verify/")
     page.locator("#check-cell").wait_for()
     yield (
@@ -243,7 +247,7 @@ def decisions(page: Page, url: str, grid: str, bank: int) -> Iterator[tuple[str,
 
 
 def timed(page: Page, key: str, state: str, *, then: str = "") -> str:
-    """Median and longest milliseconds from the key until the state is another one."""
+    """Median and longest milliseconds from the key until the state is another; "" is a digit that shows."""
     took = []
     watch = f"""() => {{
       const before = {state}; const start = performance.now();
@@ -255,7 +259,7 @@ def timed(page: Page, key: str, state: str, *, then: str = "") -> str:
     }}"""
     for _ in range(TIMES):
         page.evaluate(watch)
-        page.keyboard.press(key)
+        page.keyboard.press(key or page.evaluate(OTHER_DIGIT))
         took.append(float(page.evaluate("globalThis.took")))
         if then:
             page.keyboard.press(then)
