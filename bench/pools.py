@@ -20,6 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 7
+AS_A_SERVER = {"RUBRIC_DEBUG": "false", "RUBRIC_SECRET_KEY": "only-for-the-rows-of-this-bench-0123456789"}
+"""With RUBRIC_DEBUG Django keeps every statement."""
 
 
 def main() -> None:
@@ -41,7 +43,7 @@ def apart(options: Namespace, topics: int) -> dict[str, float]:
     """In a process and a database of its own."""
     given = [f"--{name}={getattr(options, name)}" for name in ("runs", "ranks", "depth")]
     with tempfile.TemporaryDirectory(prefix="rubric-bench-") as folder:
-        env = os.environ | {"RUBRIC_DATA_DIR": folder, "RUBRIC_LOG_LEVEL": "ERROR"}
+        env = os.environ | {"RUBRIC_DATA_DIR": folder, "RUBRIC_LOG_LEVEL": "ERROR"} | AS_A_SERVER
         subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
         command = [sys.executable, __file__, "--only", f"--topics={topics}", *given]
         done = subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True)

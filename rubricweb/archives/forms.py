@@ -9,9 +9,9 @@ from rubricweb.corpus.models import Collection
 
 
 class DeleteForm(forms.Form):
-    """The slug, typed; and whether it goes without an archive."""
+    """The collection's slug, typed; and whether it goes without an archive."""
 
-    slug = forms.CharField(label="Type its slug to confirm", max_length=80)
+    slug = forms.CharField(label="Type its short name to confirm", max_length=80)
     without_archive = forms.BooleanField(
         required=False,
         label="Delete it without an archive of its present state",

@@ -5,18 +5,20 @@ Pools only grow, and only by passages that have a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 
+import numpy as np
 from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.importers.passages import LOOKED_UP
-from rubricweb.corpus.models import Collection, Pooled
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
+from rubricweb.corpus.pools import READ_AT_ONCE
+from rubricweb.corpus.pseudonyms import shown_names
 
 BATCH_ROWS = 2_000
 
@@ -65,51 +67,53 @@ class RunHoles:
 class TopicPlan:
     """What a rule adds to the pool of one topic."""
 
-    topic: TopicPool
+    topic_id: int
+    query_id: str
     added: dict[str, int]
     """Doc id -> passage, in the order of their ranks."""
     textless: tuple[str, ...]
     """Doc ids that the collection has no text of."""
+    holes: tuple[tuple[int, int, int], ...]
+    """By run: how many of its first passages there are, are in no pool now, and will be in none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """What a rule adds to the pools of a collection."""
+    """What a rule adds to the pools of a collection, counted."""
 
     rule: PoolRule
-    topics: tuple[TopicPlan, ...]
+    added: int
+    textless: int
+    growing: int
+    """Topics whose pool grows."""
     runs: tuple[RunHoles, ...]
 
-    @property
-    def added(self) -> int:
-        return sum(len(topic.added) for topic in self.topics)
 
-    @property
-    def textless(self) -> int:
-        return sum(len(topic.textless) for topic in self.topics)
-
-    @property
-    def growing(self) -> int:
-        """Topics whose pool grows."""
-        return sum(bool(topic.added) for topic in self.topics)
+Seen = Callable[[TopicPlan], object]
 
 
-def plan_pool(collection: Collection, rule: PoolRule) -> PoolPlan:
-    """Return what the rule would add; nothing is changed."""
-    pool = collection_pool(collection)
-    runs = collection.runs.in_bulk(pool.run_pks)
-    depths = [rule.depth_of(runs[pk].run_tag, runs[pk].type) for pk in pool.run_pks]
-    wanted = [_wanted(topic, depths) for topic in pool.topics]
-    passages = _passages(collection, {doc_id for doc_ids in wanted for doc_id in doc_ids})
-    topics = tuple(
-        TopicPlan(
-            topic,
-            {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages},
-            tuple(doc_id for doc_id in doc_ids if doc_id not in passages),
-        )
-        for topic, doc_ids in zip(pool.topics, wanted, strict=True)
+def plan_pool(collection: Collection, rule: PoolRule, *, seen: Seen = lambda plan: None) -> PoolPlan:
+    """Return what the rule would add; nothing is changed.
+
+    `seen` is called with the plan of each topic. One topic is read at a time, so that a collection of many
+    topics takes no more memory than one of few.
+    """
+    runs = list(collection.runs.accepted())
+    depths = [rule.depth_of(run.run_tag, run.type) for run in runs]
+    read = _Reading([run.pk for run in runs], depths, [depth or rule.depth for depth in depths])
+    holes = np.zeros((len(runs), 3), dtype=np.int64)
+    added = textless = growing = 0
+    for topic in collection.topics.all():
+        plan = read.plan(topic)
+        seen(plan)
+        added, textless = added + len(plan.added), textless + len(plan.textless)
+        growing += bool(plan.added)
+        holes += np.array(plan.holes, dtype=np.int64).reshape(-1, 3)
+    tags = shown_names(collection.pk, tuple(run.run_tag for run in runs))
+    told = zip(tags, read.shown, holes.tolist(), strict=True)
+    return PoolPlan(
+        rule, added, textless, growing, tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in told)
     )
-    return PoolPlan(rule, topics, _holes(pool, topics, [depth or rule.depth for depth in depths]))
 
 
 @transaction.atomic
@@ -131,10 +135,8 @@ def extend_pool(collection: Collection) -> PoolPlan | None:
 
 
 def _extend(collection: Collection, rule: PoolRule) -> PoolPlan:
-    plan = plan_pool(collection, rule)
+    plan = plan_pool(collection, rule, seen=_pool)
     if plan.added:
-        rows = [row for topic in plan.topics for row in _rows(topic)]
-        Pooled.objects.bulk_create(rows, batch_size=BATCH_ROWS, ignore_conflicts=True)
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])
         for event in ("runs", "items"):
@@ -142,40 +144,63 @@ def _extend(collection: Collection, rule: PoolRule) -> PoolPlan:
     return plan
 
 
-def _rows(plan: TopicPlan) -> list[Pooled]:
+def _pool(plan: TopicPlan) -> None:
     if not plan.added:
-        return []
-    last = Pooled.objects.filter(topic=plan.topic.topic_id).order_by("position").last()
+        return
+    last = Pooled.objects.filter(topic=plan.topic_id).order_by("position").last()
     start = 0 if last is None else last.position + 1
-    return [
-        Pooled(topic_id=plan.topic.topic_id, passage_id=pk, position=start + place)
+    rows = (
+        Pooled(topic_id=plan.topic_id, passage_id=pk, position=start + place)
         for place, pk in enumerate(plan.added.values())
-    ]
+    )
+    Pooled.objects.bulk_create(rows, batch_size=BATCH_ROWS, ignore_conflicts=True)
 
 
-def _wanted(topic: TopicPool, depths: list[int]) -> list[str]:
+class _Reading:
+    """Reads what the pool of a topic has and lacks."""
+
+    def __init__(self, run_pks: list[int], depths: list[int], shown: list[int]) -> None:
+        self._depths = dict(zip(run_pks, depths, strict=True))
+        """By run: how many of its passages are pooled."""
+        self.shown = shown
+        """In the order of the runs: down to which rank holes are counted."""
+
+    def plan(self, topic: Topic) -> TopicPlan:
+        tops = self._tops(topic)
+        pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
+        wanted = _wanted(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
+        passages = _passages(topic.collection, wanted)
+        added = {doc_id: passages[doc_id] for doc_id in wanted if doc_id in passages}
+        textless = tuple(doc_id for doc_id in wanted if doc_id not in passages)
+        holes = tuple(_holes(top, pooled, added) for top in tops.values())
+        return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
+
+    def _tops(self, topic: Topic) -> dict[int, list[str]]:
+        """By run, in their order: its first doc ids, best first; none where it lacks the topic."""
+        rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
+        shown = dict(zip(self._depths, self.shown, strict=True))
+        tops: dict[int, list[str]] = {run: [] for run in self._depths}
+        for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
+            tops[run] = doc_ids[: shown[run]]
+        return tops
+
+
+def _wanted(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
     """Doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
-    tops = [(doc_ids or ())[:depth] for doc_ids, depth in zip(topic.ranked, depths, strict=True)]
+    judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
     by_rank = (doc_id for rank in zip_longest(*tops) for doc_id in rank if doc_id is not None)
-    wanted = dict.fromkeys([*topic.judgments, *by_rank])
-    return [doc_id for doc_id in wanted if doc_id not in topic.row_of]
+    return [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
 
 
-def _passages(collection: Collection, doc_ids: Iterable[str]) -> dict[str, int]:
+def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int, int, int]:
+    before = [doc_id for doc_id in top if doc_id not in pooled]
+    return len(top), len(before), sum(doc_id not in added for doc_id in before)
+
+
+def _passages(collection: Collection, doc_ids: list[str]) -> dict[str, int]:
     """Passages of the collection with a text, by doc id."""
-    listed = list(doc_ids)
     passages: dict[str, int] = {}
-    for start in range(0, len(listed), LOOKED_UP):
-        rows = collection.passages.filter(doc_id__in=listed[start : start + LOOKED_UP]).exclude(text="")
+    for start in range(0, len(doc_ids), LOOKED_UP):
+        rows = collection.passages.filter(doc_id__in=doc_ids[start : start + LOOKED_UP]).exclude(text="")
         passages.update(rows.values_list("doc_id", "pk"))
     return passages
-
-
-def _holes(pool: CollectionPool, plans: tuple[TopicPlan, ...], depths: list[int]) -> tuple[RunHoles, ...]:
-    holes = []
-    for run, (run_tag, depth) in enumerate(zip(pool.run_tags, depths, strict=True)):
-        tops = [((plan.topic.ranked[run] or ())[:depth], plan) for plan in plans]
-        before = [(doc_id, plan) for top, plan in tops for doc_id in top if doc_id not in plan.topic.row_of]
-        after = sum(doc_id not in plan.added for doc_id, plan in before)
-        holes.append(RunHoles(run_tag, depth, sum(len(top) for top, _ in tops), len(before), after))
-    return tuple(holes)

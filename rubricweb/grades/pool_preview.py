@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pooling import PoolPlan, PoolRule, plan_pool
+from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, plan_pool
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.configs import active_configs
-from rubricweb.grades.engine.missing import missing_over
+from rubricweb.grades.engine.missing import Missing, missing_over
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import extractions, unanswered
 from rubricweb.jobs.progress import Price
@@ -29,21 +30,29 @@ class PoolPreview:
 
 def preview_pool(collection: Collection, rule: PoolRule, *, workers: int) -> PoolPreview:
     """`workers` share the work."""
-    plan = plan_pool(collection, rule)
-    pool = _new_passages(collection, plan)
-    find = partial(missing_over, collection, pool=pool)
-    found = find(active_configs(collection))
-    missing = [*extractions(found, find), *found, *unanswered(found)]
+    configs = active_configs(collection)
+    sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
+
+    def count(topic: TopicPlan) -> None:
+        """What is missing of one topic, by stage and grader."""
+        find = partial(missing_over, collection, pool=_new_passages(collection, topic))
+        found = find(configs) if topic.added else []
+        for stage, missing in enumerate((extractions(found, find), found, unanswered(found))):
+            for one in missing:
+                sought[stage, one.config.pk].append(one)
+
+    plan = plan_pool(collection, rule, seen=count)
+    missing = [_joined(parts) for _, parts in sorted(sought.items())]
     return PoolPreview(plan, price(collection, missing, workers=workers))
 
 
-def _new_passages(collection: Collection, plan: PoolPlan) -> CollectionPool:
-    """The pool as if it held nothing else, by a stamp of its own, since matrices are kept by the stamp."""
-    topics = [_only_new(one.topic, one.added) for one in plan.topics if one.added]
-    return CollectionPool(collection.pk, new_stamp(), (), (), tuple(topics))
+def _joined(parts: list[Missing]) -> Missing:
+    """What one grader lacks of several topics."""
+    return replace(parts[0], gaps=tuple(gap for one in parts for gap in one.gaps), unanswered=())
 
 
-def _only_new(topic: TopicPool, added: dict[str, int]) -> TopicPool:
-    return replace(
-        topic, passage_pks=tuple(added.values()), doc_ids=tuple(added), ranked=(), scores=(), judgments={}
-    )
+def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
+    """The pool of the topic as if it held nothing else."""
+    pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
+    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, ranked=(), scores=(), judgments={})
+    return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))

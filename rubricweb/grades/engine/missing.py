@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,10 @@ class ItemToGrade:
     revision_pk: int
     uid: str
     has_text: bool
+
+
+Wanted = dict[int, list[ItemToGrade]]
+"""By topic: the wordings to grade."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +154,10 @@ def asked_cells(
 def missing_over(
     collection: Collection, configs: Iterable[GraderConfig], pool: CollectionPool
 ) -> list[Missing]:
-    """As `missing_cells`, over a pool that may be only supposed."""
+    """As `missing_cells`, over a pool that may be only supposed: none of its matrices are kept."""
     items = Item.including_secret.filter(bank__collection=collection)
-    return [_missing(config, pool, _wanted(config, items, set(pool.by_topic)), MISSING) for config in configs]
+    wanted = {config: _wanted(config, items, set(pool.by_topic)) for config in configs}
+    return [_missing(config, pool, asked, MISSING, look=_in_rows) for config, asked in wanted.items()]
 
 
 def _sought(
@@ -188,7 +193,7 @@ def _held_cells(collection: Collection, missing: Missing) -> dict[int, set[Cell]
     return held
 
 
-def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
+def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> Wanted:
     """By topic: the wordings to grade, each once, in the order of the banks."""
     kinds = kinds_of(config)
     wanted: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
@@ -204,7 +209,7 @@ def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> d
     return {topic_id: list(found.values()) for topic_id, found in wanted.items() if found}
 
 
-def _wanted_directly(topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
+def _wanted_directly(topic_ids: set[int]) -> Wanted:
     """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
     rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
@@ -216,15 +221,20 @@ def _wanted_directly(topic_ids: set[int]) -> dict[int, list[ItemToGrade]]:
 
 
 def _missing(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int | None
+    config: GraderConfig,
+    pool: CollectionPool,
+    wanted: Wanted,
+    value: int | None,
+    *,
+    look: Callable[[GraderConfig, CollectionPool, Wanted, int], list[Mask]] | None = None,
 ) -> Missing:
-    """The cells with this value; all of them if it is None."""
+    """The cells with this value; all of them if it is None. `look` finds them."""
     wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
     worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
     part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
     if value is None:
         return Missing(config, _gaps(part, worded, _masks(part, worded, filled=True)), wordless)
-    look = _in_matrices if config.purpose in RATED else _in_rows
+    look = look or (_in_matrices if config.purpose in RATED else _in_rows)
     masks = look(config, part, worded, value)
     unread = _unread(config, part, worded)
     gaps = _gaps(part, worded, [mask & ~absent for mask, absent in zip(masks, unread, strict=True)])
@@ -232,9 +242,7 @@ def _missing(
     return Missing(config, gaps, wordless, unanswered)
 
 
-def _gaps(
-    pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], masks: list[Mask]
-) -> tuple[TopicGap, ...]:
+def _gaps(pool: CollectionPool, wanted: Wanted, masks: list[Mask]) -> tuple[TopicGap, ...]:
     """Of the topics with at least one such cell."""
     pairs = [(topic, mask) for topic, mask in zip(pool.topics, masks, strict=True) if mask.any()]
     return tuple(
@@ -245,7 +253,7 @@ def _gaps(
     )
 
 
-def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]]) -> list[Mask]:
+def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> list[Mask]:
     """True where the config verifies an answer and there is none yet."""
     if not reads_answers(config):
         return _masks(pool, wanted, filled=False)
@@ -253,7 +261,7 @@ def _unread(config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[I
     return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
 
 
-def _masks(pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], *, filled: bool) -> list[Mask]:
+def _masks(pool: CollectionPool, wanted: Wanted, *, filled: bool) -> list[Mask]:
     return [np.full((len(t.passage_pks), len(wanted[t.topic_id])), filled) for t in pool.topics]
 
 
@@ -261,18 +269,14 @@ RATED = (Purpose.RATE, Purpose.DIRECT)
 """The purposes whose grades are all in the matrix; extracted answers have no rating and are not."""
 
 
-def _in_matrices(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int
-) -> list[Mask]:
+def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> list[Mask]:
     with seeing_everything():
         grades = matrices(config, pool)
     uids = {topic.topic_id: tuple(one.uid for one in wanted[topic.topic_id]) for topic in pool.topics}
     return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == value for t in pool.topics]
 
 
-def _in_rows(
-    config: GraderConfig, pool: CollectionPool, wanted: dict[int, list[ItemToGrade]], value: int
-) -> list[Mask]:
+def _in_rows(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> list[Mask]:
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
     if value == FAILED:
         rows = rows.filter(outcome=Outcome.FAILED)

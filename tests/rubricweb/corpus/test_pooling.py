@@ -4,7 +4,7 @@ import pytest
 
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Pooled, Run
-from rubricweb.corpus.pooling import PoolRule, apply_pool, extend_pool, plan_pool, stored_rule
+from rubricweb.corpus.pooling import PoolRule, TopicPlan, apply_pool, extend_pool, plan_pool, stored_rule
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.runs.actions import accept_run, withdraw_run
 from tests.factories import (
@@ -40,8 +40,10 @@ def doc_ids(topic) -> tuple[str, ...]:
     return collection_pool(collection).by_topic[topic.pk].doc_ids
 
 
-def added(topic, rule: PoolRule) -> list[str]:
-    return list(plan_pool(topic.collection, rule).topics[0].added)
+def planned(topic, rule: PoolRule) -> TopicPlan:
+    plans: list[TopicPlan] = []
+    plan_pool(topic.collection, rule, seen=plans.append)
+    return plans[0]
 
 
 @pytest.mark.parametrize(
@@ -58,20 +60,20 @@ def added(topic, rule: PoolRule) -> list[str]:
 )
 def test_the_first_ranks_of_runs_join(topic, rule, expected):
     Run.objects.filter(run_tag="beta").update(type="manual")
-    assert added(topic, rule) == expected
+    assert list(planned(topic, rule).added) == expected
 
 
 def test_judged_passages_join_first(topic):
     for doc_id in ("judged", "d0", "unknown"):
         JudgmentFactory(topic=topic, doc_id=doc_id)
-    plan = plan_pool(topic.collection, PoolRule(1)).topics[0]
+    plan = planned(topic, PoolRule(1))
     assert (list(plan.added), plan.textless) == (["judged", "a1", "b1"], ("unknown",))
 
 
 def test_passages_without_text_are_told_and_not_pooled(topic):
     ranked(topic, {"delta": ["empty"]})
-    plan = apply_pool(topic.collection, PoolRule(2), by=None)
-    assert set(plan.topics[0].textless) == {"textless", "empty"}
+    assert set(planned(topic, PoolRule(2)).textless) == {"textless", "empty"}
+    assert apply_pool(topic.collection, PoolRule(2), by=None).textless == 2
     assert doc_ids(topic) == ("d0", "a1", "b1", "both")
 
 
@@ -79,6 +81,19 @@ def test_holes_are_counted_before_and_after(topic):
     runs = plan_pool(topic.collection, PoolRule(2, runs=("alpha", "gamma"))).runs
     counted = {run.run_tag: (run.depth, run.ranked, run.before, run.after) for run in runs}
     assert counted == {"alpha": (2, 2, 2, 0), "beta": (2, 2, 2, 1), "gamma": (2, 2, 1, 1)}
+
+
+def test_topics_are_planned_one_by_one_and_counted_together(topic):
+    second = TopicFactory(collection=topic.collection, query_id="t2", position=topic.position + 1)
+    for run_tag, doc_ids in {"alpha": ["a3", "a1"], "gamma": ["textless"]}.items():
+        run = Run.objects.get(run_tag=run_tag)
+        RankingFactory(run=run, topic=second, doc_ids=doc_ids)
+    plans: list[TopicPlan] = []
+    whole = plan_pool(topic.collection, PoolRule(1), seen=plans.append)
+    assert [(plan.query_id, list(plan.added)) for plan in plans] == [("t1", ["a1", "b1"]), ("t2", ["a3"])]
+    assert (whole.added, whole.textless, whole.growing) == (3, 1, 2)
+    counted = {run.run_tag: (run.ranked, run.before, run.after) for run in whole.runs}
+    assert counted == {"alpha": (2, 2, 0), "beta": (1, 1, 0), "gamma": (2, 1, 1)}
 
 
 def test_a_plan_changes_nothing(topic):

@@ -125,3 +125,9 @@ def test_roles(owner, developer, viewer, outsider, bank, client_of):
     assert {person: client_of(person).get(PAGE).status_code for person in people} == people
     assert client_of(developer).post(PAGE, {"depth": 2}).status_code == 403
     assert client_of(owner).put(PAGE).status_code == 405
+
+
+def test_without_runs_the_next_step_is_to_bring_some(owner, collection, client_of):
+    page = markup(client_of(owner).get(PAGE, {"depth": 2}))
+    assert "No run is accepted yet." in page
+    assert "/collections/autumn/imports/" in page
