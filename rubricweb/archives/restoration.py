@@ -16,11 +16,12 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives.models import Restoration
-from rubricweb.archives.restoring import Progress, Restored, restore_archive
+from rubricweb.archives.restoring import Progress, Restored, Unwanted, restore_archive
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import staging
 from rubricweb.jobs import dispatch, endings
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.kinds import kind_of
+from rubricweb.jobs.leases import Lease, LeaseLost
 
 UNPACKED = 10
 """How many times larger than the largest upload an uploaded archive may be, unpacked."""
@@ -48,8 +49,16 @@ def start_restoration(upload: UploadedFile[bytes], *, slug: str, by: User) -> Re
     return row
 
 
+@transaction.atomic
+def cancel_restoration(work: Restoration) -> None:
+    """End it with nothing restored; a worker that is at it stops within a second or at its next rows."""
+    live = Restoration.objects.filter(pk=work.pk, state__in=Restoration.LIVE)
+    if live.update(state=Restoration.State.CANCELLED, lease_until=None):
+        kind_of(work).has_ended(work, error="")
+
+
 def restore(lease: Lease[Restoration]) -> None:
-    """Restore it, all or nothing, with the end of the work. Raises BadFormat."""
+    """Restore it, all or nothing, with the end of the work. Raises BadFormat; LeaseLost once cancelled."""
     work, progress = lease.work, Progress()
 
     def end(restored: Restored) -> None:
@@ -68,7 +77,10 @@ def restore(lease: Lease[Restoration]) -> None:
 
     with _noting(lease, progress):
         limit = UNPACKED * settings.UPLOAD_BYTES
-        restore_archive(work.path, slug=work.slug, max_bytes=limit, progress=progress, then=end)
+        try:
+            restore_archive(work.path, slug=work.slug, max_bytes=limit, progress=progress, then=end)
+        except Unwanted:
+            raise LeaseLost from None
 
 
 def clear_on_commit(work: Restoration) -> None:
@@ -85,7 +97,8 @@ def _noting(lease: Lease[Restoration], progress: Progress) -> Iterator[None]:
         try:
             while not is_over.wait(NOTED_EVERY):
                 with suppress(OperationalError):  # somebody else writes for long
-                    lease.held().update(total=progress.total, done=progress.done)
+                    held = lease.held().update(total=progress.total, done=progress.done)
+                    progress.is_unwanted = not held
         finally:
             connection.close()
 

@@ -44,12 +44,23 @@ class Restored:
     """People who had none: accounts were made with which nobody can sign in."""
 
 
+class Unwanted(Exception):
+    """Nobody wants the collection any more; nothing is restored."""
+
+
 @dataclass(slots=True)
 class Progress:
-    """How many rows of an archive are restored; another thread may read it."""
+    """How many rows of an archive are restored; another thread may read it, and ask for an end."""
 
     total: int = 0
     done: int = 0
+    is_unwanted: bool = False
+
+    def add(self, rows: int) -> None:
+        """Raises Unwanted."""
+        self.done += rows
+        if self.is_unwanted:
+            raise Unwanted
 
 
 def restore_archive(
@@ -60,7 +71,9 @@ def restore_archive(
     progress: Progress | None = None,
     then: Callable[[Restored], object] = lambda restored: None,
 ) -> Restored:
-    """Restore the collection at `path`, as `slug` if one is given. Raises BadFormat; then nothing is changed.
+    """Restore the collection at `path`, as `slug` if one is given.
+
+    Raises BadFormat, and Unwanted where `progress` says so; then nothing is changed.
 
     `then` is called within the transaction. On SQLite the collection is made in a copy of the database and
     then taken over, so that others can write meanwhile. `max_bytes` limits what the archive unpacks to.
@@ -135,7 +148,7 @@ def _restore(archive: Archive, slug: str, keys: _Keys, files: list[Path], progre
     for table in _present(archive):
         changed = {"slug": slug} if table.model is Collection else {}
         for count in _restore_table(archive, table, keys, changed):
-            progress.done += count
+            progress.add(count)
     _restore_files(archive, keys, files)
     collection = Collection.objects.filter(slug=slug).first()
     if collection is None or archive.manifest.tables["corpus.Collection"].rows != 1:

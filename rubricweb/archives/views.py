@@ -17,7 +17,7 @@ from rubricweb.accounts import roles
 from rubricweb.archives import actions, pieces, removal
 from rubricweb.archives.forms import DeleteForm, RestoreForm
 from rubricweb.archives.models import Deletion, Restoration
-from rubricweb.archives.restoration import start_restoration
+from rubricweb.archives.restoration import cancel_restoration, start_restoration
 from rubricweb.banks.access import bank_for
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.uploads import too_large
@@ -123,10 +123,13 @@ def restore(request: HtmxRequest) -> HttpResponse:
     return form_response(request, RESTORE, {"form": form, "earlier": own[:SHOWN_RESTORATIONS]})
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
-    """How far a restoration is, for who asked for it."""
+    """How far a restoration is, for who asked for it. POST cancels it."""
     row = get_object_or_404(Restoration, pk=restoration_id, by=request.user)
+    if request.method == "POST":
+        cancel_restoration(row)
+        return redirect(row)
     collection = Collection.objects.filter(pk=row.collection_key).first()
     context = {"restoration": row, "collection": collection}
     context["has_worker"] = not row.is_live or has_worker()

@@ -9,11 +9,12 @@ never overwritten: `Overtaken` is raised, and the work can be done again.
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,8 @@ RESERVED = 100_000_000
 """Keys of each table, for the new rows of one piece of work."""
 COPY = "copy"
 """The name of the copy beside the database, in the statements that take its rows over."""
+FOLDER = "copy-"
+"""How the names of the folders begin in which copies are, in the data folder."""
 SPARE = 3
 """A copy is made where so many times its size is free on the disk."""
 CACHED_KILOBYTES = 8_192
@@ -108,7 +111,8 @@ def are_possible() -> bool:
 @contextmanager
 def changes_of(work: Callable[[], T]) -> Iterator[tuple[T, Changes]]:
     """Do the work in a copy, which lasts as long as the block; without `taken_over` nothing comes of it."""
-    with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="copy-") as folder:
+    _remove_abandoned()
+    with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix=FOLDER) as folder, _in_use(Path(folder)):
         path = Path(folder) / "copy.sqlite3"
         _copy_to(path)
         tables = _reserve_keys()
@@ -122,6 +126,22 @@ def changes_of(work: Callable[[], T]) -> Iterator[tuple[T, Changes]]:
             yield result, Changes(path, tables, on_commit)
         finally:
             _release_keys(tables)
+
+
+@contextmanager
+def _in_use(folder: Path) -> Iterator[None]:
+    """Lock the folder while this process needs it: the lock goes with the process, however that ends."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_abandoned() -> None:
+    """Remove the copies of processes that were killed, each as large as the database was."""
+    for path in Path(settings.DATA_DIR).glob(f"{FOLDER}*/lock"):
+        with suppress(OSError), path.open("w") as lock:  # in use, or another process removes it
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _reserve_keys() -> list[Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,6 +68,38 @@ def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == before
+
+
+KILLED = """
+import os, signal, sys
+from django.core.management import call_command
+import django
+django.setup()
+from rubricweb.archives import restoring
+usual, tables = restoring.insert_rows, set()
+
+def insert_rows(model, columns, rows):
+    usual(model, columns, rows)
+    tables.add(model)
+    if len(tables) == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+restoring.insert_rows = insert_rows
+call_command("restore", sys.argv[1], slug="leaves")
+"""
+
+
+def test_a_restore_that_is_killed_leaves_nothing_and_can_be_run_again(tmp_path):
+    server = Server(tmp_path / "server")
+    server.does("upgrade")
+    environment = server.environment | {"DJANGO_SETTINGS_MODULE": "rubricweb.settings"}
+    command = [sys.executable, "-c", KILLED, str(FIXTURE)]
+    killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(server.folder.glob("copy-*"))) == 1
+    server.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    assert list(server.folder.glob("copy-*")) == []
+    assert archive_of(server, tmp_path)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.archives import restoration
+from rubricweb.archives import restoration, restoring
 from rubricweb.archives.kind import Restorations
 from rubricweb.archives.models import Restoration
 from rubricweb.corpus.models import Collection
@@ -126,4 +126,39 @@ def test_only_staff_restores_and_sees_only_its_own(staff, owner, client_of):
     answer = client_of(staff).post(PAGE, {})
     assert answer.status_code == 422
     assert "This field is required." in words(answer)
-    assert client_of(staff).post(row.get_absolute_url()).status_code == 405
+    assert client_of(owner).post(row.get_absolute_url()).status_code == 404
+    assert client_of(staff).put(row.get_absolute_url()).status_code == 405
+
+
+def uploaded(client) -> Restoration:
+    client.post(PAGE, {"archive": SimpleUploadedFile("leaves.zip", LEAVES)})
+    return Restoration.objects.latest("pk")
+
+
+def test_one_that_waits_is_cancelled(staff, client_of, django_capture_on_commit_callbacks):
+    client = client_of(staff)
+    row = uploaded(client)
+    assert "Cancel the restoration" in words(client.get(row.get_absolute_url()))
+    with django_capture_on_commit_callbacks(execute=True):
+        assert client.post(row.get_absolute_url())["Location"] == row.get_absolute_url()
+    work_on(Restorations.name, row.pk)
+    page = words(client.get(row.get_absolute_url()))
+    assert "Cancelled. Nothing was restored." in page
+    assert "Cancel the restoration" not in page
+    assert (Collection.objects.count(), uploads()) == (0, [])
+
+
+def test_one_that_a_worker_is_at_is_cancelled(staff, client_of, monkeypatch):
+    row = uploaded(client_of(staff))
+
+    def cancelled_meanwhile(path: Path, *, progress: restoring.Progress, **options: object) -> None:
+        """As the note of a second later finds it."""
+        restoration.cancel_restoration(row)
+        progress.is_unwanted = True
+        usual(path, progress=progress, **options)
+
+    usual = restoration.restore_archive
+    monkeypatch.setattr(restoration, "restore_archive", cancelled_meanwhile)
+    work_on(Restorations.name, row.pk)
+    row.refresh_from_db()
+    assert (row.state, row.error, Collection.objects.count()) == ("cancelled", "", 0)
