@@ -9,6 +9,10 @@ from grading.support.scores import Support
 
 PROMPT_ID = "SupportOfStatement@1"
 """Of the prompt that is asked unless another one is named."""
+AGAIN_ID = "SupportAgain@1"
+"""Of what is said after a reply that names no label."""
+LONGEST_REPLY = 32
+"""Tokens: a label with a word or two around it."""
 
 
 def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
@@ -35,6 +39,17 @@ def question(statement: str, passage: str, prompt: ChatPrompt) -> Messages:
     (True, True)
     """
     return prompt.messages(statement=statement.strip(), passage=passage.strip())
+
+
+def question_again(statement: str, passage: str, prompt: ChatPrompt, reply: str) -> Messages:
+    """The same question, the reply that named no label, and that it named none.
+
+    >>> asked = question_again("Bread rises.", "Yeast makes gas.", support_prompt(), "It may well be.")
+    >>> [role for role, _ in asked], asked[1][1]
+    (['user', 'assistant', 'user'], 'It may well be.')
+    """
+    again = support_prompt(AGAIN_ID).messages()
+    return [*question(statement, passage, prompt), ("assistant", reply.strip()), *again]
 
 
 def label_of(reply: str, prompt: ChatPrompt) -> Support | None:

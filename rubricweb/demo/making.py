@@ -9,8 +9,9 @@ from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.models import JobChunk
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.run import work_on
-from rubricweb.systems.actions import Limits, start
+from rubricweb.systems.actions import start
 
 RUNS = {"made_bm25": Answering.NONE, "made_best_sentences": Answering.SENTENCES}
 """Run -> how it answers."""

@@ -11,6 +11,7 @@ urlpatterns = [
     path("<slug:slug>/default-grader/", default_grader, name="default-grader"),
     path("<slug:slug>/pool/", pool, name="pool"),
     path("<slug:slug>/jobs/", jobs.jobs, name="jobs"),
+    path("<slug:slug>/jobs/<slug:kind>/<int:job_id>/<slug:act>/", jobs.steer, name="steer"),
     path("<slug:slug>/jobs/<int:job_id>/", job.job, name="job"),
     path("<slug:slug>/jobs/<int:job_id>/pause/", job.pause, name="pause"),
     path("<slug:slug>/jobs/<int:job_id>/resume/", job.resume, name="resume"),

@@ -1,19 +1,21 @@
-"""Jobs that ask a language model, no more often than somebody allowed."""
+"""Jobs that ask a language model, no more often and for no more money than somebody allowed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from grading.errors import GraderUnavailable, UnknownGrader
 from grading.graders import registry
 from rubricweb.jobs import steering, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.models import Job, LimitedJob
+from rubricweb.jobs.price import cost, tokens_of
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
@@ -21,23 +23,79 @@ L = TypeVar("L", bound=LimitedJob)
 M = TypeVar("M")
 
 
-def count_call(job: LimitedJob) -> None:
-    """Called before each call. Raises Stopping where the job was paused or cancelled, or may ask no more."""
-    if worker_state.now.is_stopping:
-        raise Stopping
-    worked_on = type(job)._default_manager.filter(pk=job.pk, state__in=Job.WORKED_ON)
-    if not worked_on.filter(calls__lt=F("most_calls")).update(calls=F("calls") + 1):
-        _pause_if_spent(job)
-        raise Stopping
+class Writer(Protocol):
+    """A language model that answers messages of (role, text)."""
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a job pauses."""
+
+    calls: int
+    dollars: float | None = None
+    """None for no limit."""
+
+    @property
+    def words(self) -> str:
+        """ "4 calls, $2.50"."""
+        money = "" if self.dollars is None else f", ${self.dollars:,.2f}"
+        return f"{self.calls:,} calls{money}"
+
+
+class LimitedModel:
+    """A model that is asked no more than its job allows.
+
+    Before each call the job's money is reduced by what it costs at most, and after it by what it cost: the
+    limit holds also where several workers ask at once.
+    """
+
+    def __init__(self, llm: Writer, job: LimitedJob, *, backend: str, name: str, longest_reply: int) -> None:
+        """`longest_reply`: in tokens."""
+        self._llm, self._job, self._longest_reply = llm, job, longest_reply
+        self._backend, self._name = backend, name
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        """Raises Stopping where the job was paused or cancelled, or may ask or spend no more."""
+        read = tokens_of([text for _, text in messages])
+        reserved = self._cost(read, self._longest_reply)
+        self._may_ask(reserved)
+        try:
+            reply = self._llm.complete(messages)
+        except BaseException:
+            self._spend(0, -reserved)
+            raise
+        written = tokens_of([reply])
+        self._spend(round(read + written), self._cost(read, written) - reserved)
+        return reply
+
+    def _cost(self, read: float, written: float) -> float:
+        return cost(self._backend, self._name, read, written) or 0.0
+
+    def _may_ask(self, dollars: float) -> None:
+        if worker_state.now.is_stopping:
+            raise Stopping
+        affordable = Q(most_dollars=None) | Q(most_dollars__gte=F("dollars") + dollars)
+        may = self._rows().filter(affordable, state__in=Job.WORKED_ON, calls__lt=F("most_calls"))
+        if not may.update(calls=F("calls") + 1, dollars=F("dollars") + dollars):
+            _pause_if_spent(self._job, dollars)
+            raise Stopping
+
+    def _spend(self, tokens: int, dollars: float) -> None:
+        self._rows().update(tokens=F("tokens") + tokens, dollars=F("dollars") + dollars)
+
+    def _rows(self) -> Any:
+        return type(self._job)._default_manager.filter(pk=self._job.pk)
 
 
 @transaction.atomic
-def allow_calls(job: L, most_calls: int) -> L:
-    """Let the job ask up to `most_calls` times in all; one that is paused goes on."""
+def change_limits(job: L, limits: Limits) -> L:
+    """Let the job ask as often and spend as much in all; one that paused itself goes on."""
     locked = steering.lock(job)
-    locked.most_calls = max(most_calls, locked.calls)
-    locked.save(update_fields=["most_calls"])
-    return steering.resume(locked) if locked.is_paused else locked
+    locked.most_calls, locked.most_dollars = max(limits.calls, 1), limits.dollars
+    locked.save(update_fields=["most_calls", "most_dollars"])
+    return steering.resume(locked) if locked.is_paused and locked.pause_reason else locked
 
 
 def loaded(llm: str, load: Callable[[], M]) -> M:
@@ -56,8 +114,13 @@ def need_of(backend: str, llm: str) -> Need:
 
 
 @transaction.atomic
-def _pause_if_spent(job: Any) -> None:
+def _pause_if_spent(job: Any, dollars: float) -> None:
     locked = steering.lock(job)
-    if locked.state in Job.WORKED_ON and locked.calls >= locked.most_calls:
-        reason = f"It has asked the model {locked.calls:,} times, as often as it may."
-        steering.pause_locked(locked, reason=reason)
+    if locked.state not in Job.WORKED_ON:
+        return
+    if locked.calls >= locked.most_calls:
+        times = "once" if locked.calls == 1 else f"{locked.calls:,} times"
+        steering.pause_locked(locked, reason=f"It has asked the model {times}, as often as it may.")
+    elif locked.most_dollars is not None and locked.dollars + dollars > locked.most_dollars:
+        spent = f"It has spent about ${locked.dollars:,.2f} of ${locked.most_dollars:,.2f}"
+        steering.pause_locked(locked, reason=f"{spent}, and the next call could cost more than is left.")

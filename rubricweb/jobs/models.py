@@ -105,12 +105,18 @@ class Job(models.Model):
 
 
 class LimitedJob(Job):
-    """A job that asks a language model, as often as somebody allowed: see `limited.py`."""
+    """A job that asks a language model, as often and for as much as somebody allowed: see `limited.py`."""
 
     calls = models.PositiveIntegerField(default=0)
     """Of the model, so far."""
     most_calls = models.PositiveIntegerField(validators=[MinValueValidator(1)])
     """The job pauses before it asks more often."""
+    tokens = models.PositiveBigIntegerField(default=0)
+    """Read and written by the model so far, estimated."""
+    dollars = models.FloatField(default=0)
+    """Spent so far by estimate: 0 where no price is known."""
+    most_dollars = models.FloatField(null=True)
+    """The job pauses before it spends more; None for no limit."""
 
     class Meta:
         abstract = True

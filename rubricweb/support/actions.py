@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from django.db import transaction
 
-from grading.support.asking import PROMPT_ID
+from grading.support.asking import LONGEST_REPLY, PROMPT_ID
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch, limited
+from rubricweb.jobs import dispatch, limited, steering
+from rubricweb.jobs.limited import Limits
 from rubricweb.support.cited import Citation
-from rubricweb.support.labels import citation_of, missing
+from rubricweb.support.labels import citation_of, failed, missing
 from rubricweb.support.models import (
     SupportChunk,
     SupportEvent,
@@ -23,7 +28,7 @@ from rubricweb.support.models import (
 
 
 class NothingToAsk(Exception):
-    """The judge has labelled every citation that has a text."""
+    """The judge has labelled every citation that has a text, or none of its labels failed."""
 
 
 def judge_for(collection: Collection, backend: str, llm: str) -> SupportJudge | None:
@@ -31,46 +36,90 @@ def judge_for(collection: Collection, backend: str, llm: str) -> SupportJudge | 
     return collection.support_judges.filter(backend=backend, llm=llm, prompt_id=PROMPT_ID).first()
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Which model is asked, about what, and how."""
+
+    backend: str
+    llm: str
+    rule: JudgedCitations
+    longest_reply: int = LONGEST_REPLY
+    """In tokens."""
+
+
 @transaction.atomic
-def start(
-    collection: Collection,
-    *,
-    backend: str,
-    llm: str,
-    rule: JudgedCitations,
-    most_calls: int,
-    by: User | None,
-) -> SupportJob:
+def start(collection: Collection, asking: Asking, *, limits: Limits, by: User | None) -> SupportJob:
     """Have workers ask the model what it has not labelled, a topic at a time. Raises NothingToAsk."""
     judge, _ = SupportJudge.objects.get_or_create(
-        collection=collection, backend=backend, llm=llm, prompt_id=PROMPT_ID
+        collection=collection, backend=asking.backend, llm=asking.llm, prompt_id=PROMPT_ID
     )
-    by_topic: dict[int, int] = {}
-    for citation in missing(collection, judge, rule):
-        by_topic[citation.topic_id] = by_topic.get(citation.topic_id, 0) + 1
+    job = SupportJob(judge=judge, citations=asking.rule, longest_reply=asking.longest_reply)
+    return _started(job, missing(collection, judge, asking.rule), limits, by)
+
+
+@transaction.atomic
+def retry_failed(before: SupportJob, *, limits: Limits, by: User | None) -> SupportJob:
+    """Ask the judge of `before` again wherever its reply named no label. Raises NothingToAsk."""
+    judge = before.judge
+    rows = {"citations": JudgedCitations.ALL, "longest_reply": before.longest_reply}
+    job = SupportJob(judge=judge, is_retry=True, **rows)
+    return _started(job, failed(judge.collection, judge), limits, by)
+
+
+def _started(job: SupportJob, asked: list[Citation], limits: Limits, by: User | None) -> SupportJob:
+    collection = job.judge.collection
+    by_topic = Counter(citation.topic_id for citation in asked)
     if not by_topic:
         raise NothingToAsk
-    total = sum(by_topic.values())
-    job = SupportJob.objects.create(
-        judge=judge, citations=rule, most_calls=max(1, most_calls), total=total, by=by
-    )
+    job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
+    job.total, job.by = by_topic.total(), by
+    job.save()
     chunks = [
         SupportChunk(job=job, topic_id=topic_id, number=number, size=size)
         for number, (topic_id, size) in enumerate(by_topic.items())
     ]
     dispatch.enqueue(SupportChunk.objects.bulk_create(chunks))
-    detail = f"{judge}: {total:,} citations"
-    audit.record("support asked of a model", collection, by=by, detail=detail)
+    audit.record("support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} citations")
     events.publish_on_commit(collection.channel, "progress")
     return job
 
 
 @transaction.atomic
-def allow_calls(job: SupportJob, most_calls: int, *, by: User | None) -> SupportJob:
-    """Let a job ask its model up to `most_calls` times in all; one that paused for that goes on."""
+def change_limits(job: SupportJob, limits: Limits, *, by: User | None) -> SupportJob:
+    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
     collection = job.judge.collection
-    audit.record("limit of calls changed", collection, by=by, detail=f"{job}: {most_calls:,} calls")
-    return limited.allow_calls(job, most_calls)
+    audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.words}")
+    events.publish_on_commit(collection.channel, "progress")
+    return limited.change_limits(job, limits)
+
+
+def pause(job: SupportJob, *, by: User | None) -> SupportJob:
+    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
+    return _steered(job, steering.pause, "paused", by)
+
+
+def resume(job: SupportJob, *, by: User | None) -> SupportJob:
+    """Go on with a paused job."""
+    return _steered(job, steering.resume, "resumed", by)
+
+
+def cancel(job: SupportJob, *, by: User | None) -> SupportJob:
+    """Stop the job now; its labels are kept."""
+    return _steered(job, steering.cancel, "cancelled", by)
+
+
+@transaction.atomic
+def _steered(
+    job: SupportJob, steer: Callable[[SupportJob], SupportJob], word: str, by: User | None
+) -> SupportJob:
+    before = steering.lock(job)
+    if before.has_ended:
+        return before
+    after = steer(job)
+    if after.state != before.state:
+        audit.record(f"support job {word}", job.judge.collection, by=by, detail=str(job))
+        events.publish_on_commit(job.judge.collection.channel, "progress")
+    return after
 
 
 @transaction.atomic

@@ -6,7 +6,9 @@ class SupportConfig(AppConfig):
     label = "support"
 
     def ready(self) -> None:
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
         from rubricweb.support.kind import SupportLabels
+        from rubricweb.support.listed import LISTING
 
         kinds.register(SupportLabels())
+        listing.register(LISTING)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from django import forms
 
 from grading.generation.models import drafting_backends
+from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.models import Collection
+from rubricweb.support.actions import Asking
 from rubricweb.support.cited import Citation
 from rubricweb.support.labels import SupportRater, raters
 from rubricweb.support.models import CITATIONS, SupportJudge
 
-MOST_CALLS = 1_000_000_000
+LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
 
@@ -35,25 +37,28 @@ class BoardForm(forms.Form):
 
 
 class AskForm(forms.Form):
-    """Which model is asked about which citations, and how often at most."""
+    """Which model is asked about which citations."""
 
     backend = forms.ChoiceField(label="Runs by")
     llm = forms.CharField(label="Model", max_length=200)
     citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
-    most_calls = forms.IntegerField(
-        label="At most so many calls",
-        required=False,
+    longest_reply = forms.IntegerField(
+        label="Longest reply, in tokens",
         min_value=1,
-        max_value=MOST_CALLS,
-        help_text="The job pauses before it asks more often. Empty: as many as there are citations, once.",
+        max_value=LONGEST,
+        initial=LONGEST_REPLY,
+        help_text="A label takes a few. A model that reasons before it answers needs many more.",
     )
 
     def offer(self) -> None:
         offer_choices(self, "backend", [(one.name, one.label) for one in drafting_backends()])
 
     @property
-    def rule(self) -> JudgedCitations:
-        return JudgedCitations(self.cleaned_data["citations"])
+    def asking(self) -> Asking:
+        """What the valid form says."""
+        chosen = self.cleaned_data
+        rule = JudgedCitations(chosen["citations"])
+        return Asking(chosen["backend"], chosen["llm"].strip(), rule, chosen["longest_reply"])
 
 
 class SettingsForm(forms.Form):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from functools import partial
+
+from django.db.models.functions import Now
 
 from grading.generation.models import text_model
+from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
+from grading.support.scores import Support
 from rubricweb.core import events
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import endings, limited
@@ -13,8 +19,9 @@ from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.models import Job
+from rubricweb.support import labels
 from rubricweb.support.cited import Citation, statements_of, texts_of
-from rubricweb.support.labels import missing
+from rubricweb.support.labels import citation_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 
 
@@ -46,29 +53,67 @@ class SupportLabels(ChunkKind[SupportChunk]):
         events.publish(job.judge.collection.channel, "progress")
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the model is asked about one citation."""
+
+    citation: Citation
+    statement: str
+    passage: str
+    failed: SupportLabel | None
+    """Its label, where an earlier reply named none."""
+
+    def messages(self, prompt: ChatPrompt) -> Messages:
+        if self.failed is None:
+            return asking.question(self.statement, self.passage, prompt)
+        return asking.question_again(self.statement, self.passage, prompt, self.failed.reply)
+
+
 def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
-    judge = chunk.job.judge
-    prompt, asked = asking.support_prompt(judge.prompt_id), _questions(chunk)
+    prompt, asked = asking.support_prompt(chunk.job.judge.prompt_id), _questions(chunk)
     if not asked:
         return
-    llm = limited.loaded(judge.llm, lambda: text_model(judge.backend, judge.llm, model_server()))
-    for number, (citation, statement, passage) in enumerate(asked, start=1):
-        limited.count_call(chunk.job)
-        reply = llm.complete(asking.question(statement, passage, prompt))
+    llm, failed = _model(chunk.job), chunk.failed
+    for number, one in enumerate(asked, start=1):
+        reply = llm.complete(one.messages(prompt))
         label = asking.label_of(reply, prompt)
-        # Kept even if the lease is lost: it was paid for.
-        row = SupportLabel(judge=judge, label=label, reply=reply, **citation._asdict())
-        SupportLabel.objects.bulk_create([row], ignore_conflicts=True)
-        chunk.failed += label is None
+        _keep(chunk.job, one, label, reply)
+        failed += label is None
         done = max(0, chunk.size - len(asked) + number)
-        if not lease.held().update(done=done, failed=chunk.failed):
+        if not lease.held().update(done=done, failed=failed):
             raise LeaseLost
+    chunk.failed = failed
 
 
-def _questions(chunk: SupportChunk) -> list[tuple[Citation, str, str]]:
-    """(citation, statement, passage) of what has no label."""
-    collection, topic = chunk.job.judge.collection, chunk.topic
-    left = [one for one in missing(collection, chunk.job.judge, chunk.job.rule) if one.topic_id == topic.pk]
+def _keep(job: SupportJob, one: Question, label: Support | None, reply: str) -> None:
+    """Kept even if the lease is lost: it was paid for."""
+    if one.failed:
+        failed = SupportLabel.objects.filter(pk=one.failed.pk, label=None)
+        failed.update(job=job, label=label, reply=reply, at=Now())
+        return
+    row = SupportLabel(judge=job.judge, job=job, label=label, reply=reply, **one.citation._asdict())
+    SupportLabel.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _questions(chunk: SupportChunk) -> list[Question]:
+    """What the job has not asked yet in its topic."""
+    collection, topic, job = chunk.job.judge.collection, chunk.topic, chunk.job
+    again: dict[Citation, SupportLabel] = {}
+    if job.is_retry:
+        rows = job.judge.labels.filter(topic=topic, label=None).exclude(job=job)
+        again = {citation_of(row): row for row in rows}
+        left = [one for one in labels.failed(collection, job.judge) if one in again]
+    else:
+        left = [one for one in labels.missing(collection, job.judge, job.rule) if one.topic_id == topic.pk]
     said = statements_of(topic)
     texts = texts_of(topic, (one.doc_id for one in left))
-    return [(one, said[one.sentence_md5].text, texts[one.doc_id]) for one in left]
+    return [Question(one, said[one.sentence_md5].text, texts[one.doc_id], again.get(one)) for one in left]
+
+
+def _model(job: SupportJob) -> limited.LimitedModel:
+    """Raises CannotRun."""
+    backend, name, longest = job.judge.backend, job.judge.llm, job.longest_reply
+    load = partial(text_model, backend, name, model_server(), longest_reply=longest)
+    return limited.LimitedModel(
+        limited.loaded(name, load), job, backend=backend, name=name, longest_reply=longest
+    )

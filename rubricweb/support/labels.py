@@ -58,6 +58,12 @@ def missing(collection: Collection, judge: SupportJudge | None, rule: JudgedCita
     return [one for one in cited(collection).readable_citations(rule) if one not in known]
 
 
+def failed(collection: Collection, judge: SupportJudge) -> list[Citation]:
+    """What has a text, and a reply of `judge` without a label; by topic."""
+    without = {citation for citation, label in judge_labels(judge).items() if label == FAILED}
+    return [one for one in cited(collection).readable_citations(JudgedCitations.ALL) if one in without]
+
+
 def standing_events(collection: Collection) -> Standing:
     """By citation and person, the latest event, unless it took the label back."""
     found: dict[Citation, dict[int, SupportEvent]] = defaultdict(dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
@@ -63,9 +64,11 @@ class CitedSentence(models.Model):
 
 
 class SupportLabel(CitedSentence):
-    """What a model said. It never changes."""
+    """What a model said. It changes only where it has no label and the model is asked again."""
 
     judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="labels")
+    job = models.ForeignKey("SupportJob", null=True, on_delete=models.SET_NULL, related_name="labels")
+    """That asked for it last."""
     label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
     """Null where the reply names none."""
     reply = models.TextField(blank=True)
@@ -106,12 +109,18 @@ class SupportJob(LimitedJob):
 
     judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="jobs")
     citations = models.CharField(max_length=10, choices=CITATIONS)
+    is_retry = models.BooleanField(default=False)
+    """It asks again for labels that failed."""
+    longest_reply = models.PositiveIntegerField(default=LONGEST_REPLY)
+    """Tokens that the model may write about one citation."""
 
     class Meta:
         ordering = ("-pk",)
 
     def __str__(self) -> str:
-        return f"support by {self.judge}"
+        return (
+            f"support by {self.judge}, failed labels again" if self.is_retry else f"support by {self.judge}"
+        )
 
     @property
     def rule(self) -> JudgedCitations:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils import timezone
@@ -12,7 +11,8 @@ from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.jobs import dispatch, steering
+from rubricweb.jobs import dispatch, limited, steering
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob
@@ -23,15 +23,6 @@ TAG = "baseline"
 
 class TagTaken(Exception):
     """The collection has a run of this name; the text says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Where a job pauses."""
-
-    calls: int
-    dollars: float | None = None
-    """None for no limit."""
 
 
 @transaction.atomic
@@ -78,13 +69,9 @@ def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
 @transaction.atomic
 def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJob:
     """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    locked = steering.lock(job)
-    locked.most_calls, locked.most_dollars = max(limits.calls, 1), limits.dollars
-    locked.save(update_fields=["most_calls", "most_dollars"])
-    money = "" if limits.dollars is None else f", ${limits.dollars:,.2f}"
-    audit.record("limits changed", locked.run, by=by, detail=f"{limits.calls:,} calls{money}")
+    audit.record("limits changed", job.run, by=by, detail=limits.words)
     events.publish_on_commit(job.collection.channel, "progress")
-    return steering.resume(locked) if locked.is_paused and locked.pause_reason else locked
+    return limited.change_limits(job, limits)
 
 
 def pause(job: SystemJob, *, by: User | None) -> SystemJob:

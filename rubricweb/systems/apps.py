@@ -6,7 +6,9 @@ class SystemsConfig(AppConfig):
     label = "systems"
 
     def ready(self) -> None:
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
         from rubricweb.systems.kind import Systems
+        from rubricweb.systems.listed import LISTING
 
         kinds.register(Systems())
+        listing.register(LISTING)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django import forms
 from django.http import QueryDict
 
@@ -12,14 +9,9 @@ from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.systems.actions import Limits
 from rubricweb.systems.methods import DEFAULTS, Method
-from rubricweb.systems.price import SystemPrice
 
 DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
-MOST_CALLS = 10_000_000
-MORE_THAN_EXPECTED = 2
-"""Limits are suggested at so many times the estimate."""
 
 
 def _backends() -> list[tuple[str, str]]:
@@ -110,30 +102,6 @@ class MakeForm(forms.Form):
         topics = self._collection.topics.all()
         chosen = self.cleaned_data["topics"]
         return list(topics.filter(pk__in=chosen) if chosen else topics)
-
-
-class LimitsForm(forms.Form):
-    """Where the job pauses: calls, and money where the model has a price."""
-
-    most_calls = forms.IntegerField(label="At most calls of the model", min_value=1, max_value=MOST_CALLS)
-    most_dollars = forms.FloatField(label="At most dollars", min_value=0, max_value=1e6)
-
-    def __init__(self, expected: SystemPrice, sent: Mapping[str, Any] | None = None) -> None:
-        dollars = expected.price.dollars
-        initial = {
-            "most_calls": None if expected.needs_limit_on_calls else MORE_THAN_EXPECTED * expected.calls,
-            "most_dollars": round(MORE_THAN_EXPECTED * (dollars or 0) + 0.005, 2),
-        }
-        super().__init__(sent, initial=initial, auto_id="limits-%s")
-        if not dollars:
-            del self.fields["most_dollars"]
-        if expected.needs_limit_on_calls:
-            note = f"No price is set for this model. Expected: {expected.calls:,}."
-            self.fields["most_calls"].help_text = note
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.cleaned_data["most_calls"], self.cleaned_data.get("most_dollars"))
 
 
 def _initial(collection: Collection, method: Method) -> dict[str, object]:

@@ -14,12 +14,6 @@ class SystemJob(LimitedJob):
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="made_by")
     spec = models.JSONField()
     """As `specs.as_json` writes a SystemSpec."""
-    tokens = models.PositiveBigIntegerField(default=0)
-    """Read and written by the model so far, estimated."""
-    dollars = models.FloatField(default=0)
-    """Spent so far by estimate: 0 where no price is known."""
-    most_dollars = models.FloatField(null=True)
-    """The job pauses before it spends more; None for no limit."""
 
     class Meta:
         ordering = ("-pk",)

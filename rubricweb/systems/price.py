@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db.models import Avg
 from django.db.models.functions import Length
 
-from grading.graders import registry
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.engine.price import CHARS_A_TOKEN, MILLION
+from rubricweb.jobs.forms import Expected
+from rubricweb.jobs.price import CHARS_A_TOKEN, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.systems.models import SystemChunk
 
@@ -36,6 +34,10 @@ class SystemPrice:
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 
     @property
+    def of_model(self) -> Expected:
+        return Expected(self.calls, self.price.dollars)
+
+    @property
     def calls_a_topic(self) -> float:
         return self.calls / self.topics if self.topics else 0
 
@@ -50,7 +52,7 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
     calls, read = spec.calls(candidates) * topics, spec.passages_read(candidates) * topics
     tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / CHARS_A_TOKEN)
     written = calls * reply_tokens(spec)
-    dollars = cost(spec, tokens_read, written)
+    dollars = cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
     rate = _topics_a_second(spec)
     seconds = topics / rate / max(1, workers) if rate else None
     return SystemPrice(
@@ -66,30 +68,11 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
     )
 
 
-def cost(spec: SystemSpec, tokens_read: float, tokens_written: float) -> float | None:
-    """Dollars; 0 on the workers' own machines, None for a server's model without a price."""
-    each = settings.PRICES.get(spec.llm)
-    if each is None:
-        return None if _is_served(spec) else 0.0
-    of_reply = settings.REPLY_PRICES.get(spec.llm, each)
-    return (tokens_read * float(each) + tokens_written * float(of_reply)) / MILLION
-
-
 def reply_tokens(spec: SystemSpec) -> int:
     """That a usual reply has."""
     if spec.is_closed_book:
         return round(1_000 * TOKENS_A_WORD)
     return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
-
-
-def tokens_of(texts: Sequence[str]) -> float:
-    """An estimate for English."""
-    return sum(map(len, texts)) / CHARS_A_TOKEN
-
-
-def _is_served(spec: SystemSpec) -> bool:
-    backend = registry.BACKENDS.get(spec.backend)
-    return spec.needs_model and (backend is None or backend.needs_server)
 
 
 def _topics_a_second(spec: SystemSpec) -> float | None:

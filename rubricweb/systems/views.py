@@ -16,9 +16,11 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import monitor
+from rubricweb.jobs.forms import LimitsForm
+from rubricweb.jobs.limited import Limits
 from rubricweb.systems import access, actions, selectors
-from rubricweb.systems.actions import Limits, TagTaken
-from rubricweb.systems.forms import LimitsForm, MakeForm
+from rubricweb.systems.actions import TagTaken
+from rubricweb.systems.forms import MakeForm
 from rubricweb.systems.methods import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from rubricweb.systems.price import price
@@ -42,7 +44,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return form_response(request, "systems/make_form.html", context)
     expected = price(collection, form.spec, len(form.chosen_topics), workers=len(monitor.workers().rows))
-    limits = LimitsForm(expected, request.POST if request.method == "POST" else None)
+    limits = LimitsForm(expected.of_model, request.POST if request.method == "POST" else None)
     if request.method == "POST" and (not expected.calls or limits.is_valid()):
         return _start(request, collection, form, limits.limits if expected.calls else Limits(1))
     context |= {"expected": expected, "limits": limits, "workers": monitor.workers()}
@@ -132,7 +134,7 @@ def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsForm:
     expected = price(job.collection, job.system, job.total)
-    form = LimitsForm(expected, request.POST if request else None)
+    form = LimitsForm(expected.of_model, request.POST if request else None)
     form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
     return form
 

@@ -17,12 +17,10 @@ from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.missing import Missing, TopicGap, asked_cells
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.jobs.price import CHARS_A_TOKEN, MILLION
 from rubricweb.jobs.progress import UNSURE, Price
 
-CHARS_A_TOKEN = 4
-"""Of English, in the usual tokenizers: an estimate."""
 CACHED_COLLECTIONS = 8
-MILLION = 1_000_000
 SERVER = "openai_compatible"
 """The back-end whose calls somebody may have to pay for."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Count, Max
 
@@ -14,9 +14,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.visibility import visible_grades
+from rubricweb.jobs.listing import LISTED_JOBS
 from rubricweb.jobs.progress import Progress, progress_of, rate_of
-
-LISTED_JOBS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,8 @@ class Errors:
 @dataclass(frozen=True, slots=True)
 class JobRow(Progress):
     """A job as a screen shows it; its units of work are cells."""
+
+    template: ClassVar[str] = "grades/_job.html"
 
     job: GradingJob
     errors: tuple[Errors, ...]

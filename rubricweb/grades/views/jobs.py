@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,7 +17,10 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.monitor import Scope
+from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.models import GradingJob
+from rubricweb.jobs import listing as listing_of
+from rubricweb.jobs.listing import ListedJob
 
 JOBS = "grades/jobs.html"
 MISSING = "grades/missing.html"
@@ -36,6 +39,18 @@ def missing(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     scope = _scope(collection, request.GET)
     return page_or_part(request, MISSING, _missing_context(request, collection, scope), part="missing")
+
+
+@require_POST
+def steer(request: HtmxRequest, slug: str, kind: str, job_id: int, act: str) -> HttpResponse:
+    """Pause, resume or cancel a job that is listed with those that grade."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    listing = listing_of.get(kind)
+    if listing is None or act not in listing.acts:
+        raise Http404("No such act.")
+    job = get_object_or_404(listing.jobs(collection.pk), pk=job_id)
+    listing.acts[act](job, by=request.user)
+    return after(request, collection)
 
 
 @require_POST
@@ -127,12 +142,18 @@ def _number(text: str) -> int | None:
 
 
 def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
+    rows: list[JobRow | ListedJob] = [*monitor.job_rows(collection)]
+    held = roles.role_of(request.user, collection)
+    if held is not None and held.includes(roles.TO_SEE_RUNS):
+        rows += listing_of.listed(collection.pk)
+    rows.sort(key=lambda row: row.job.created_at, reverse=True)
     return {
         "collection": collection,
         "section": "jobs",
-        "rows": monitor.job_rows(collection),
+        "rows": rows[: listing_of.LISTED_JOBS],
         "workers": monitor.workers(),
         "may_grade": may_grade(request, collection),
+        "may_organize": held is not None and held.includes(roles.TO_ORGANIZE),
     }
 
 

@@ -5,6 +5,7 @@ import pytest
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
 from rubricweb.support import actions, kind
@@ -30,14 +31,16 @@ class Judge:
 @pytest.fixture
 def judge(monkeypatch):
     made = Judge()
-    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: made)
+    monkeypatch.setattr(kind, "text_model", lambda *_, **__: made)
     return made
 
 
-def start(collection, owner, *, rule=JudgedCitations.ALL, most_calls=99):
-    return actions.start(
-        collection, backend="openai_compatible", llm="m", rule=rule, most_calls=most_calls, by=owner
-    )
+def asking(rule=JudgedCitations.ALL, llm="m"):
+    return actions.Asking("openai_compatible", llm, rule)
+
+
+def start(collection, owner, *, rule=JudgedCitations.ALL, most_calls=99, most_dollars=None):
+    return actions.start(collection, asking(rule), limits=Limits(most_calls, most_dollars), by=owner)
 
 
 def work(job):
@@ -78,9 +81,45 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, judge):
     assert (job.state, job.calls, len(judge.asked)) == (Job.State.PAUSED, 2, 2)
     assert SupportLabel.objects.count() == 2
 
-    actions.allow_calls(job, 9, by=owner)
+    actions.change_limits(job, Limits(9), by=owner)
     assert (work(job).state, job.calls, len(judge.asked)) == (Job.State.DONE, 4, 4)
-    assert AuditEntry.objects.filter(verb="limit of calls changed", collection=sea).exists()
+    assert AuditEntry.objects.filter(verb="limits changed", collection=sea).exists()
+
+
+def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, judge, settings):
+    settings.PRICES = settings.REPLY_PRICES = {"m": 100}
+    job = work(start(sea, owner, most_dollars=0.06))
+    assert (job.state, job.calls, len(judge.asked)) == (Job.State.PAUSED, 3, 3)
+    assert job.dollars <= 0.06
+    assert job.pause_reason == (
+        "It has spent about $0.05 of $0.06, and the next call could cost more than is left."
+    )
+    actions.change_limits(job, Limits(99, 1.0), by=owner)
+    assert (work(job).state, job.calls) == (Job.State.DONE, 4)
+    assert 0.06 < job.dollars < 0.1
+
+
+def test_failed_labels_are_asked_for_again_with_the_reply_that_named_none(sea, owner, judge, monkeypatch):
+    before = work(start(sea, owner))
+    monkeypatch.setattr(judge, "complete", lambda messages: f"{len(messages)} partial_support")
+    job = work(actions.retry_failed(before, limits=Limits(9), by=owner))
+    assert (job.state, job.total, job.calls, job.is_retry) == (Job.State.DONE, 1, 1, True)
+    label = SupportLabel.objects.get(job=job)
+    assert (label.label, label.reply) == (Support.PARTIAL, "3 partial_support")
+    with pytest.raises(actions.NothingToAsk):
+        actions.retry_failed(before, limits=Limits(9), by=owner)
+
+
+def test_a_retry_that_fails_again_asks_once_and_may_be_repeated(sea, owner, judge, monkeypatch):
+    before = work(start(sea, owner))
+    monkeypatch.setattr(judge, "complete", lambda messages: "Hm.")
+    job = actions.retry_failed(before, limits=Limits(9), by=owner)
+    for chunk in (*job.chunks.all(), *job.chunks.all()):
+        work_on("support", chunk.pk)
+    job.refresh_from_db()
+    assert (job.state, job.calls, job.chunks.get().failed) == (Job.State.DONE, 1, 1)
+    assert SupportLabel.objects.get(label=None).reply == "Hm."
+    assert actions.retry_failed(job, limits=Limits(9), by=owner).total == 1
 
 
 def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
@@ -92,7 +131,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
     assert (chunk.state, len(judge.asked)) == (SupportChunk.State.QUEUED, 3)
 
     monkeypatch.undo()
-    monkeypatch.setattr(kind, "text_model", lambda backend, llm, connection: judge)
+    monkeypatch.setattr(kind, "text_model", lambda *_, **__: judge)
     assert (work(job).state, len(judge.asked)) == (Job.State.DONE, 4)
 
 
@@ -111,14 +150,14 @@ def test_runs_that_do_not_count_are_not_asked_about(sea, owner, judge):
 
 def test_the_price_is_of_what_is_left(sea, owner, judge, settings):
     settings.PRICES = {"m": 1_000_000}
-    before = price(sea, "openai_compatible", "m", JudgedCitations.ALL)
+    before = price(sea, asking())
     assert (before.cells, before.seconds) == (4, None)
     assert before.dollars == before.tokens
     work(start(sea, owner, rule=JudgedCitations.FIRST))
-    left = price(sea, "openai_compatible", "m", JudgedCitations.ALL)
+    left = price(sea, asking())
     assert left.cells == 1
     assert left.seconds is not None
-    assert price(sea, "openai_compatible", "other", JudgedCitations.ALL).cells == 4
+    assert price(sea, asking(llm="other")).cells == 4
 
 
 def test_labels_of_another_collection_do_not_count(sea, owner, judge):

@@ -14,8 +14,8 @@ from tests.rubricweb.support.conftest import MOON, SUN
 
 BOARD, ASK, LABEL = "/support/autumn/", "/support/autumn/ask/", "/support/autumn/label/"
 BACK = f"{LABEL}take-back/"
-CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all"}
-START = CHOSEN | {"act": "start"}
+CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all", "longest_reply": 32}
+START = CHOSEN | {"most_calls": 99}
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 
@@ -82,33 +82,76 @@ def test_the_board_asks_a_bounded_number_of_queries(
 def test_a_model_is_asked_only_after_its_price_was_shown(sea, owner, client_of, settings):
     settings.PRICES = {"m": 2}
     client = client_of(owner)
-    page = text_of(client.post(ASK, CHOSEN))
-    assert "4 calls" in page
-    assert "time unknown" in page
-    assert "less than $0.01" in page
+    page = client.get(ASK, CHOSEN)
+    assert "4, one a citation" in text_of(page)
+    assert "unknown: this model has labelled nothing" in text_of(page)
+    assert "less than $0.01" in text_of(page)
+    assert page.context["limits"].initial == {"most_calls": 8, "most_dollars": 0.01}
     assert not SupportJob.objects.exists()
 
-    assert client.post(ASK, START | {"most_calls": "3"}).status_code == 302
+    assert client.post(ASK, CHOSEN | {"most_calls": "3", "most_dollars": "2.5"}).status_code == 302
     job = SupportJob.objects.get()
-    assert (job.total, job.most_calls, job.citations) == (4, 3, "all")
-    assert "0 of 4 labelled; 0 of at most 3 calls" in text_of(client.get(BOARD))
+    assert (job.total, job.most_calls, job.most_dollars, job.citations) == (4, 3, 2.5, "all")
+    assert "0 of 4 citations" in text_of(client.get(BOARD))
+
+
+def test_without_a_price_the_limit_on_calls_is_demanded(sea, owner, client_of):
+    client = client_of(owner)
+    assert "No price is set for this model. Expected: 4." in text_of(client.get(ASK, CHOSEN))
+    refused = client.post(ASK, CHOSEN)
+    assert refused.status_code == 422
+    assert "most_calls" in refused.context["limits"].errors
+    assert not SupportJob.objects.exists()
 
 
 def test_a_form_without_a_model_is_refused(sea, owner, client_of):
     assert client_of(owner).post(ASK, START | {"llm": " "}).status_code == 422
 
 
-def test_a_job_is_paused_resumed_allowed_more_and_cancelled(sea, owner, client_of):
+def test_a_job_is_steered_on_the_list_of_jobs(sea, owner, developer, client_of):
     client = client_of(owner)
     client.post(ASK, START)
     job = SupportJob.objects.get()
     states = []
-    for act in ("pause", "resume", "nonsense", "allow", "cancel"):
-        client.post(f"/support/autumn/jobs/{job.pk}/", {"act": act, "most_calls": "17"})
+    for act in ("pause", "resume", "cancel", "resume"):
+        said = client.post(f"/grades/autumn/jobs/support/{job.pk}/{act}/", **HTMX)
         job.refresh_from_db()
         states.append(job.state)
-    assert states == [Job.State.PAUSED, *[Job.State.QUEUED] * 3, Job.State.CANCELLED]
-    assert job.most_calls == 17
+    assert states == [Job.State.PAUSED, Job.State.QUEUED, *[Job.State.CANCELLED] * 2]
+    assert f"Support {job.pk} cancelled m, SupportOfStatement@1" in text_of(said)
+    assert client.post(f"/grades/autumn/jobs/support/{job.pk}/explode/").status_code == 404
+    assert client.post(f"/grades/autumn/jobs/poems/{job.pk}/pause/").status_code == 404
+    assert client_of(developer).post(f"/grades/autumn/jobs/support/{job.pk}/pause/").status_code == 403
+
+
+def test_the_page_of_a_job_has_its_limits(sea, owner, client_of, developer, assessor):
+    client = client_of(owner)
+    client.post(ASK, START)
+    job = SupportJob.objects.get()
+    page = f"/support/autumn/jobs/{job.pk}/"
+    assert "0, at most 99" in text_of(client.get(page))
+    assert client.post(f"{page}limits/", {"most_calls": 0}).status_code == 422
+    assert client.post(f"{page}limits/", {"most_calls": 17}).status_code == 302
+    assert "0, at most 17" in text_of(client.get(page, **HTMX))
+    assert "Change limits" not in text_of(client_of(developer).get(page))
+    assert client_of(assessor).get(page).status_code == 403
+    assert client_of(developer).post(f"{page}limits/", {"most_calls": 3}).status_code == 403
+
+
+def test_failed_labels_are_shown_and_asked_for_again(sea, judge, owner, client_of, cite):
+    sun = cite("s1", SUN, "d2")
+    SupportLabel.objects.filter(judge=judge, sentence_md5=sun.sentence_md5).update(
+        label=None, reply="Hm <b>."
+    )
+    job = SupportJob.objects.create(judge=judge, citations="all", most_calls=9, total=2, state=Job.State.DONE)
+    client, page = client_of(owner), f"/support/autumn/jobs/{job.pk}/"
+    said = client.get(page).content.decode()
+    assert "1 reply of this model without a label" in said
+    assert "Hm &lt;b&gt;." in said
+    assert client.post(f"{page}retry/").status_code == 422
+    assert client.post(f"{page}retry/", {"most_calls": 4}).status_code == 302
+    again = SupportJob.objects.get(is_retry=True)
+    assert (again.total, again.most_calls) == (1, 4)
 
 
 def test_labelling_goes_on_with_the_next_citation_and_takes_back(sea, assessor, client_of):

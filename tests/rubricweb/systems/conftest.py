@@ -3,6 +3,7 @@
 import pytest
 
 from grading.systems.pipeline import SystemSpec
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.run import work_on
 from rubricweb.systems import actions, kind
 from rubricweb.systems.models import SystemChunk
@@ -46,7 +47,7 @@ def writer(monkeypatch):
 
 def start(collection, owner, *, run_tag="own", most_calls=99, most_dollars=None, **spec):
     topics = list(collection.topics.order_by("query_id"))
-    limits = actions.Limits(most_calls, most_dollars)
+    limits = Limits(most_calls, most_dollars)
     return actions.start(
         collection, SystemSpec(**spec), run_tag=run_tag, topics=topics, limits=limits, by=owner
     )

@@ -10,6 +10,7 @@ from grading.systems.pipeline import Answering
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
 from rubricweb.jobs import steering
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
 from rubricweb.systems import actions, kind, retrieval
@@ -65,7 +66,7 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, writer):
     assert job.pause_reason == "It has asked the model once, as often as it may."
     assert job.run.state == Run.State.SUBMITTED
 
-    actions.change_limits(job, actions.Limits(5), by=owner)
+    actions.change_limits(job, Limits(5), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
 
 
@@ -85,7 +86,7 @@ def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, writer, sett
     assert job.pause_reason == (
         "It has spent about $0.50 of $1.10, and the next call could cost more than is left."
     )
-    actions.change_limits(job, actions.Limits(99, 5.0), by=owner)
+    actions.change_limits(job, Limits(99, 5.0), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
     assert 0.5 < job.dollars < 0.6
 

@@ -10,6 +10,7 @@ from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.corpus.models import Collection
+from rubricweb.jobs.limited import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.price import SystemPrice, price
 
@@ -51,7 +52,7 @@ class Command(BaseCommand):
                 spec,
                 run_tag=str(options["run_tag"]),
                 topics=topics,
-                limits=actions.Limits(int(str(most_calls)), options["most_dollars"]),  # type: ignore[arg-type]
+                limits=Limits(int(str(most_calls)), options["most_dollars"]),  # type: ignore[arg-type]
                 by=None,
             )
         except (actions.TagTaken, ValueError) as error:

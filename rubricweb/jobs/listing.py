@@ -1,0 +1,88 @@
+"""A collection's jobs of several kinds in one list: a room registers a Listing for its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+
+from rubricweb.jobs.models import LimitedJob
+from rubricweb.jobs.progress import Progress, progress_of
+
+LISTED_JOBS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How the jobs of one kind are listed, and what people do to them."""
+
+    kind: str
+    """In addresses."""
+    units: str
+    """What their chunks count: "topics"."""
+    jobs: Callable[[int], QuerySet[Any]]
+    """Of the collection with this key, latest first, with what `name` and `address` read."""
+    name: Callable[[Any], str]
+    """"Run bm25"."""
+    does: Callable[[Any], str]
+    """What it does, in a line."""
+    address: Callable[[Any], str]
+    """Of its own page."""
+    rate: Callable[[Any], float | None]
+    """Units a second of one worker, as known from earlier jobs."""
+    acts: Mapping[str, Callable[..., Any]]
+    """`pause`, `resume` and `cancel`, called with the job and `by`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A line of the list."""
+
+    template: ClassVar[str] = "jobs/_job.html"
+
+    listing: Listing
+    job: LimitedJob
+    progress: Progress
+
+    @property
+    def key(self) -> str:
+        """Of elements of the page."""
+        return f"{self.listing.kind}-{self.job.pk}"
+
+    @property
+    def name(self) -> str:
+        return self.listing.name(self.job)
+
+    @property
+    def does(self) -> str:
+        return self.listing.does(self.job)
+
+    @property
+    def address(self) -> str:
+        return self.listing.address(self.job)
+
+
+_listings: dict[str, Listing] = {}
+
+
+def register(listing: Listing) -> None:
+    _listings[listing.kind] = listing
+
+
+def get(kind: str) -> Listing | None:
+    """None for a kind that nobody registered."""
+    return _listings.get(kind)
+
+
+def listed(collection_id: int) -> list[ListedJob]:
+    """The latest of each kind."""
+    return [row for listing in _listings.values() for row in listed_of(listing, collection_id)]
+
+
+def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
+    """The latest of one kind."""
+    jobs = list(listing.jobs(collection_id)[:LISTED_JOBS])
+    each = progress_of(jobs, listing.rate)
+    return [ListedJob(listing, job, progress) for job, progress in zip(jobs, each, strict=True)]

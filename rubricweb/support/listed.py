@@ -1,0 +1,34 @@
+"""What asks models about citations, in the list of a collection's jobs."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from rubricweb.jobs.listing import Listing
+from rubricweb.support import actions
+from rubricweb.support.models import SupportJob
+from rubricweb.support.price import measured_rate
+
+
+def _jobs(collection_id: int) -> QuerySet[SupportJob]:
+    rows = SupportJob.objects.filter(judge__collection=collection_id)
+    return rows.select_related("judge__collection", "by")
+
+
+def _does(job: SupportJob) -> str:
+    if job.is_retry:
+        return f"{job.judge}: failed labels again"
+    return f"{job.judge}: {job.get_citations_display()}"
+
+
+LISTING = Listing(
+    kind="support",
+    units="citations",
+    jobs=_jobs,
+    name=lambda job: f"Support {job.pk}",
+    does=_does,
+    address=lambda job: reverse("support:job", args=[job.judge.collection.slug, job.pk]),
+    rate=measured_rate,
+    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
+)
