@@ -63,7 +63,9 @@ class SupportScore:
     precision: float
     """0..1; NaN where the answer cites something and none of it has a label."""
     recall: float
-    """0..1; NaN where the credit of no sentence is known."""
+    """0..1; NaN where the answer cites something and none of it has a label, or the credit of no sentence is
+    known.
+    """
     sentences: int
     judged: int
     """Citations with a label."""
@@ -98,6 +100,12 @@ def support_score(labels: Sequence[Sequence[int]]) -> SupportScore:
     >>> support_score([[MISSING], [2, FAILED], []])
     SupportScore(precision=1.0, recall=0.5, sentences=3, judged=1, missing=1, failed=1)
 
+    Without any label nothing is known, although a sentence cites nothing:
+
+    >>> one = support_score([[MISSING], []])
+    >>> one.precision, one.recall
+    (nan, nan)
+
     >>> one = support_score([[], []])
     >>> one.precision, one.recall
     (0.0, 0.0)
@@ -108,7 +116,7 @@ def support_score(labels: Sequence[Sequence[int]]) -> SupportScore:
     unknown = 0.0 if labels and not every else float("nan")
     return SupportScore(
         precision=sum(one.credit for one in given) / len(given) if given else unknown,
-        recall=sum(best) / len(best) if best else float("nan"),
+        recall=sum(best) / len(best) if best and (given or not every) else float("nan"),
         sentences=len(labels),
         judged=len(given),
         missing=every[MISSING],

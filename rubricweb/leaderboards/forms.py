@@ -175,7 +175,7 @@ class BoardForm(LabelForm):
         max_length=600,
         required=False,
         label="Further columns",
-        help_text="Names between commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map",
+        help_text="Names between commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall",
     )
     relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
     units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")

@@ -18,6 +18,7 @@ from rubricweb.jobs.listing import ListedJob, listed_of
 from rubricweb.support import actions, labelling
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import board as board_of
+from rubricweb.support.columns import column_names
 from rubricweb.support.forms import BoardForm, SettingsForm
 from rubricweb.support.listed import LISTING
 from rubricweb.support.models import CITATIONS
@@ -32,6 +33,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     form = BoardForm(request.GET)
     rater, rule = form.offer(collection)
     context = _place(collection) | {"form": form, "rater": rater, "rule_words": dict(CITATIONS)[rule]}
+    context["columns"] = column_names(rater, rule)
     context["query"] = urlencode({"rater": rater.key, "citations": rule})
     context |= {"board": board_of(collection, rater, rule), "agreement": agreement(collection)}
     context |= {"jobs": _jobs(request, collection)}

@@ -2,7 +2,7 @@
 
 A name may begin with whose labels it scores (`judgments/`, `grader-7/`) and end with the passages that it
 looks at (`@10`, for measures of items) and the lowest grade that counts (`:5`). What it leaves out is the
-board's.
+board's. Scores of citations are named as `rubricweb.support.columns` says: `support/precision`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
+from rubricweb.support import columns as support
 
 MAX_COLUMNS = 20
 JUDGMENTS = "judgments"
@@ -119,6 +120,8 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
     source, _, name = token.rpartition("/")
     if source == JUDGMENTS:
         return _judged(token, name, spec)
+    if support.is_source(source):
+        return _supported(token, source, name, spec)
     if not source:
         measure = _in_field(spec.config, name, spec.measure)
         return MeasureColumn(token, measure.label, measure)
@@ -149,6 +152,14 @@ def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
         raise BoardError("columns", f"judgments are of passages, and {measure.name} needs items")
     label = measure.label if measure.level == level else measure.label_with_threshold
     return MeasureColumn(token, f"{label} by judgments", measure, is_judgments=True)
+
+
+def _supported(token: str, source: str, name: str, spec: BoardSpec) -> MeasureColumn:
+    try:
+        column = support.find(spec.collection, source, name)
+    except support.UnknownColumn as error:
+        raise BoardError("columns", str(error)) from error
+    return MeasureColumn(token, column.label, MeasureSpec(registry.DEFAULT_OF_LABELS), support=column)
 
 
 def _grader(collection: Collection, source: str) -> GraderConfig:

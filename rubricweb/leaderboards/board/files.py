@@ -197,8 +197,8 @@ def _column(board: Board, place: int) -> Json:
     return {
         "token": column.token,
         "label": column.label,
-        "measure": measure.name,
-        "min_grade": None if column.is_judgments else measure.min_grade,
+        "measure": f"support_{column.support.name}" if column.support else measure.name,
+        "min_grade": None if column.is_judgments or column.support else measure.min_grade,
         "cutoff": None if measure.uses_labels else measure.cutoff,
         "level": measure.level if measure.uses_labels and not measure.takes_gains else None,
         "topics": counted.n_topics,

@@ -55,6 +55,10 @@ def denominator(board: Board) -> str:
 def column_denominator(board: Board, place: int) -> str:
     """Return the denominator of a further column."""
     column, counted = board.spec.columns[place], board.columns[place]
+    if column.support:
+        lacking = "is left out of its mean" if board.spec.skips_missing else "counts 0"
+        over = f"mean over the {counted.n_topics} topics with labels"
+        return f"{column.support.denominator}; {over}; a topic that a run lacks {lacking}"
     return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
 
 
@@ -357,6 +361,8 @@ def column_stated(board: Board, place: int) -> str:
 
 def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     measure = column.measure
+    if column.support:
+        return column.support.stated
     if column.is_judgments:
         return (
             "human judgments, which are the gains"

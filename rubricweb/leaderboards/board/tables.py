@@ -26,6 +26,7 @@ from rubricweb.grades.scoring import (
 from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
+from rubricweb.support.columns import score_table
 
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
@@ -81,6 +82,10 @@ def score_units(
 
 def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
     """Return a further column, over the same topics."""
+    if column.support:
+        topic_ids = [topic.topic_id for topic in base.pool.topics]
+        scores = score_table(base.spec.collection, column.support, base.pool.run_pks, topic_ids)
+        return _table(base, base.pool.topics, list(scores.T))
     if column.is_judgments:
         judged = judgment_table(base.pool, column.measure, level=column.measure.level)
         return _table(base, base.pool.topics, list(judged.scores.T))

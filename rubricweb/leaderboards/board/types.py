@@ -17,6 +17,7 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import span
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.support.columns import SupportColumn
 
 
 class BoardError(Exception):
@@ -45,11 +46,13 @@ class MeasureColumn:
     """Another grader than the board's own."""
     is_judgments: bool = False
     """The human judgments of the collection instead of grades."""
+    support: SupportColumn | None = None
+    """A score of citations instead of `measure`."""
 
     @property
     def is_own(self) -> bool:
         """By the grades that the board itself stands on."""
-        return self.config is None and not self.is_judgments
+        return self.config is None and not self.is_judgments and self.support is None
 
 
 @dataclass(frozen=True, slots=True)
