@@ -34,6 +34,11 @@ class Condition:
         return sum(map(sum, self.counts))
 
     @property
+    def confusion(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The counts from full to none, with the label of each line."""
+        return [(one.name.lower(), self.counts[one][::-1]) for one in reversed(Support)]
+
+    @property
     def exact(self) -> float:
         """The share of pairs with the same label; NaN without pairs."""
         same = sum(row[place] for place, row in enumerate(self.counts))

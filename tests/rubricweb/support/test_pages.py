@@ -219,7 +219,9 @@ def test_labels_are_made_from_scratch_unless_organizers_show_one_first(
     decide(client, moon, 1, fields={"seen": judge.pk})
     seen = [(event.label, event.seen_label) for event in SupportEvent.objects.order_by("pk")]
     assert seen == [(2, None), (None, None), (1, 2)]
-    assert "after its label 1 0%" in text_of(client_of(owner).get(BOARD)).replace("0 %", "0%")
+    page = text_of(client_of(owner).get(BOARD)).replace("0 %", "0%")
+    assert "after its label 1 0%" in page
+    assert "Model: full partial none Full 0 0 0 Partial 1 0 0 None 0 0 0" in page
 
 
 def test_files_of_support(sea, judge, owner, assessor, client_of, cite):
