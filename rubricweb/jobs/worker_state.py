@@ -121,9 +121,9 @@ def memory() -> str:
     except OSError:
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     words = _size(resident)
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        words += f", GPU {_size(torch.cuda.memory_reserved())}"
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)  # which it lacks while another thread imports it
+    if getattr(cuda, "is_initialized", bool)():
+        words += f", GPU {_size(cuda.memory_reserved())}"
     return words
 
 
