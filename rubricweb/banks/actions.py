@@ -36,13 +36,23 @@ from rubricweb.banks.models import (
 )
 from rubricweb.banks.origins import Origin
 from rubricweb.core import audit, events
-from rubricweb.corpus.models import Topic
+from rubricweb.corpus.models import Collection, Topic
 
 Verb = ItemChange.Verb
 
 MOST_KEYS = 20
 KEY_CHARS = 300
 """The most accepted answers of a wording, and characters of each."""
+
+
+@transaction.atomic
+def begin_bank(collection: Collection, *, name: str, by: User | None) -> Bank:
+    """A bank without items; the bank of this name where there is one already."""
+    bank, is_new = collection.banks.get_or_create(name=name)
+    if is_new:
+        audit.record("bank begun", bank, by=by, detail=name)
+        events.publish_on_commit(collection.channel, "items")
+    return bank
 
 
 def wording(topic: Topic, text: str, *, facet_id: str = "") -> ItemRevision:

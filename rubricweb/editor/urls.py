@@ -24,6 +24,7 @@ REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
 IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
 VERSIONS = "banks/<int:bank_id>/versions/"
 urlpatterns = [
+    path("collections/<slug:slug>/banks/begin/", bank.bank_begin, name="bank-begin"),
     path(TOPIC, bank.topic, name="topic"),
     path(f"{TOPIC}add/", items.item_add, name="item-add"),
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),

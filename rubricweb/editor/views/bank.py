@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from django.contrib import messages
 from django.http import HttpResponse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
 from rubricweb.accounts import roles
@@ -17,6 +19,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor import drafts
 from rubricweb.editor import what_if as what_ifs
@@ -43,6 +46,19 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     context |= {"sheet": sheet, "figures": figures, "beside": beside}
     context["can_edit"] = _can_edit(request, bank.collection)
     return page_or_part(request, "editor/topic.html", context, part="items")
+
+
+@require_POST
+def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Make an empty bank, and go to its first topic to fill it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    name = request.POST.get("name", "").strip()[:80]
+    topic = collection.topics.first()
+    if not name or topic is None:
+        messages.error(request, "A bank needs a name, and topics to ask about: import those first.")
+        return redirect(collection)
+    bank = actions.begin_bank(collection, name=name, by=request.user)
+    return redirect("editor:topic", bank.pk, topic.pk)
 
 
 def _place(bank: Bank, topic: Topic) -> dict[str, object]:

@@ -182,3 +182,21 @@ def test_seven_hundred_topics(large, owner, client_of):
         last = client.get(URL, {"page": 4, "sort": "-topic"})
     assert len(warm) <= 18
     assert [row.query_id for row in last.context["page"]][-1] == "t0"
+
+
+def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, developer, assessor, client_of):
+    address = "/collections/autumn/banks/begin/"
+    assert client_of(assessor).post(address, {"name": "main"}).status_code == 403
+    client = client_of(owner)
+    assert "Begin an empty bank" not in client.get(collection.get_absolute_url()).content.decode()
+    client.post(address, {"name": "main"})
+    assert not collection.banks.exists()
+
+    topic = TopicFactory(collection=collection)
+    assert "Begin an empty bank" in client.get(collection.get_absolute_url()).content.decode()
+    answer = client_of(developer).post(address, {"name": "main"})
+    bank = collection.banks.get()
+    assert answer.url == f"/banks/{bank.pk}/topics/{topic.pk}/"
+    assert client.get(answer.url).status_code == 200
+    client.post(address, {"name": "main"})
+    assert collection.banks.count() == 1
