@@ -24,6 +24,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "bank.js": ("js/app.js", "js/mirror.js", "js/items.js"),
     "grid.js": ("js/app.js", "js/grid.js"),
     "queue.js": ("js/app.js", "js/queue.js", "js/break.js"),
+    "support.js": ("js/app.js", "js/support.js"),
     "verify.js": ("js/app.js", "js/verify.js"),
 }
 """Modules, after htmx, which all pages have; what they import comes with them, once."""

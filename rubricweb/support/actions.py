@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 
@@ -124,12 +125,16 @@ def _steered(
 
 @transaction.atomic
 def label_citation(
-    citation: Citation, *, label: Support, by: User, seen: SupportLabel | None = None
+    citation: Citation, *, label: Support, by: User, seen: SupportLabel | None = None, uid: str = ""
 ) -> SupportEvent:
-    """`seen` is the model's label that the person had before their eyes; None from scratch."""
-    return SupportEvent.objects.create(
+    """`seen` is the model's label that the person had before their eyes; None from scratch.
+
+    A request that came before, as its `uid` says, changes nothing.
+    """
+    return _once(
+        uid,
+        by,
         **citation._asdict(),
-        by=by,
         label=label,
         seen_label=seen.label if seen else None,
         seen_judge=seen.judge if seen and seen.label is not None else None,
@@ -137,8 +142,10 @@ def label_citation(
 
 
 @transaction.atomic
-def take_back(collection: Collection, *, by: User) -> SupportEvent | None:
+def take_back(collection: Collection, *, by: User, uid: str = "") -> SupportEvent | None:
     """Withdraw the person's latest label that stands; None where none does."""
+    if uid and (before := SupportEvent.objects.filter(by=by, uid=uid).first()):
+        return before
     stands: dict[Citation, SupportEvent] = {}
     for event in SupportEvent.objects.filter(topic__collection=collection, by=by).order_by("pk"):
         stands.pop(citation_of(event), None)
@@ -147,7 +154,13 @@ def take_back(collection: Collection, *, by: User) -> SupportEvent | None:
     if not stands:
         return None
     last = next(reversed(stands))
-    return SupportEvent.objects.create(**last._asdict(), by=by, label=None)
+    return _once(uid, by, **last._asdict(), label=None)
+
+
+def _once(uid: str, by: User, **fields: Any) -> SupportEvent:  # Any: columns of every type
+    if not uid:
+        return SupportEvent.objects.create(by=by, **fields)
+    return SupportEvent.objects.get_or_create(by=by, uid=uid, defaults=fields)[0]
 
 
 @transaction.atomic

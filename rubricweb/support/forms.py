@@ -75,7 +75,13 @@ class SettingsForm(forms.Form):
     )
 
 
-class LabelForm(forms.Form):
+class RequestForm(forms.Form):
+    """What a script says of its request."""
+
+    uid = forms.RegexField(r"^[0-9a-f]{32}$", required=False)
+
+
+class LabelForm(RequestForm):
     """One decision."""
 
     topic = forms.IntegerField(min_value=1, max_value=MAX_ID)

@@ -14,8 +14,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling
 from rubricweb.support.cited import Citation
-from rubricweb.support.forms import LabelForm
-from rubricweb.support.labelling import Card, Progress
+from rubricweb.support.forms import LabelForm, RequestForm
+from rubricweb.support.labels import citation_of
 
 PAGE = "support/label.html"
 MEANINGS = {
@@ -31,21 +31,19 @@ def label(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
     if request.method == "POST":
         _save(request, collection)
-        return _answer(request, collection, *labelling.next_card(collection, request.user))
-    context = _context(request, collection, *labelling.next_card(collection, request.user))
-    return page_or_part(request, PAGE, context, part="card")
+        return _answer(request, collection)
+    return page_or_part(request, PAGE, _context(request, collection), part="labelling")
 
 
 @require_POST
 def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
     """Withdraw this person's latest label, and show its citation again if somebody still makes it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
-    taken = actions.take_back(collection, by=request.user)
-    card, progress = labelling.next_card(collection, request.user)
-    place = Citation(taken.topic_id, taken.sentence_md5, taken.doc_id) if taken else None
-    if place in labelling.asked(collection):
-        card = labelling.card(collection, place, request.user)
-    return _answer(request, collection, card, progress)
+    form = RequestForm(request.POST)
+    uid = form.cleaned_data["uid"] if form.is_valid() else ""
+    taken = actions.take_back(collection, by=request.user, uid=uid)
+    place = citation_of(taken) if taken else None
+    return _answer(request, collection, place if place in labelling.asked(collection) else None)
 
 
 def _save(request: HtmxRequest, collection: Collection) -> None:
@@ -53,19 +51,26 @@ def _save(request: HtmxRequest, collection: Collection) -> None:
     form = LabelForm(request.POST)
     if not form.is_valid() or form.citation not in labelling.asked(collection):
         raise Http404("No such citation.")
-    seen = labelling.label_of_judge(collection, form.citation, form.cleaned_data["seen"])
-    actions.label_citation(form.citation, label=form.cleaned_data["label"], by=request.user, seen=seen)
+    said = form.cleaned_data
+    seen = labelling.label_of_judge(collection, form.citation, said["seen"])
+    actions.label_citation(form.citation, label=said["label"], by=request.user, seen=seen, uid=said["uid"])
 
 
-def _answer(
-    request: HtmxRequest, collection: Collection, card: Card | None, progress: Progress
-) -> HttpResponse:
-    context = _context(request, collection, card, progress)
-    return after_post(request, f"{PAGE}#card", context, to=reverse("support:label", args=[collection.slug]))
+def _answer(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> HttpResponse:
+    context = _context(request, collection, first)
+    to = reverse("support:label", args=[collection.slug])
+    return after_post(request, f"{PAGE}#labelling", context, to=to)
 
 
-def _context(request: HtmxRequest, collection: Collection, card: Card | None, progress: Progress) -> Context:
+def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
     keys = {row.action.name: row.shown for row in keys_of(request.user)}
     choices = [(one.value, one.name.lower(), MEANINGS[one], keys[f"rate-{one.value}"]) for one in MEANINGS]
-    place = {"collection": collection, "section": "leaderboard", "tab": "support"}
-    return place | {"card": card, "progress": progress, "choices": choices, "undo_key": keys["undo"]}
+    return {
+        "collection": collection,
+        "section": "leaderboard",
+        "tab": "support",
+        "cards": labelling.next_cards(collection, request.user, first=first),
+        "progress": labelling.progress(collection, request.user),
+        "choices": choices,
+        "undo_key": keys["undo"],
+    }

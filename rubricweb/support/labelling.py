@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from grading.support.scores import JudgedCitations
 from rubricweb.accounts.models import User
@@ -10,6 +12,9 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.support.cited import Citation, Statement, cited, statements_of, texts_of
 from rubricweb.support.labels import citation_of
 from rubricweb.support.models import SupportEvent, SupportLabel, SupportSettings
+
+CARDS = 6
+"""The one that shows, and those that are ready: so many labels need no connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,35 +64,44 @@ def mine(collection: Collection, person: User) -> dict[Citation, SupportEvent]:
     return {citation: event for citation, event in found.items() if event.label is not None}
 
 
-def next_card(collection: Collection, person: User) -> tuple[Card | None, Progress]:
-    """The first citation that the person has not labelled; None where none is left."""
+def progress(collection: Collection, person: User) -> Progress:
     every, known = asked(collection), mine(collection, person)
-    left = [one for one in every if one not in known]
-    progress = Progress(len(every) - len(left), len(every))
-    return (card(collection, left[0], person) if left else None), progress
+    return Progress(sum(one in known for one in every), len(every))
 
 
-def card(collection: Collection, citation: Citation, person: User) -> Card:
-    """Raises KeyError where no accepted run makes this citation any more, or its text is gone."""
-    topic = Topic.objects.select_related("collection").get(pk=citation.topic_id)
-    statement = statements_of(topic)[citation.sentence_md5]
-    passage = Passage.objects.filter(collection=collection, doc_id=citation.doc_id).first()
-    if passage is None:
-        text = texts_of(topic, [citation.doc_id])[citation.doc_id]
-        passage = Passage(collection=collection, doc_id=citation.doc_id, text=text)
-    return Card(
-        citation,
-        topic,
-        statement,
-        passage,
-        shown(collection, citation),
-        mine(collection, person).get(citation),
-    )
+def next_cards(collection: Collection, person: User, *, first: Citation | None = None) -> list[Card]:
+    """The first citations that the person has not labelled, after `first`, if that is given."""
+    known = mine(collection, person)
+    left = (one for one in asked(collection) if one not in known and one != first)
+    chosen = [*([first] if first else []), *islice(left, CARDS)][:CARDS]
+    return cards(collection, chosen, known)
 
 
-def shown(collection: Collection, citation: Citation) -> SupportLabel | None:
-    """The label that people see before they decide; None where they label from scratch."""
-    return label_of_judge(collection, citation, settings_of(collection).shown_judge_id)
+def cards(
+    collection: Collection, citations: Sequence[Citation], known: Mapping[Citation, SupportEvent]
+) -> list[Card]:
+    """In their order. Raises KeyError where no accepted run makes one any more, or its text is gone."""
+    topics = Topic.objects.select_related("collection").in_bulk({one.topic_id for one in citations})
+    said = {pk: statements_of(topic) for pk, topic in topics.items()}
+    doc_ids = {one.doc_id for one in citations}
+    passages = {one.doc_id: one for one in Passage.objects.filter(collection=collection, doc_id__in=doc_ids)}
+    judge_id = settings_of(collection).shown_judge_id
+    return [
+        Card(
+            one,
+            topics[one.topic_id],
+            said[one.topic_id][one.sentence_md5],
+            passages.get(one.doc_id) or _brought(topics[one.topic_id], one.doc_id),
+            label_of_judge(collection, one, judge_id) if judge_id else None,
+            known.get(one),
+        )
+        for one in citations
+    ]
+
+
+def _brought(topic: Topic, doc_id: str) -> Passage:
+    """The passage as a response brought it along."""
+    return Passage(collection=topic.collection, doc_id=doc_id, text=texts_of(topic, [doc_id])[doc_id])
 
 
 def label_of_judge(collection: Collection, citation: Citation, judge_id: int | None) -> SupportLabel | None:

@@ -89,6 +89,8 @@ class SupportEvent(CitedSentence):
     """What a person said. The latest event of a person counts; nothing is changed or deleted."""
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    uid = models.CharField(max_length=32, blank=True)
+    """Of the request, which a lost connection may repeat; empty without scripts."""
     label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
     """Null where the person takes the label before back."""
     seen_label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
@@ -98,6 +100,11 @@ class SupportEvent(CitedSentence):
 
     class Meta:
         ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("by", "uid"), condition=~models.Q(uid=""), name="support_event_once_a_request"
+            ),
+        )
         indexes = (models.Index(fields=("topic", "by"), name="support_events_by_person"),)
 
     def __str__(self) -> str:

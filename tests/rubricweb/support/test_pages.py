@@ -31,6 +31,11 @@ def text_of(response) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
+def statement_of(collection, place) -> str:
+    (card,) = labelling.cards(collection, [place], {})
+    return card.statement.text
+
+
 def decide(client: Client, place, label: int, **more):
     sent = {"topic": place.topic_id, "sentence": place.sentence_md5, "doc": place.doc_id, "label": label}
     return client.post(LABEL, sent | more.pop("fields", {}), **more)
@@ -161,13 +166,13 @@ def test_labelling_goes_on_with_the_next_citation_and_takes_back(sea, assessor, 
     for number, place in enumerate(asked):
         page = text_of(client.get(LABEL))
         assert f"{number} of 3 labelled by you" in page
-        assert labelling.card(sea, place, assessor).statement.text in page
+        assert statement_of(sea, place) in page
         response = decide(client, place, 1, **HTMX)
         assert f"{number + 1} of 3 labelled by you" in text_of(response)
     assert "Nothing is left to label" in text_of(response)
 
     back = text_of(client.post(BACK, **HTMX))
-    assert labelling.card(sea, asked[2], assessor).statement.text in back
+    assert statement_of(sea, asked[2]) in back
     assert [event.label for event in SupportEvent.objects.order_by("pk")] == [1, 1, 1, None]
     assert client.post(BACK).url == LABEL  # without htmx
 
@@ -178,6 +183,33 @@ def test_the_sentence_before_and_the_passage_stand_beside_the_sentence(sea, asse
     page = text_of(client_of(assessor).post(BACK, **HTMX))
     assert MOON in page
     assert "The sun lifts them a little." in page
+
+
+def test_a_request_that_comes_twice_is_done_once(sea, assessor, client_of, cite):
+    client, sun, moon = client_of(assessor), cite("s1", SUN, "d2"), cite("s1", MOON, "d1")
+    decide(client, moon, 1)
+    for _ in range(2):
+        assert decide(client, sun, 2, fields={"uid": "a" * 32}, **HTMX).status_code == 200
+    for _ in range(2):
+        assert statement_of(sea, sun) in text_of(client.post(BACK, {"uid": "b" * 32}, **HTMX))
+    assert [event.label for event in SupportEvent.objects.order_by("pk")] == [1, 2, None]
+
+
+def test_the_next_citations_are_in_the_page(sea, assessor, client_of):
+    page = client_of(assessor).get(LABEL).content.decode()
+    assert page.count("data-citation=") == 3
+    first, *others = labelling.asked(sea)
+    assert page.index(first.sentence_md5) < page.index('id="support-ahead"')
+    assert all(page.index(one.doc_id, page.index('id="support-ahead"')) for one in others)
+
+
+def test_the_labelling_page_asks_a_bounded_number_of_queries(
+    sea, assessor, client_of, django_assert_max_num_queries
+):
+    client = client_of(assessor)
+    client.get(LABEL)
+    with django_assert_max_num_queries(25):
+        client.get(LABEL)
 
 
 @pytest.mark.parametrize("field", [{"label": 3}, {"sentence": "0" * 32}, {"doc": "d9"}, {"topic": 0}])
