@@ -122,7 +122,7 @@ def memory() -> str:
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     words = _size(resident)
     cuda = getattr(sys.modules.get("torch"), "cuda", None)  # which it lacks while another thread imports it
-    if getattr(cuda, "is_initialized", bool)():
+    if cuda is not None and getattr(cuda, "is_initialized", bool)():
         words += f", GPU {_size(cuda.memory_reserved())}"
     return words
 
