@@ -193,6 +193,7 @@ def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, develop
     assert not collection.banks.exists()
 
     topic = TopicFactory(collection=collection)
+    Collection.objects.filter(pk=collection.pk).update(stamp=collection.stamp + 1)
     assert "Begin an empty bank" in client.get(collection.get_absolute_url()).content.decode()
     answer = client_of(developer).post(address, {"name": "main"})
     bank = collection.banks.get()
