@@ -131,13 +131,12 @@ def _left_out(counted: Counted) -> dict[str, int]:
 
 
 def _rows(collection: Collection, votes: tuple[CountedVote, ...]) -> tuple[BoardRow, ...]:
-    runs = tuple(sorted({run for vote in votes for run in vote.pair}))
-    if not runs:
+    voted = {run for vote in votes for run in vote.pair}
+    if not voted:
         return ()
-    found, tags = (
-        _strengths(votes, runs),
-        dict(collection.runs.filter(pk__in=runs).values_list("pk", "run_tag")),
-    )
+    tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
+    runs = tuple(sorted(voted, key=lambda run: tags[run]))
+    found = _strengths(votes, runs)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [

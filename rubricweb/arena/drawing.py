@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from zlib import crc32
 
 import numpy as np
 
@@ -30,32 +31,67 @@ class Draw:
     drawn: Battle.Drawn
 
 
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Runs and topics by their places in the order of run tags and query ids.
+
+    Draws are made of places: primary keys are others where a collection was restored.
+    """
+
+    runs: tuple[int, ...]
+    """Primary keys."""
+    topics: tuple[int, ...]
+    """Likewise."""
+
+    @classmethod
+    def of(cls, collection: Collection) -> Numbering:
+        """Sorted here, since databases sort by languages of their own."""
+        runs = sorted(collection.runs.values_list("run_tag", "pk"))
+        topics = sorted(collection.topics.values_list("query_id", "pk"))
+        return cls(tuple(pk for _, pk in runs), tuple(pk for _, pk in topics))
+
+    def run_places(self) -> dict[int, int]:
+        return {run: place for place, run in enumerate(self.runs)}
+
+    def topic_places(self) -> dict[int, int]:
+        return {topic: place for place, topic in enumerate(self.topics)}
+
+    def sides(self, drawn: Sides) -> Sides:
+        """By primary keys what was drawn by places."""
+        return Sides(self.topics[drawn.topic], self.runs[drawn.left], self.runs[drawn.right])
+
+
 def draw(arena: Arena, person: User, number: int) -> Draw:
-    """The person's battle of that number: the same for the same seed and votes. Raises NothingToDraw."""
-    left = unseen(arena.collection, person)
+    """The battle of that number: the same for the same seed, names and votes. Raises NothingToDraw."""
+    numbering = Numbering.of(arena.collection)
+    left = unseen(arena.collection, person, numbering)
     if not left:
         raise NothingToDraw
-    random = np.random.default_rng([arena.seed, person.pk, number])
+    random = np.random.default_rng([arena.seed, crc32(person.username.encode()), number])
     votes = counted_votes(arena.collection).votes
-    if number % REPEAT_EVERY == 0 and (again := _voted_on(left, votes)):
-        return Draw(at_random(again, random), Battle.Drawn.REPEAT)
+    again = _voted_on(left, votes, numbering) if number % REPEAT_EVERY == 0 else []
+    if again:
+        return Draw(numbering.sides(at_random(again, random)), Battle.Drawn.REPEAT)
     if arena.drawing == Arena.Drawing.RANDOM:
-        return Draw(at_random(left, random), Battle.Drawn.RANDOM)
-    pairs = least_certain(votes)
-    by_topic = Counter(vote.topic_id for vote in votes)
-    return Draw(sharpening(left, pairs, by_topic, random), Battle.Drawn.SHARPEN)
+        return Draw(numbering.sides(at_random(left, random)), Battle.Drawn.RANDOM)
+    topics = numbering.topic_places()
+    by_topic = Counter(topics[vote.topic_id] for vote in votes)
+    sides = sharpening(left, least_certain(votes, numbering.run_places()), by_topic, random)
+    return Draw(numbering.sides(sides), Battle.Drawn.SHARPEN)
 
 
-def unseen(collection: Collection, person: User) -> list[Candidate]:
-    """Every pair of answers to a topic that the person did not have, in a fixed order."""
+def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:
+    """Every pair of answers to a topic that the person did not have, by places, in their order."""
+    runs, topics = numbering.run_places(), numbering.topic_places()
     battles = Battle.objects.filter(collection=collection, person=person)
     seen = {
-        (topic, frozenset((left, right)))
+        (topics[topic], frozenset((runs[left], runs[right])))
         for topic, left, right in battles.values_list("topic", "left", "right")
     }
-    return [
-        one for one in candidates(stored_answers(collection)) if (one.topic, frozenset(one.pair)) not in seen
-    ]
+    answers = {
+        (runs[run], topics[topic]): digest for (run, topic), digest in stored_answers(collection).items()
+    }
+    return [one for one in candidates(answers) if (one.topic, frozenset(one.pair)) not in seen]
 
 
 def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:
@@ -69,18 +105,22 @@ def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:
                 yield Candidate(topic, first, second)
 
 
-def least_certain(votes: Sequence[CountedVote]) -> list[Pair]:
-    """The pairs of runs that have votes, first those of which it is least clear who is better."""
+def least_certain(votes: Sequence[CountedVote], places: Mapping[int, int]) -> list[Pair]:
+    """The pairs of runs that have votes, by places, first those of which it is least clear who is better."""
     from grading.statistics.bradley_terry import least_certain_pairs, strengths  # brings scipy
 
-    runs = sorted({run for vote in votes for run in vote.pair})
     if not votes:
         return []
+    runs = sorted({run for vote in votes for run in vote.pair}, key=lambda run: places[run])
     arrays = as_arrays(votes, runs)
     found = strengths(arrays, len(runs), n=RESAMPLES)
-    return [(runs[first], runs[second]) for first, second in least_certain_pairs(found, arrays)]
+    pairs = least_certain_pairs(found, arrays)
+    return [(places[runs[first]], places[runs[second]]) for first, second in pairs]
 
 
-def _voted_on(left: Sequence[Candidate], votes: Sequence[CountedVote]) -> list[Candidate]:
-    voted = {(vote.topic_id, vote.pair) for vote in votes}
-    return [one for one in left if (one.topic, one.pair) in voted]
+def _voted_on(
+    left: Sequence[Candidate], votes: Sequence[CountedVote], numbering: Numbering
+) -> list[Candidate]:
+    runs, topics = numbering.run_places(), numbering.topic_places()
+    voted = {(topics[vote.topic_id], frozenset(runs[run] for run in vote.pair)) for vote in votes}
+    return [one for one in left if (one.topic, frozenset(one.pair)) in voted]

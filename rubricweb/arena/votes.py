@@ -42,11 +42,12 @@ class CountedVote:
 
     battle_id: int
     topic_id: int
+    query_id: str
     left: int
     """The run's primary key."""
     right: int
-    voter: int
-    """The person's primary key; a number of its own for each vote of somebody who is gone."""
+    voter: str
+    """The person's user name; a name of its own for each vote of somebody who is gone."""
     verdict: str
 
     @property
@@ -80,7 +81,8 @@ def counted_votes(
     """The votes of all people that hold, by the time at which battles were drawn."""
     answers, votes = stored_answers(collection), []
     named = outdated = 0
-    for vote in Vote.objects.holding(collection).select_related("battle").order_by("battle"):
+    held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
+    for vote in held.order_by("battle"):
         battle = vote.battle
         digests = [answers.get((run, battle.topic_id)) for run in (battle.left_id, battle.right_id)]
         said = getattr(vote, verdict.value)
@@ -89,25 +91,38 @@ def counted_votes(
         elif not (vote.is_blind or with_named):
             named += 1
         elif said:
-            votes.append(_counted(battle, said))
+            votes.append(_counted(battle, said, place=len(votes)))
     return Counted(tuple(votes), named, outdated)
 
 
-def _counted(battle: Battle, said: str) -> CountedVote:
-    voter = battle.person_id if battle.person_id is not None else -battle.pk
-    return CountedVote(battle.pk, battle.topic_id, battle.left_id, battle.right_id, voter, said)
+def _counted(battle: Battle, said: str, *, place: int) -> CountedVote:
+    voter = battle.person.username if battle.person else f" {place:09}"
+    return CountedVote(
+        battle.pk, battle.topic_id, battle.topic.query_id, battle.left_id, battle.right_id, voter, said
+    )
 
 
 def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
-    """For `bradley_terry`, with the place of each run in `runs` as its number."""
+    """For `bradley_terry`, with the place of each run in `runs` as its number.
+
+    Topics and voters are numbered by their ids and user names, so that a restored collection resamples them
+    as the archived one did.
+    """
     from grading.statistics.bradley_terry import Votes  # brings scipy
 
     number = {run: place for place, run in enumerate(runs)}
+    topics, voters = (_numbers(names) for names in zip(*((v.query_id, v.voter) for v in votes), strict=True))
     columns = (
         [number[vote.left] for vote in votes],
         [number[vote.right] for vote in votes],
         [vote.outcome for vote in votes],
-        [vote.topic_id for vote in votes],
-        [vote.voter for vote in votes],
+        topics,
+        voters,
     )
     return Votes(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+def _numbers(names: Sequence[str]) -> list[int]:
+    """The place of each name among all, sorted."""
+    place = {name: number for number, name in enumerate(sorted(set(names)))}
+    return [place[name] for name in names]

@@ -11,6 +11,7 @@ from rubricweb.arena.errors import NothingToDraw, NothingToTakeBack, NotTwoAnswe
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.arena.votes import Verdict, counted_votes
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Run, Topic
 from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import MembershipFactory
 from tests.rubricweb.arena.conftest import ballot, voted
@@ -52,6 +53,26 @@ def test_the_same_seed_draws_the_same_battle(how, collection, assessor):
     assert len(others) > 3
     lefts = {sides.left < sides.right for sides in others}
     assert lefts == {True, False}, "sides are drawn too"
+
+
+@pytest.mark.parametrize("how", Arena.Drawing)
+def test_a_draw_depends_on_names_and_not_on_primary_keys(how, collection, topics, runs, assessor):
+    """What was added later has other keys; under the same names it is drawn the same."""
+
+    def drawn_by_names(seed):
+        sides = draw(Arena(collection=collection, drawing=how, seed=seed), assessor, 1).sides
+        names = {run.pk: run.run_tag for run in Run.objects.all()}
+        return Topic.objects.get(pk=sides.topic).query_id, names[sides.left], names[sides.right]
+
+    before = [drawn_by_names(seed) for seed in range(12)]
+    names = [run.run_tag for run in runs]
+    for number, run in enumerate(runs):
+        Run.objects.filter(pk=run.pk).update(run_tag=f"moving{number}")
+    for run, name in zip(reversed(runs), names, strict=True):
+        Run.objects.filter(pk=run.pk).update(run_tag=name)
+    for old, new in (("t1", "moving"), ("t2", "t1"), ("moving", "t2")):
+        Topic.objects.filter(query_id=old).update(query_id=new)
+    assert [drawn_by_names(seed) for seed in range(12)] == before
 
 
 def test_to_sharpen_the_least_certain_pair_comes_on_the_topic_with_fewest_votes(

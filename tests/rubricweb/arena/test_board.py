@@ -52,7 +52,7 @@ def test_one_vote_gives_no_interval(collection, topics, runs, voters):
 
 
 def vote(topic: int, voter: int, verdict: str, left: int = 1, right: int = 2) -> CountedVote:
-    return CountedVote(0, topic, left, right, voter, verdict)
+    return CountedVote(0, topic, f"t{topic}", left, right, f"person {voter}", verdict)
 
 
 def test_voters_agree_whichever_side_they_saw():
