@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,8 +14,8 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.answers import stored_answers
 from rubricweb.arena.board import VoteBoard
 from rubricweb.arena.drawing import draw
-from rubricweb.arena.errors import NothingToTakeBack, NotTwoAnswers, VotedMeanwhile
-from rubricweb.arena.models import Arena, Battle, Vote
+from rubricweb.arena.errors import NothingToTakeBack, NothingVoted, NotTwoAnswers, VotedMeanwhile
+from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.arena.votes import NOUNS
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -31,6 +31,15 @@ class Ballot:
     answer: Vote.Verdict
     evidence: Vote.Verdict | None
     """None where neither answer cites anything."""
+    uid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Why a person voted so."""
+
+    tags: Set[Reason.Tag]
+    text: str
     uid: UUID
 
 
@@ -87,6 +96,22 @@ def take_back(battle: Battle, *, by: User, seen: int, uid: UUID) -> Vote:
         raise NothingToTakeBack
     added = _append(battle, uid, {"is_withdrawn": True}, seen=seen)
     audit.record("vote taken back", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    return added
+
+
+@transaction.atomic
+def give_reason(battle: Battle, said: Said, *, by: User) -> Reason:
+    """Add why the person voted so to the vote that holds. Raises NothingVoted."""
+    holding = battle.votes.last()
+    if holding is None or holding.is_withdrawn:
+        raise NothingVoted
+    known: Reason | None = holding.reasons.filter(uid=said.uid).first()
+    if known is not None:
+        return known
+    tags = [tag.value for tag in Reason.Tag if tag in said.tags]
+    added: Reason = holding.reasons.create(tags=tags, text=said.text, uid=said.uid)
+    audit.record("reason of a vote given", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    events.publish_on_commit(battle.collection.channel, EVENT)
     return added
 
 

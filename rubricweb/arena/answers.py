@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from rubricweb.arena.models import Battle, digest_of
 from rubricweb.corpus import convert
@@ -53,20 +54,34 @@ class Answer:
 
 def stored_answers(collection: Collection) -> Mapping[Place, str]:
     """The digest of each answer with text of an accepted run."""
-    return _stored(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    return _stored(collection.pk, stamp).digests
+
+
+class _Stored(NamedTuple):
+    digests: Mapping[Place, str]
+    words: Mapping[Place, int]
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
-def _stored(collection_id: int, stamp: int) -> dict[Place, str]:
+def _stored(collection_id: int, stamp: int) -> _Stored:
     """Cached by the stamp, which imports and the states of runs move."""
     collection = Collection.objects.get(pk=collection_id)
     rows = Response.objects.filter(run__in=collection.runs.accepted()).order_by("run", "topic")
     rows = rows.only("run", "topic", "sentences")
-    return {
-        (row.run_id, row.topic_id): digest_of(row)
-        for row in rows.iterator()
-        if any(sentence["text"].strip() for sentence in row.sentences)
-    }
+    digests, words = {}, {}
+    for row in rows.iterator():
+        texts = [sentence["text"] for sentence in row.sentences]
+        if any(text.strip() for text in texts):
+            digests[row.run_id, row.topic_id] = digest_of(row)
+            words[row.run_id, row.topic_id] = sum(len(text.split()) for text in texts)
+    return _Stored(digests, words)
+
+
+def answer_words(collection: Collection) -> Mapping[Place, int]:
+    """The number of words of each answer with text of an accepted run."""
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    return _stored(collection.pk, stamp).words
 
 
 def paired_topics(answers: Mapping[Place, str]) -> set[int]:

@@ -33,3 +33,10 @@ class NothingToTakeBack(ArenaError):
 
     def __init__(self) -> None:
         super().__init__("There is no vote to take back.")
+
+
+class NothingVoted(ArenaError):
+    """Only a vote that holds has a reason."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no vote whose reason this could be.")

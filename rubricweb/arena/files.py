@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator
 
 from rubricweb import __version__
+from rubricweb.arena.answers import answer_words
 from rubricweb.arena.board import VoteBoard, VoterAgreement
 from rubricweb.arena.selectors import BattleView, ShownSide
+from rubricweb.arena.votes import counted_votes, holding_votes, named_runs, reason_of
+from rubricweb.corpus.models import Collection
 
 Json = dict[str, object]
 COLUMNS = ("rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses")
@@ -53,6 +56,46 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     }
 
 
+VOTE_COLUMNS = (
+    "query_id", "left", "right", "voter", "answer", "evidence", "blind", "left_words", "right_words", "at",
+    "tags", "reason",
+)  # fmt: skip
+
+
+def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[tuple[object, ...]]:
+    """The head and one row a vote that counts; voters are numbered in the order of their names.
+
+    Words are those of the answers; several tags stand in one field, with semicolons between.
+    """
+    yield VOTE_COLUMNS
+    counted = counted_votes(collection, with_named=with_named).votes
+    voters = sorted({vote.voter for vote in counted})
+    names = named_runs(collection, {run for vote in counted for run in vote.pair})
+    words = answer_words(collection)
+    by_battle = holding_votes(collection)
+    for vote in counted:
+        held, sides = by_battle[vote.battle_id], (vote.left, vote.right)
+        reason = reason_of(held)
+        yield (
+            vote.query_id,
+            *(names[run] for run in sides),
+            1 + voters.index(vote.voter),
+            held.answer,
+            held.evidence,
+            held.is_blind,
+            *(words[run, vote.topic_id] for run in sides),
+            held.at.isoformat(),
+            ";".join(reason.tags) if reason else "",
+            reason.text if reason else "",
+        )
+
+
+def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
+    """The same rows by column, for JSON."""
+    head, *votes = rows
+    return [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
+
+
 def battle_document(view: BattleView) -> Json:
     """A battle of which the person knows the names: answers, citations and all events."""
     battle = view.battle
@@ -69,8 +112,12 @@ def battle_document(view: BattleView) -> Json:
                 "taken_back": vote.is_withdrawn,
                 "blind": vote.is_blind,
                 "at": vote.at.isoformat(),
+                "reasons": [
+                    {"tags": one.tags, "text": one.text, "at": one.at.isoformat()}
+                    for one in vote.reasons.all()
+                ],
             }
-            for vote in battle.votes.all()
+            for vote in battle.votes.prefetch_related("reasons")
         ],
     }
 

@@ -7,8 +7,8 @@ from uuid import UUID
 from django import forms
 
 from rubricweb.arena import selectors
-from rubricweb.arena.actions import Ballot
-from rubricweb.arena.models import Arena, Vote
+from rubricweb.arena.actions import Ballot, Said
+from rubricweb.arena.models import Arena, Reason, Vote
 from rubricweb.arena.votes import NOUNS, Verdict
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
@@ -43,6 +43,29 @@ class BallotForm(EventForm):
         said = self.cleaned_data.get("evidence")
         evidence = Vote.Verdict(said) if said else None
         return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
+
+
+class ReasonForm(forms.Form):
+    """Why somebody voted so."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    tags = forms.MultipleChoiceField(
+        label="It is more", choices=Reason.Tag.choices, required=False, widget=forms.CheckboxSelectMultiple
+    )
+    text = forms.CharField(
+        label="In your words", max_length=500, required=False, widget=forms.TextInput(attrs={"size": 40})
+    )
+
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
+        if not self.errors and not (cleaned["tags"] or cleaned["text"]):
+            raise forms.ValidationError("Choose a word or write a few.")
+        return cleaned
+
+    @property
+    def said(self) -> Said:
+        tags = frozenset(map(Reason.Tag, self.cleaned_data["tags"]))
+        return Said(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
 
 
 class PairForm(forms.Form):

@@ -137,3 +137,33 @@ class Vote(models.Model):
 
     def __str__(self) -> str:
         return f"vote {self.number} on battle {self.battle_id}"
+
+
+class Reason(models.Model):
+    """Why somebody voted so: said after the vote, and again if they like; the last one holds."""
+
+    class Tag(models.TextChoices):
+        CORRECT = "correct", "correct"
+        COMPLETE = "complete", "complete"
+        WELL_CITED = "well_cited", "well cited"
+        CONCISE = "concise", "concise"
+        STYLE = "style", "style"
+
+    vote = models.ForeignKey(Vote, on_delete=models.CASCADE, related_name="reasons")
+    tags = models.JSONField(default=list, blank=True)
+    """What the better answer is more than the other, in the order of Tag."""
+    text = models.CharField(max_length=500, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+    uid = models.UUIDField()
+    """Of the request: sent again, it adds nothing."""
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (models.UniqueConstraint(fields=("vote", "uid"), name="reason_request_once_a_vote"),)
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (*self.tag_labels, self.text)))
+
+    @property
+    def tag_labels(self) -> list[str]:
+        return [self.Tag(tag).label for tag in self.tags]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ import numpy as np
 from grading.statistics.preference import Explained, explained
 from rubricweb.arena.answers import Place
 from rubricweb.arena.coverage import AskedItem, Coverage, coverages
-from rubricweb.arena.votes import CountedVote, Verdict, counted_votes
+from rubricweb.arena.models import Reason
+from rubricweb.arena.votes import CountedVote, Verdict, counted_votes, holding_votes, reason_of
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
@@ -45,8 +47,15 @@ class Disagreement:
     items: int
     """Of the topic."""
     ties: int
+    reasons: tuple[Reason, ...]
+    """Of the people who contradict the rubric."""
     missing: int
     """Cells of the two answers that are not graded, or hidden from the reader."""
+
+    @property
+    def tags(self) -> list[tuple[str, int]]:
+        """How many say so, by what they say; the most frequent first."""
+        return Counter(label for one in self.reasons for label in one.tag_labels).most_common()
 
     @property
     def margin(self) -> tuple[int, int]:
@@ -92,6 +101,8 @@ class _Difference:
     by_run: Mapping[int, Coverage]
     votes: Mapping[int, int]
     """By run: the people who prefer it; 0 for ties."""
+    battles: tuple[int, ...]
+    """Of the people who contradict the rubric."""
 
     @property
     def margin(self) -> tuple[int, int]:
@@ -109,18 +120,20 @@ def _explained(votes: list[CountedVote], scores: Mapping[Place, float]) -> Expla
 
 def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) -> list[_Difference]:
     """By topic and pair of runs, the clearest first."""
-    outcomes: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    by_pair: dict[tuple[int, tuple[int, int]], list[CountedVote]] = {}
     for vote in votes:
-        outcomes.setdefault((vote.topic_id, vote.pair), []).append(vote.outcome_of(vote.pair[0]))
+        by_pair.setdefault((vote.topic_id, vote.pair), []).append(vote)
     found = []
-    for (topic, pair), said in outcomes.items():
+    for (topic, pair), of_pair in by_pair.items():
+        said = [vote.outcome_of(pair[0]) for vote in of_pair]
         first, second = (covered[run, topic] for run in pair)
         balance, more = sum(said), first.covered - second.covered
         if balance * more < 0:
             rubric, people = pair if more > 0 else pair[::-1]
             wins = {pair[0]: said.count(1), pair[1]: said.count(-1), 0: said.count(0)}
             by_run = dict(zip(pair, (first, second), strict=True))
-            found.append(_Difference(topic, rubric, people, by_run, wins))
+            battles = tuple(vote.battle_id for vote in of_pair if vote.outcome_of(people) == 1)
+            found.append(_Difference(topic, rubric, people, by_run, wins, battles))
     return sorted(found, key=lambda one: (*(-size for size in one.margin), one.topic_id, one.rubric))
 
 
@@ -129,6 +142,8 @@ def _named(bank: Bank, found: list[_Difference]) -> tuple[Disagreement, ...]:
     runs = Run.objects.in_bulk([run for one in found for run in (one.rubric, one.people)])
     shown = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
     names = dict(zip(runs, shown, strict=True))
+    voted = holding_votes(bank.collection)
+    reasons = {battle: reason for battle, vote in voted.items() if (reason := reason_of(vote))}
     return tuple(
         Disagreement(
             topic=topics[one.topic_id],
@@ -136,6 +151,7 @@ def _named(bank: Bank, found: list[_Difference]) -> tuple[Disagreement, ...]:
             people=_side(one, one.people, one.rubric, names),
             items=len(one.by_run[one.rubric].items),
             ties=one.votes[0],
+            reasons=tuple(reasons[battle] for battle in one.battles if battle in reasons),
             missing=sum(coverage.missing for coverage in one.by_run.values()),
         )
         for one in found

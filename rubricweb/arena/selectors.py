@@ -9,7 +9,8 @@ import numpy as np
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, stored_answers
 from rubricweb.arena.coverage import AskedItem, Coverage, coverages
-from rubricweb.arena.models import Arena, Battle, Vote
+from rubricweb.arena.models import Arena, Battle, Reason, Vote
+from rubricweb.arena.votes import reason_of
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
@@ -46,6 +47,11 @@ class BattleView:
     def holding(self) -> Vote | None:
         """The vote that holds."""
         return self.last if self.last and not self.last.is_withdrawn else None
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the person voted so."""
+        return reason_of(self.holding) if self.holding else None
 
     @property
     def seen(self) -> int:

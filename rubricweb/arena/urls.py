@@ -11,11 +11,13 @@ urlpatterns = [
     path("arena/<slug:slug>/settings/", views.settings, name="settings"),
     path("arena/<slug:slug>/board/", views.board, name="board"),
     path("arena/<slug:slug>/board/file/<str:form>/", views.board_file, name="board-file"),
+    path("arena/<slug:slug>/votes/file/<str:form>/", views.votes_file, name="votes-file"),
     path("arena/<slug:slug>/board/keep/", views.keep_board, name="keep-board"),
     path("arena/<slug:slug>/rubric/", views.rubric, name="rubric"),
     path(BATTLE, views.battle, name="battle"),
     path(f"{BATTLE}vote/", views.vote, name="vote"),
     path(f"{BATTLE}take-back/", views.take_back, name="take-back"),
+    path(f"{BATTLE}reason/", views.reason, name="reason"),
     path(f"{BATTLE}skip/", views.skip, name="skip"),
     path(f"{BATTLE}json/", views.battle_json, name="battle-json"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Iterable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -14,7 +15,15 @@ from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files, selectors
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.errors import ArenaError, NothingToDraw
-from rubricweb.arena.forms import ArenaForm, BallotForm, BoardForm, EventForm, PairForm, RubricForm
+from rubricweb.arena.forms import (
+    ArenaForm,
+    BallotForm,
+    BoardForm,
+    EventForm,
+    PairForm,
+    ReasonForm,
+    RubricForm,
+)
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.arena.rubric import rubric_and_votes
 from rubricweb.arena.selectors import BattleView
@@ -102,6 +111,20 @@ def take_back(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 
 
 @require_POST
+def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Say why."""
+    voted = access.battle_for(request.user, slug, battle_id)
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _battle_page(request, voted, reason_form=form)
+    try:
+        actions.give_reason(voted, form.said, by=request.user)
+    except ArenaError as refusal:
+        messages.warning(request, str(refusal))
+    return redirect(voted)
+
+
+@require_POST
 def skip(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Give up the battle, and go on to the next one."""
     actions.skip(access.battle_for(request.user, slug, battle_id))
@@ -132,18 +155,30 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     """The vote board as csv, tsv or json."""
     shown, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    board = vote_board(shown.collection, chosen.chosen, with_named=chosen.with_named)
+    name = f"{slug}-votes-{board.verdict}"
+    return _file(name, form, files.board_rows(board), lambda: files.board_document(board, slug))
+
+
+@require_safe
+def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
+    """The votes that count, each with its reason, as csv, tsv or json."""
+    shown, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    rows = list(files.vote_rows(shown.collection, with_named=chosen.with_named))
+    return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
+
+
+def _file(
+    name: str, form: str, rows: Iterable[tuple[object, ...]], document: Callable[[], object]
+) -> HttpResponse:
     if form not in FILE_KINDS:
         raise Http404(f"{', '.join(FILE_KINDS)}.")
-    board = vote_board(shown.collection, chosen.chosen, with_named=chosen.with_named)
     if form == "json":
-        response: HttpResponse = JsonResponse(
-            files.board_document(board, slug), json_dumps_params={"indent": 2}
-        )
+        response: HttpResponse = JsonResponse(document(), safe=False, json_dumps_params={"indent": 2})
     else:
-        lines = spreadsheets.lines(files.board_rows(board), form)
+        lines = spreadsheets.lines(rows, form)
         response = HttpResponse("".join(lines), content_type=spreadsheets.CONTENT_TYPES[form])
-    name = f"{slug}-votes-{board.verdict}.{form}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return response
 
 
@@ -216,17 +251,24 @@ def _chosen(request: HtmxRequest, form: PairForm, slug: str) -> Battle:
     return actions.choose_battle(topic, left, right, by=request.user)
 
 
-def _battle_page(request: HtmxRequest, shown: Battle, form: BallotForm | None = None) -> HttpResponse:
+def _battle_page(
+    request: HtmxRequest,
+    shown: Battle,
+    form: BallotForm | None = None,
+    reason_form: ReasonForm | None = None,
+) -> HttpResponse:
     view = selectors.battle_view(shown)
+    is_refused = bool(form or reason_form)
     if form is None:
         form = BallotForm(initial={"uid": uuid.uuid4(), "seen": view.seen})
         form.require_evidence(is_asked=view.asks_evidence)
     context = _context(request, access.arena_of(shown.collection))
     context |= {"battle": shown, "view": view, "topic_of_battle": shown.topic, "form": form, "page": "battle"}
+    context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
     if not shown.is_blind:
         context |= _rubric_context(view)
     response = page_or_part(request, "arena/battle.html", context, part="battle")
-    response.status_code = 422 if form.is_bound else 200
+    response.status_code = 422 if is_refused else 200
     return response
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rubricweb.arena.answers import stored_answers
-from rubricweb.arena.models import Battle, Vote
+from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
     from grading.statistics.bradley_terry import Votes
@@ -79,7 +80,8 @@ def counted_votes(
     collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
 ) -> Counted:
     """The votes of all people that hold, by the time at which battles were drawn."""
-    answers, votes = stored_answers(collection), []
+    answers = stored_answers(collection)
+    votes: list[CountedVote] = []
     named = outdated = 0
     held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
     for vote in held.order_by("battle"):
@@ -100,6 +102,24 @@ def _counted(battle: Battle, said: str, *, place: int) -> CountedVote:
     return CountedVote(
         battle.pk, battle.topic_id, battle.topic.query_id, battle.left_id, battle.right_id, voter, said
     )
+
+
+def holding_votes(collection: Collection) -> dict[int, Vote]:
+    """By battle: the vote that holds, with its reasons."""
+    held = Vote.objects.holding(collection).prefetch_related("reasons")
+    return {vote.battle_id: vote for vote in held}
+
+
+def reason_of(vote: Vote) -> Reason | None:
+    """Why the person voted so: the last that they said."""
+    said = list(vote.reasons.all())
+    return said[-1] if said else None
+
+
+def named_runs(collection: Collection, runs: Iterable[int]) -> dict[int, str]:
+    """By primary key: the names of runs that the reader may see."""
+    tags = dict(collection.runs.filter(pk__in=set(runs)).values_list("pk", "run_tag"))
+    return dict(zip(tags, shown_names(collection.pk, tuple(tags.values())), strict=True))
 
 
 def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:

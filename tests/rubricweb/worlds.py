@@ -205,7 +205,7 @@ def _voted(collection: Collection, viewer: User) -> dict[str, object]:
     collection.save(update_fields=["stamp"])
     battle = choose_battle(topic, left, right, by=viewer)
     vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=viewer, seen=0)
-    return {"battle_id": battle.pk, "arena:board-file form": "json"}
+    return {"battle_id": battle.pk, "arena:board-file form": "json", "arena:votes-file form": "csv"}
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
