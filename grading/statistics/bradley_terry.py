@@ -10,6 +10,12 @@ bootstrap, which is conservative). They are the strength plus and minus the resa
 times Student's quantile for one less than the topics or voters, whichever are fewer: for 10, 30 and 60 topics
 they cover in 98, 95 and 94 % of simulations, where percentiles cover in 90, 92 and 93 %
 (bench/arena_intervals.py).
+
+People may prefer an answer because it is long. With lengths, the difference of strengths is `a - b + c x`,
+where `x` is the log of the first answer's length over the second's, and `c` is fitted with the strengths:
+these then compare answers of equal length (Li et al. 2024, "Does style matter? Disentangling style and
+substance in Chatbot Arena", who add such covariates to the model of Bradley and Terry; they divide the
+difference by the sum of both lengths; of the log, `c` says by what power of the ratio the odds grow).
 """
 
 from __future__ import annotations
@@ -43,6 +49,20 @@ class Votes(NamedTuple):
     voter: NDArray[np.int64]
 
 
+class ByLength(NamedTuple):
+    """How much length alone does for an answer: `c`, with its interval."""
+
+    slope: float
+    low: float
+    """NaN, as `high`, for votes on one topic by one person."""
+    high: float
+
+    @property
+    def of_double(self) -> float:
+        """By which factor the odds of winning against losing grow for an answer twice as long."""
+        return float(2**self.slope)
+
+
 @dataclass(frozen=True, slots=True)
 class Strengths:
     """What votes say of systems."""
@@ -56,6 +76,8 @@ class Strengths:
     high: NDArray[np.float64]
     resampled: NDArray[np.float64]
     """Shape (resamples, systems)."""
+    length: ByLength | None = None
+    """None where lengths were not taken into account."""
 
     def chance(self, first: int, second: int) -> tuple[float, float]:
         """(chance that the first wins, chance of a tie)."""
@@ -74,9 +96,18 @@ class Strengths:
 
 
 def strengths(
-    votes: Votes, systems: int, *, n: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
+    votes: Votes,
+    systems: int,
+    *,
+    lengths: NDArray[np.float64] | None = None,
+    n: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
 ) -> Strengths:
     """Fit the strengths of `systems` systems, with intervals. Raises ValueError without votes.
+
+    `lengths`, of shape (votes,), are logs of the first answer's length over the second's: with them strengths
+    are those at equal length.
 
     >>> votes = Votes(*(np.array(one) for one in ([0, 0, 1], [1, 1, 0], [1, 1, 0], [0, 1, 2], [0, 0, 0])))
     >>> found = strengths(votes, 2, n=50)
@@ -85,13 +116,31 @@ def strengths(
     """
     if not votes.outcome.size:
         raise ValueError("no votes")
-    pairs = np.array([(first, second) for first in range(systems) for second in range(first)])
-    counted = _counted(votes, systems, len(pairs))
-    fitted = _fit(pairs, counted.sum(axis=0, keepdims=True), systems)
-    weights = _weights(votes, n, seed)
-    resampled = _fit(pairs, np.einsum("rv,vpo->rpo", weights, counted, optimize=True), systems)[:, :systems]
-    strength, half = fitted[0, :systems], _half_widths(votes, resampled, level)
-    return Strengths(strength, float(fitted[0, systems]), strength - half, strength + half, resampled)
+    weights = np.vstack([np.ones(votes.outcome.size), _weights(votes, n, seed)])
+    if lengths is None:
+        design, counted = _by_pair(votes, systems)
+        counts = np.einsum("rv,vpo->rpo", weights, counted, optimize=True)
+    else:
+        design, counted = _by_vote(votes, systems, lengths)
+        counts = weights[:, :, None] * counted
+    fitted = _fit(design, counts, systems)
+    return _as_strengths(fitted[0], fitted[1:], _half_widths(votes, fitted[1:], level), systems)
+
+
+def _as_strengths(
+    fitted: NDArray[np.float64], resampled: NDArray[np.float64], half: NDArray[np.float64], systems: int
+) -> Strengths:
+    """From values in the order of the design, with the tie parameter last."""
+    low, high = fitted - half, fitted + half
+    has_length = fitted.size > systems + 1
+    return Strengths(
+        strength=fitted[:systems],
+        tie=float(fitted[-1]),
+        low=low[:systems],
+        high=high[:systems],
+        resampled=resampled[:, :systems],
+        length=ByLength(*(float(one[systems]) for one in (fitted, low, high))) if has_length else None,
+    )
 
 
 def least_certain_pairs(found: Strengths, votes: Votes) -> list[tuple[int, int]]:
@@ -109,13 +158,41 @@ def least_certain_pairs(found: Strengths, votes: Votes) -> list[tuple[int, int]]
     return sorted(pairs, key=certainty)
 
 
-def _counted(votes: Votes, systems: int, pairs: int) -> NDArray[np.float64]:
-    """Shape (votes, pairs, 3): a 1 for each vote at its pair, at win, tie or loss of the pair's first one."""
+def _by_pair(votes: Votes, systems: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The design of each pair of systems, and shape (votes, pairs, 3): a 1 at each vote's pair and outcome.
+
+    Votes on a pair differ in nothing else, so that a fit adds them up.
+    """
+    pairs = np.array([(first, second) for first in range(systems) for second in range(first)])
     first, second = np.maximum(votes.first, votes.second), np.minimum(votes.first, votes.second)
     won = np.where(votes.first == first, votes.outcome, -votes.outcome)
-    counted = np.zeros((votes.outcome.size, pairs, 3))
+    counted = np.zeros((votes.outcome.size, len(pairs), 3))
     counted[np.arange(votes.outcome.size), first * (first - 1) // 2 + second, 1 - won] = 1
-    return counted
+    return _design(pairs[:, 0], pairs[:, 1], systems), counted
+
+
+def _by_vote(
+    votes: Votes, systems: int, lengths: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The design of each vote, and shape (votes, 3): a 1 at its outcome."""
+    counted = np.zeros((votes.outcome.size, 3))
+    counted[np.arange(votes.outcome.size), 1 - votes.outcome] = 1
+    return _design(votes.first, votes.second, systems, lengths), counted
+
+
+def _design(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    systems: int,
+    lengths: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """What strengths, `c` (with lengths) and, elsewhere, `t` are multiplied with: shape (rows, columns)."""
+    design = np.zeros((len(first), systems + (1 if lengths is None else 2)))
+    design[np.arange(len(first)), first] = 1
+    design[np.arange(len(first)), second] = -1
+    if lengths is not None:
+        design[:, systems] = lengths
+    return design
 
 
 def _weights(votes: Votes, n: int, seed: int) -> NDArray[np.float64]:
@@ -131,7 +208,7 @@ def _weights(votes: Votes, n: int, seed: int) -> NDArray[np.float64]:
 
 
 def _half_widths(votes: Votes, resampled: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Half the length of each system's interval."""
+    """Half the length of the interval of each fitted value."""
     clusters = [size for labels in (votes.topic, votes.voter) if (size := np.unique(labels).size) > 1]
     if not clusters:
         return np.full(resampled.shape[1], np.nan)
@@ -148,12 +225,9 @@ def _chances(
     return np.exp(np.divide(difference, 2)), np.exp(tie), np.exp(np.divide(difference, -2))
 
 
-def _fit(pairs: NDArray[np.int64], counts: NDArray[np.float64], systems: int) -> NDArray[np.float64]:
-    """Maximise the posterior for each of (n, pairs, 3) counts by Newton's method: (n, systems + 1)."""
-    design = np.zeros((len(pairs), systems + 1))
-    design[np.arange(len(pairs)), pairs[:, 0]] = 1
-    design[np.arange(len(pairs)), pairs[:, 1]] = -1
-    fitted = np.zeros((counts.shape[0], systems + 1))
+def _fit(design: NDArray[np.float64], counts: NDArray[np.float64], systems: int) -> NDArray[np.float64]:
+    """Maximise the posterior for each of (n, rows, 3) counts by Newton's method: (n, columns)."""
+    fitted = np.zeros((counts.shape[0], design.shape[1]))
     for _ in range(_STEPS):
         step = _newton_step(design, counts, fitted)
         fitted += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)

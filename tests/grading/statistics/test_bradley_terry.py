@@ -65,6 +65,104 @@ def test_another_optimiser_finds_the_same_strengths_and_ties():
     assert found.tie == pytest.approx(expected[3], abs=1e-5)
 
 
+def biased_votes(random, truth, words, slope, *, topics=60, per_topic=8):
+    """Votes by people who like long answers: `words` by system, each answer up to half longer or shorter."""
+    rows, lengths = [], []
+    for topic in range(topics):
+        logs = np.log(words) + random.uniform(-0.4, 0.4, size=truth.size)
+        for _ in range(per_topic):
+            first, second = random.choice(truth.size, size=2, replace=False)
+            longer = logs[first] - logs[second]
+            half = (truth[first] - truth[second] + slope * longer) / 2
+            chances = np.exp([half, -0.5, -half])
+            rows.append((first, second, random.choice([1, 0, -1], p=chances / chances.sum()), topic, 0))
+            lengths.append(longer)
+    return votes_of(rows), np.array(lengths)
+
+
+def test_another_optimiser_finds_the_same_slope_of_length():
+    truth, words = np.array([0.8, 0.1, -0.9]), np.array([90.0, 150.0, 300.0])
+    votes, lengths = biased_votes(np.random.default_rng(4), truth, words, 1.2, topics=12)
+
+    def minus_log_posterior(values):
+        half = (values[votes.first] - values[votes.second] + values[3] * lengths) / 2
+        said = np.choose(votes.outcome + 1, [-half, np.full_like(half, values[4]), half])
+        total = np.logaddexp(np.logaddexp(half, -half), values[4])
+        return (total - said).sum() + (values**2).sum() / (2 * PRIOR_SD**2)
+
+    expected = minimize(minus_log_posterior, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
+    found = strengths(votes, 3, lengths=lengths, n=2)
+    assert found.strength == pytest.approx(expected[:3] - expected[:3].mean(), abs=1e-5)
+    assert found.length.slope == pytest.approx(expected[3], abs=1e-5)
+    assert found.tie == pytest.approx(expected[4], abs=1e-5)
+
+
+def test_without_ties_it_is_a_logistic_regression(monkeypatch):
+    """Of who won, on the difference of systems and the log of lengths: solved here by scipy's logistic."""
+    from scipy.special import expit
+
+    monkeypatch.setattr(bradley_terry, "PRIOR_SD", 1e3)
+    votes, lengths = biased_votes(
+        np.random.default_rng(5), np.array([0.7, -0.7]), np.array([80.0, 200.0]), 1.0
+    )
+    decided = votes.outcome != 0
+    votes, lengths = Votes(*(one[decided] for one in votes)), lengths[decided]
+    columns = np.stack([np.where(votes.first == 0, 1.0, -1.0), lengths], axis=1)
+    won = votes.outcome == 1
+    values = np.zeros(2)
+    for _ in range(30):
+        chance = expit(columns @ values)
+        information = columns.T @ (columns * (chance * (1 - chance))[:, None])
+        values += np.linalg.solve(information, columns.T @ (won - chance))
+    found = strengths(votes, 2, lengths=lengths, n=2)
+    assert found.strength[0] - found.strength[1] == pytest.approx(values[0], abs=1e-2)
+    assert found.length.slope == pytest.approx(values[1], abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_votes_of_people_who_like_long_answers_are_put_right(seed):
+    """The best system writes the shortest answers: plain strengths have the order upside down."""
+    truth, words = np.array([0.8, 0.0, -0.8]), np.array([60.0, 150.0, 400.0])
+    votes, lengths = biased_votes(np.random.default_rng(seed), truth, words, 1.5, topics=120)
+    plain = strengths(votes, 3, n=2)
+    assert np.argsort(-plain.strength).tolist() == [2, 1, 0]
+    found = strengths(votes, 3, lengths=lengths, n=100)
+    assert np.argsort(-found.strength).tolist() == [0, 1, 2]
+    assert found.length.low < 1.5 < found.length.high
+    assert found.length.of_double == pytest.approx(2**found.length.slope)
+
+
+def test_where_length_says_nothing_strengths_stay():
+    truth = np.array([0.8, 0.0, -0.8])
+    votes, lengths = biased_votes(np.random.default_rng(7), truth, np.array([100.0, 100.0, 100.0]), 0.0)
+    found = strengths(votes, 3, lengths=lengths, n=100)
+    assert found.length.low < 0 < found.length.high
+    assert found.strength == pytest.approx(strengths(votes, 3, n=2).strength, abs=0.1)
+
+
+def test_intervals_hardly_depend_on_the_seed():
+    votes = drawn_votes(np.random.default_rng(8), np.array([0.6, 0.0, -0.6]), 0.0, topics=30, per_topic=6)
+    ends = [
+        np.concatenate([found.low, found.high])
+        for seed in range(5)
+        if (found := strengths(votes, 3, seed=seed))
+    ]
+    width = (ends[0][3:] - ends[0][:3]).mean()
+    assert np.std(ends, axis=0).max() < 0.05 * width
+
+
+def test_votes_of_few_people_give_wide_intervals():
+    """The same votes by three people instead of thirty: people who differ are counted as people."""
+    votes = drawn_votes(np.random.default_rng(9), np.array([0.5, -0.5]), 0.0, topics=30, per_topic=6)
+    size = votes.outcome.size
+    widths = [
+        (found.high - found.low)[0]
+        for people in (3, 30)
+        if (found := strengths(votes._replace(voter=np.arange(size) % people), 2, n=300))
+    ]
+    assert widths[0] > 1.2 * widths[1]
+
+
 def test_who_wins_every_vote_has_a_finite_strength_and_the_first_rank():
     votes = votes_of([(0, 1 + vote % 2, 1, vote, 0) for vote in range(40)])
     found = strengths(votes, 3, n=200)
