@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Sequence
 from functools import partial
 
-from grading.generation import TextModel
-from grading.generation.models import text_model
 from grading.systems.pipeline import make
 from rubricweb.core import events
-from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import Need, Stopping
-from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import Job
 from rubricweb.systems import retrieval, specs, writing
 from rubricweb.systems.models import SystemChunk, SystemJob
+from rubricweb.systems.replies import model_of
 
 
 class Systems(ChunkKind[SystemChunk]):
@@ -41,7 +37,7 @@ class Systems(ChunkKind[SystemChunk]):
             convert.topic(chunk.topic),
             retrieval.candidates(collection, spec, chunk.topic),
             partial(retrieval.sources_of, collection),
-            KeptReplies(_model(chunk.job), lease, chunk) if spec.needs_model else None,
+            model_of(spec, lease, chunk),
         )
         seconds = time.monotonic() - began
         endings.finish(lease, result=specs.made_as_json(made), done=1, seconds=seconds)
@@ -64,32 +60,3 @@ class Systems(ChunkKind[SystemChunk]):
 
     def job_changed(self, job: SystemJob) -> None:
         events.publish(job.collection.channel, "progress")
-
-
-class KeptReplies:
-    """A model whose replies are kept as they come, so that none is paid for twice."""
-
-    def __init__(self, llm: TextModel, lease: Lease[SystemChunk], chunk: SystemChunk) -> None:
-        self._llm, self._lease, self._chunk = llm, lease, chunk
-        self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
-
-    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Raises what `LimitedModel` does, and LeaseLost."""
-        digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
-        if self._left.get(digest):
-            return str(self._left[digest].pop(0))
-        reply = self._llm.complete(messages)
-        self._chunk.replies.setdefault(digest, []).append(reply)
-        if not self._lease.held().update(replies=self._chunk.replies):
-            raise LeaseLost
-        return reply
-
-
-def _model(job: SystemJob) -> TextModel:
-    """Raises CannotRun."""
-    spec = job.system
-    load = partial(text_model, spec.backend, spec.llm, model_server(), longest_reply=spec.longest_reply)
-    llm = limited.loaded(spec.llm, load)
-    return limited.LimitedModel(
-        llm, job, backend=spec.backend, name=spec.llm, longest_reply=spec.longest_reply
-    )

@@ -7,6 +7,23 @@ from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
 
 
+class AnswerChunk(Chunk):
+    """What a system makes of one topic."""
+
+    replies = models.JSONField(default=dict, blank=True)
+    """Prompt digest -> replies in their order: what was paid for is not asked again."""
+    result = models.JSONField(null=True, blank=True)
+    """As `specs.made_as_json` writes it; None until the topic is done."""
+
+    class Meta:
+        abstract = True
+
+    @property
+    def limited_job(self) -> LimitedJob:
+        job: LimitedJob = self.job  # type: ignore[attr-defined]  # the subclass's
+        return job
+
+
 class SystemJob(LimitedJob):
     """How a run of the workbench's own is made. The run counts from when all its topics are done."""
 
@@ -28,15 +45,11 @@ class SystemJob(LimitedJob):
         return from_json(self.spec)
 
 
-class SystemChunk(Chunk):
+class SystemChunk(AnswerChunk):
     """One topic of a job."""
 
     job = models.ForeignKey(SystemJob, on_delete=models.CASCADE, related_name="chunks")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
-    replies = models.JSONField(default=dict, blank=True)
-    """Prompt digest -> replies in their order: what was paid for is not asked again."""
-    result = models.JSONField(null=True, blank=True)
-    """As `specs.made_as_json` writes it; None until the topic is done."""
 
     class Meta:
         ordering = ("number",)

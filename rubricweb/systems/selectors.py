@@ -124,12 +124,17 @@ def topic_steps(chunk: SystemChunk) -> TopicSteps | None:
     """None until the topic is done."""
     if chunk.result is None:
         return None
-    made = specs.made_from_json(chunk.result, chunk.job.run.run_tag, chunk.topic.query_id)
+    return steps_of(chunk.job.collection, chunk.result)
+
+
+def steps_of(collection: Collection, result: specs.Json) -> TopicSteps:
+    """All that led to one answer or ranking, from what a chunk keeps of it."""
+    made = specs.made_from_json(result, "", "")
     answer = made.answer
     sources = tuple(source.passage_id for source in answer.sources) if answer else ()
     ranks = {doc_id: rank for rank, doc_id in enumerate(made.ranking.doc_ids, 1)}
     sentences = tuple(_cited(one, sources, ranks) for one in answer.sentences) if answer else ()
-    ranking = _ranked(chunk.job.collection, made, sources)
+    ranking = _ranked(collection, made, sources)
     return TopicSteps(made, ranking, sentences, tuple(facts_of(made.steps)), sources)
 
 

@@ -13,7 +13,7 @@ from rubricweb.jobs import steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import actions, kind, retrieval
+from rubricweb.systems import actions, replies, retrieval, specs
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories
 from tests.rubricweb.systems.conftest import MOON, TEXTS, start, work
@@ -123,13 +123,13 @@ def test_a_run_says_which_model_wrote_it(sea, owner, writer):
 def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     job = start(sea, owner, **ragnarok())
     chunk = job.chunks.first()
-    monkeypatch.setattr(kind.specs, "made_as_json", lambda made: 1 / 0)
+    monkeypatch.setattr(specs, "made_as_json", lambda made: 1 / 0)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
 
     monkeypatch.undo()
-    monkeypatch.setattr(kind, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(replies, "text_model", lambda *_, **__: writer)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)

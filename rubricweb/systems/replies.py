@@ -1,0 +1,51 @@
+"""The model of a system, whose replies are kept as they come: none is paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from grading.generation import TextModel
+from grading.generation.models import text_model
+from grading.systems.pipeline import SystemSpec
+from rubricweb.core.servers import model_server
+from rubricweb.jobs import limited
+from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.systems.models import AnswerChunk
+
+
+def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextModel | None:
+    """None where the system asks no model. Raises CannotRun."""
+    if not spec.needs_model:
+        return None
+    longest = spec.longest_reply
+    load = partial(text_model, spec.backend, spec.llm, model_server(), longest_reply=longest)
+    llm = limited.LimitedModel(
+        limited.loaded(spec.llm, load),
+        chunk.limited_job,
+        backend=spec.backend,
+        name=spec.llm,
+        longest_reply=longest,
+    )
+    return KeptReplies(llm, lease, chunk)
+
+
+class KeptReplies:
+    """A model whose replies are stored with a chunk as they come."""
+
+    def __init__(self, llm: TextModel, lease: Lease[Any], chunk: AnswerChunk) -> None:
+        self._llm, self._lease, self._chunk = llm, lease, chunk
+        self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        """Raises what `LimitedModel` does, and LeaseLost."""
+        digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
+        if self._left.get(digest):
+            return str(self._left[digest].pop(0))
+        reply = self._llm.complete(messages)
+        self._chunk.replies.setdefault(digest, []).append(reply)
+        if not self._lease.held().update(replies=self._chunk.replies):
+            raise LeaseLost
+        return reply
