@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.arena.models import Arena, Battle
+from rubricweb.arena.models import Arena, Battle, Question
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
@@ -39,11 +40,18 @@ def arena_for_board(user: User, slug: str) -> Arena:
 
 
 def battle_for(user: User, slug: str, battle_id: int) -> Battle:
-    """A battle of the user's own, between two runs that still count."""
+    """A battle of the user's own, of a question or between two runs that still count."""
     collection = collection_for(user, slug, needed=roles.TO_ASSESS)
-    battles = collection.battles.select_related("topic", "left", "right", "collection")
+    battles = collection.battles.select_related("topic", "left", "right", "collection", "question__topic")
     accepted = collection.runs.accepted()
-    battle: Battle = get_object_or_404(
-        battles.filter(left__in=accepted, right__in=accepted), pk=battle_id, person=user
-    )
+    shown = Q(question__isnull=False) | Q(left__in=accepted, right__in=accepted)
+    battle: Battle = get_object_or_404(battles.filter(shown), pk=battle_id, person=user)
     return battle
+
+
+def question_for(user: User, slug: str, question_id: int) -> Question:
+    """For who may make topics of questions."""
+    collection = collection_for(user, slug, needed=roles.TO_EDIT_BANK)
+    questions = collection.arena_questions.select_related("collection", "topic", "adopted_as")
+    question: Question = get_object_or_404(questions, pk=question_id)
+    return question

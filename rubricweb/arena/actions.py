@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import stored_answers
+from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.board import VoteBoard
 from rubricweb.arena.drawing import draw
 from rubricweb.arena.errors import NothingToTakeBack, NothingVoted, NotTwoAnswers, VotedMeanwhile
@@ -46,10 +46,10 @@ class Said:
 @transaction.atomic
 def next_battle(collection: Collection, *, by: User) -> Battle:
     """Return the blind battle that waits for this person's vote, else a new one. Raises NothingToDraw."""
-    arena = _locked(collection)
+    arena = locked_arena(collection)
     if (waiting := _waiting(arena.collection, by)) is not None:
         return waiting
-    number = _next_number(arena.collection, by)
+    number = next_number(arena.collection, by)
     drawn = draw(arena, by, number)
     topic, left, right = drawn.sides
     return _new_battle(arena.collection, by, number, (topic, left, right), drawn=drawn.drawn)
@@ -61,13 +61,13 @@ def choose_battle(topic: Topic, left: Run, right: Run, *, by: User) -> Battle:
 
     Raises NotTwoAnswers.
     """
-    arena, sides = _locked(topic.collection), (left.pk, right.pk)
+    arena, sides = locked_arena(topic.collection), (left.pk, right.pk)
     answers = stored_answers(arena.collection)
     if left == right or not all((run, topic.pk) in answers for run in sides):
         raise NotTwoAnswers
     known = Battle.objects.filter(person=by, topic=topic, left__in=sides, right__in=sides).first()
     if known is None:
-        number = _next_number(arena.collection, by)
+        number = next_number(arena.collection, by)
         known = _new_battle(arena.collection, by, number, (topic.pk, *sides), drawn=Battle.Drawn.CHOSEN)
     _show_names(known)
     return known
@@ -81,7 +81,7 @@ def vote(battle: Battle, ballot: Ballot, *, by: User, seen: int) -> Vote:
     """
     said = {"answer": str(ballot.answer), "evidence": str(ballot.evidence or "")}
     added = _append(battle, ballot.uid, said, seen=seen)
-    audit.record("voted", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    audit.record("voted", battle, by=by, detail=battle.about)
     return added
 
 
@@ -95,7 +95,7 @@ def take_back(battle: Battle, *, by: User, seen: int, uid: UUID) -> Vote:
     if last is None or (last.is_withdrawn and last.uid != uid):
         raise NothingToTakeBack
     added = _append(battle, uid, {"is_withdrawn": True}, seen=seen)
-    audit.record("vote taken back", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    audit.record("vote taken back", battle, by=by, detail=battle.about)
     return added
 
 
@@ -110,7 +110,7 @@ def give_reason(battle: Battle, said: Said, *, by: User) -> Reason:
         return known
     tags = [tag.value for tag in Reason.Tag if tag in said.tags]
     added: Reason = holding.reasons.create(tags=tags, text=said.text, uid=said.uid)
-    audit.record("reason of a vote given", battle, by=by, detail=f"topic {battle.topic.query_id}")
+    audit.record("reason of a vote given", battle, by=by, detail=battle.about)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added
 
@@ -126,7 +126,7 @@ def skip(battle: Battle) -> None:
 @transaction.atomic
 def change_arena(collection: Collection, *, drawing: Arena.Drawing, is_board_open: bool, by: User) -> Arena:
     """Set how battles are drawn and who sees the vote board."""
-    arena = _locked(collection)
+    arena = locked_arena(collection)
     arena.drawing, arena.is_board_open = drawing, is_board_open
     arena.save(update_fields=["drawing", "is_board_open"])
     board = "open to all" if is_board_open else "closed"
@@ -137,19 +137,11 @@ def change_arena(collection: Collection, *, drawing: Arena.Drawing, is_board_ope
 
 def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
     """Store the strengths of this moment as an official board, and return its name."""
-    name = f"votes on {NOUNS[board.verdict]}"
+    name = f"votes on {NOUNS[board.verdict]}" + (" at equal length" if board.length else "")
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     scores = {tags[row.run_id]: row.strength for row in board.rows}
     put_official_scores(collection, scores, name=name, measure=f"strength of {board.votes} votes", by=by)
     return name
-
-
-def _locked(collection: Collection) -> Arena:
-    """The collection's arena, locked, so that two windows of one person do not draw two battles."""
-    Arena.objects.get_or_create(collection=collection)
-    return (
-        Arena.objects.select_for_update(of=("self",)).select_related("collection").get(collection=collection)
-    )
 
 
 def _waiting(collection: Collection, person: User) -> Battle | None:
@@ -157,15 +149,10 @@ def _waiting(collection: Collection, person: User) -> Battle | None:
     battles = collection.battles.filter(person=person, names_shown_at=None, skipped_at=None, votes=None)
     answers = stored_answers(collection)
     for battle in battles.filter(left__in=accepted, right__in=accepted).order_by("pk"):
-        sides = [answers.get((run, battle.topic_id)) for run in (battle.left_id, battle.right_id)]
+        sides = [answers.get(place) for place in battle.places]
         if sides == [battle.left_digest, battle.right_digest]:
             return battle
     return None
-
-
-def _next_number(collection: Collection, person: User) -> int:
-    last = collection.battles.filter(person=person).aggregate(last=Max("number"))["last"]
-    return (last or 0) + 1
 
 
 def _new_battle(

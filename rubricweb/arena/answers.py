@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from rubricweb.arena.models import Battle, digest_of
+from grading.types import Sentence
+from rubricweb.arena.models import Battle, Question, digest_of
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
+from rubricweb.systems import specs
 
 CACHED_COLLECTIONS = 8
 Place = tuple[int, int]
@@ -91,36 +93,51 @@ def paired_topics(answers: Mapping[Place, str]) -> set[int]:
 
 
 def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
-    """Both answers, left first; None where one was replaced or removed since it was shown."""
-    rows = Response.objects.filter(topic=battle.topic_id, run__in=(battle.left_id, battle.right_id))
+    """Both answers, left first; None while one is being made, and where one was replaced or removed since."""
+    if battle.question:
+        return _fresh_answers(battle.question)
+    (left_run, topic), (right_run, _) = battle.places
+    rows = Response.objects.filter(topic=topic, run__in=(left_run, right_run))
     by_run = {row.run_id: row for row in rows.select_related("run")}
-    sides = [by_run.get(battle.left_id), by_run.get(battle.right_id)]
+    sides = [by_run.get(left_run), by_run.get(right_run)]
     if [row and digest_of(row) for row in sides] != [battle.left_digest, battle.right_digest]:
         return None
     left, right = [row for row in sides if row]
-    texts = _texts(battle.collection_id, left, right)
+    said = convert.sentences(left), convert.sentences(right)
+    texts = _texts(battle.collection_id, *said)
+    return (
+        _answer("left", said[0], texts | left.documents),
+        _answer("right", said[1], texts | right.documents),
+    )
+
+
+def _fresh_answers(question: Question) -> tuple[Answer, Answer] | None:
+    if not question.is_ready:
+        return None
+    made = [specs.made_from_json(chunk.result or {}, "", "") for chunk in question.chunks.all()]
+    left, right = (one.answer.response("", "").sentences if one.answer else () for one in made)
+    texts = _texts(question.collection_id, left, right)
     return _answer("left", left, texts), _answer("right", right, texts)
 
 
-def _answer(side: str, row: Response, texts: Mapping[str, str]) -> Answer:
+def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) -> Answer:
     numbers: dict[str, int] = {}
     claims = []
-    for number, sentence in enumerate(convert.sentences(row), 1):
+    for number, sentence in enumerate(sentences, 1):
         cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
         for doc_id in cited:
             numbers.setdefault(doc_id, len(numbers) + 1)
         told = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
         claims.append(Claim(number, *told))
-    known = texts | row.documents
     passages = tuple(
-        CitedPassage(number, doc_id, known.get(doc_id, "")) for doc_id, number in numbers.items()
+        CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )
     return Answer(side, tuple(claims), passages)
 
 
-def _texts(collection_id: int, *rows: Response) -> dict[str, str]:
+def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
     """The texts of the collection's passages that the answers cite."""
-    sentences = [sentence for row in rows for sentence in convert.sentences(row)]
+    sentences = [sentence for answer in answers for sentence in answer]
     cited = {citation.doc_id for sentence in sentences for citation in sentence.citations or ()}
     passages = Passage.objects.filter(collection=collection_id, doc_id__in=cited)
     return dict(passages.values_list("doc_id", "text"))

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grading.statistics.agreement import ENOUGH_TOPICS, bootstrapped, coincidences, ordinal_alpha
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from rubricweb.arena.answers import answer_words
 from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
-    from grading.statistics.bradley_terry import Strengths
+    from grading.statistics.bradley_terry import ByLength, Strengths
 
 ENOUGH_PAIRS = 10
 """Of answers on which two people voted; with fewer, agreement says nothing."""
@@ -96,6 +98,8 @@ class VoteBoard:
     named: int
     outdated: int
     agreement: VoterAgreement
+    length: ByLength | None = None
+    """What length alone does, where strengths are those at equal length; else None."""
 
     @property
     def has_intervals(self) -> bool:
@@ -103,11 +107,19 @@ class VoteBoard:
 
 
 def vote_board(
-    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+    collection: Collection,
+    verdict: Verdict = Verdict.ANSWER,
+    *,
+    with_named: bool = False,
+    at_equal_length: bool = False,
 ) -> VoteBoard:
-    """The board of all votes that count; without rows where there is no vote."""
+    """The board of all votes that count; without rows where there is no vote.
+
+    `at_equal_length` takes the lengths of answers, in words, as a covariate of the strengths.
+    """
     counted = counted_votes(collection, verdict, with_named=with_named)
-    rows = _rows(collection, counted.votes)
+    lengths = _lengths(collection, counted.votes) if at_equal_length else None
+    rows, length = _rows(collection, counted.votes, lengths)
     order = [row.run_id for row in rows]
     by_pair = _duels(counted.votes)
     return VoteBoard(
@@ -122,6 +134,7 @@ def vote_board(
         topics=len({vote.topic_id for vote in counted.votes}),
         both_bad=sum(vote.verdict == "both_bad" for vote in counted.votes),
         agreement=voter_agreement(counted.votes),
+        length=length,
         **_left_out(counted),
     )
 
@@ -130,13 +143,22 @@ def _left_out(counted: Counted) -> dict[str, int]:
     return {"named": counted.named, "outdated": counted.outdated}
 
 
-def _rows(collection: Collection, votes: tuple[CountedVote, ...]) -> tuple[BoardRow, ...]:
+def _lengths(collection: Collection, votes: Sequence[CountedVote]) -> tuple[float, ...]:
+    """By vote: the log of the left answer's words over the right one's."""
+    words = answer_words(collection)
+    return tuple(log(words[vote.left, vote.topic_id] / words[vote.right, vote.topic_id]) for vote in votes)
+
+
+def _rows(
+    collection: Collection, votes: tuple[CountedVote, ...], lengths: tuple[float, ...] | None
+) -> tuple[tuple[BoardRow, ...], ByLength | None]:
+    """The strongest run first, and what length does."""
     voted = {run for vote in votes for run in vote.pair}
     if not voted:
-        return ()
+        return (), None
     tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
     runs = tuple(sorted(voted, key=lambda run: tags[run]))
-    found = _strengths(votes, runs)
+    found = _strengths(votes, runs, lengths)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [
@@ -153,15 +175,19 @@ def _rows(collection: Collection, votes: tuple[CountedVote, ...]) -> tuple[Board
         )
         for place, (run, ranks) in enumerate(zip(runs, found.ranks(), strict=True))
     ]
-    return tuple(sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag)))
+    ordered = sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag))
+    return tuple(ordered), found.length
 
 
 @lru_cache(maxsize=CACHED_BOARDS)
-def _strengths(votes: tuple[CountedVote, ...], runs: tuple[int, ...]) -> Strengths:
+def _strengths(
+    votes: tuple[CountedVote, ...], runs: tuple[int, ...], lengths: tuple[float, ...] | None
+) -> Strengths:
     """Cached by the votes themselves: every event of a battle makes others."""
     from grading.statistics.bradley_terry import strengths  # brings scipy
 
-    return strengths(as_arrays(votes, runs), len(runs))
+    covariate = None if lengths is None else np.array(lengths)
+    return strengths(as_arrays(votes, runs), len(runs), lengths=covariate)
 
 
 def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:

@@ -83,7 +83,7 @@ def draw(arena: Arena, person: User, number: int) -> Draw:
 def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:
     """Every pair of answers to a topic that the person did not have, by places, in their order."""
     runs, topics = numbering.run_places(), numbering.topic_places()
-    battles = Battle.objects.filter(collection=collection, person=person)
+    battles = Battle.objects.filter(collection=collection, person=person, question=None)
     seen = {
         (topics[topic], frozenset((runs[left], runs[right])))
         for topic, left, right in battles.values_list("topic", "left", "right")

@@ -40,3 +40,17 @@ class NothingVoted(ArenaError):
 
     def __init__(self) -> None:
         super().__init__("There is no vote whose reason this could be.")
+
+
+class AdoptedAlready(ArenaError):
+    """The question is a topic of the collection."""
+
+    def __init__(self) -> None:
+        super().__init__("This question is a topic already.")
+
+
+class TopicTaken(ArenaError):
+    """The collection has a topic of the chosen id."""
+
+    def __init__(self) -> None:
+        super().__init__("This collection has a topic of that id. Choose another one.")

@@ -15,6 +15,7 @@ from rubricweb.corpus.models import Collection
 Json = dict[str, object]
 COLUMNS = ("rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses")
 MODEL = "Bradley-Terry with Davidson's ties; both bad counts as a tie"
+AT_EQUAL_LENGTH = "; log of the ratio of words as a covariate"
 INTERVALS = "95 %, 1,000 resamples of topics and of voters"
 
 
@@ -32,7 +33,8 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     return {
         "collection": collection,
         "verdict": board.verdict.value,
-        "model": MODEL,
+        "model": MODEL + (AT_EQUAL_LENGTH if board.length else ""),
+        "length": _length(board),
         "intervals": INTERVALS if board.has_intervals else None,
         "version": __version__,
         "votes": board.votes,
@@ -100,7 +102,7 @@ def battle_document(view: BattleView) -> Json:
     """A battle of which the person knows the names: answers, citations and all events."""
     battle = view.battle
     return {
-        "topic": {"query_id": battle.topic.query_id, "text": battle.topic.text},
+        "topic": {"query_id": battle.query_id or None, "text": battle.asks},
         "drawn": battle.drawn,
         "at": battle.at.isoformat(),
         **{side.answer.side: _side(side) for side in view.sides},
@@ -147,6 +149,18 @@ def _agreement(agreement: VoterAgreement) -> Json | None:
         "same": _rounded(agreement.same),
         "krippendorff_alpha": _rounded(agreement.alpha),
         "interval": ends,
+    }
+
+
+def _length(board: VoteBoard) -> Json | None:
+    if board.length is None:
+        return None
+    slope, low, high = map(_rounded, board.length)
+    return {
+        "slope": slope,
+        "low": low,
+        "high": high,
+        "odds_of_twice_as_long": _rounded(board.length.of_double),
     }
 
 

@@ -118,9 +118,19 @@ class BoardForm(AddressForm):
         widget=forms.CheckboxInput(attrs=AT_ONCE),
     )
 
+    length = forms.BooleanField(
+        label="At equal length of answers",
+        required=False,
+        widget=forms.CheckboxInput(attrs=AT_ONCE),
+    )
+
     @property
     def chosen(self) -> Verdict:
         return Verdict(self.value("verdict", Verdict.ANSWER.value))
+
+    @property
+    def at_equal_length(self) -> bool:
+        return bool(self.value("length", False))
 
     @property
     def with_named(self) -> bool:

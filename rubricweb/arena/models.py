@@ -12,8 +12,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 from django.urls import reverse
 
+from rubricweb.arena.fresh.models import FreshAnswer, Question
 from rubricweb.arena.querysets import VoteQuerySet
 from rubricweb.corpus.models import Collection, Response, Run, Topic
+
+__all__ = ["Arena", "Battle", "FreshAnswer", "Question", "Reason", "Vote", "digest_of", "new_seed"]
 
 
 def new_seed() -> int:
@@ -52,14 +55,17 @@ class Battle(models.Model):
         RANDOM = "random", "drawn at random"
         REPEAT = "repeat", "drawn again after somebody else, to measure how far voters agree"
         CHOSEN = "chosen", "chosen by name"
+        ASKED = "asked", "made for a question"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="battles")
-    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="battles")
-    left = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="battles_on_the_left")
-    right = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="battles_on_the_right")
-    left_digest = models.CharField(max_length=64)
-    """Of the answer as it was shown (`digest_of`)."""
-    right_digest = models.CharField(max_length=64)
+    topic = models.ForeignKey(Topic, null=True, on_delete=models.CASCADE, related_name="battles")
+    left = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="battles_on_the_left")
+    right = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="battles_on_the_right")
+    question = models.OneToOneField(Question, null=True, on_delete=models.CASCADE, related_name="battle")
+    """Whose answers are made for it; None for stored answers of two runs to a topic."""
+    left_digest = models.CharField(max_length=64, blank=True)
+    """Of the answer as it was shown (`digest_of`); empty while it is being made."""
+    right_digest = models.CharField(max_length=64, blank=True)
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="battles"
     )
@@ -84,7 +90,12 @@ class Battle(models.Model):
             models.UniqueConstraint(
                 fields=("collection", "person", "number"), name="battle_number_once_a_person"
             ),
-            models.CheckConstraint(condition=~Q(left=F("right")), name="battle_is_of_two_runs"),
+            models.CheckConstraint(
+                condition=Q(question__isnull=False, topic=None, left=None, right=None)
+                | Q(question=None, topic__isnull=False, left__isnull=False, right__isnull=False)
+                & ~Q(left=F("right")),
+                name="battle_is_of_two_runs_or_a_question",
+            ),
         )
 
     def __str__(self) -> str:
@@ -96,6 +107,35 @@ class Battle(models.Model):
     @property
     def is_blind(self) -> bool:
         return self.names_shown_at is None
+
+    @property
+    def stored_topic(self) -> Topic:
+        """The topic of a battle of stored answers."""
+        if self.topic is None:
+            raise ValueError("a question has no topic of its own")
+        return self.topic
+
+    @property
+    def places(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Left and right of stored answers: (run, topic), by primary keys."""
+        if not (self.left_id and self.right_id and self.topic_id):
+            raise ValueError("answers to a question are of no run")
+        return (self.left_id, self.topic_id), (self.right_id, self.topic_id)
+
+    @property
+    def query_id(self) -> str:
+        """Of its topic; empty for a question that was typed in."""
+        return self.question.query_id if self.question else self.stored_topic.query_id
+
+    @property
+    def asks(self) -> str:
+        """The query, or the question."""
+        return self.question.text if self.question else self.stored_topic.text
+
+    @property
+    def about(self) -> str:
+        """For the audit trail."""
+        return f"topic {self.query_id}" if self.query_id else f"question {self.question_id}"
 
 
 class Vote(models.Model):

@@ -9,6 +9,7 @@ import numpy as np
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, stored_answers
 from rubricweb.arena.coverage import AskedItem, Coverage, coverages
+from rubricweb.arena.fresh.systems import SYSTEMS
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.arena.votes import reason_of
 from rubricweb.banks.models import Bank
@@ -73,14 +74,21 @@ def battle_view(battle: Battle) -> BattleView:
     answers = answers_of(battle) or ()
     if battle.is_blind:
         return BattleView(battle, tuple(ShownSide(answer) for answer in answers), last)
-    runs = (battle.left, battle.right)
-    names = shown_names(battle.collection_id, tuple(run.run_tag for run in runs))
     preferred = last.answer if last else ""
     sides = [
-        ShownSide(answer, name, run.pk, answer.side == preferred)
-        for answer, name, run in zip(answers, names, runs, strict=False)
+        ShownSide(answer, name, run, answer.side == preferred)
+        for answer, (name, run) in zip(answers, _names(battle), strict=False)
     ]
     return BattleView(battle, tuple(sides), last)
+
+
+def _names(battle: Battle) -> list[tuple[str, int | None]]:
+    """By side: whose answer it is, with the run's primary key where it is a run's."""
+    if battle.question:
+        return [(SYSTEMS[chunk.system].label, None) for chunk in battle.question.chunks.all()]
+    runs = [run for run in (battle.left, battle.right) if run]
+    names = shown_names(battle.collection_id, tuple(run.run_tag for run in runs))
+    return list(zip(names, (run.pk for run in runs), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ class RubricView:
 
 def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | None:
     """None where the bank asks nothing about the topic, or no passage of an answer is graded."""
-    places = [(battle.left_id, battle.topic_id), (battle.right_id, battle.topic_id)]
+    places = battle.places
     found = coverages(bank, rater, min_grade, places)
     if len(found) < len(places) or any(one.score is None for one in found.values()):
         return None
@@ -172,7 +180,7 @@ class ArenaView:
     topics: int
     """That two or more of them answered."""
     votes: int
-    """All that hold, of everybody."""
+    """All that hold on stored answers, of everybody."""
     mine: tuple[tuple[Battle, Vote | None], ...]
     """The person's battles with the last event of each, the newest first; at most SHOWN_BATTLES."""
     my_votes: int
@@ -182,7 +190,9 @@ def arena_view(arena: Arena, person: User) -> ArenaView:
     answers = stored_answers(arena.collection)
     votes = Vote.objects.holding(arena.collection)
     battles = Battle.objects.filter(collection=arena.collection, person=person)
-    listed = battles.select_related("topic", "collection").prefetch_related("votes")[:SHOWN_BATTLES]
+    listed = battles.select_related("topic", "collection", "question__topic").prefetch_related("votes")[
+        :SHOWN_BATTLES
+    ]
     return ArenaView(
         runs=len({run for run, _ in answers}),
         topics=len(paired_topics(answers)),

@@ -24,12 +24,14 @@ from rubricweb.arena.forms import (
     ReasonForm,
     RubricForm,
 )
+from rubricweb.arena.fresh.views import waiting
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.arena.rubric import rubric_and_votes
 from rubricweb.arena.selectors import BattleView
 from rubricweb.core import spreadsheets
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
 from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards import score_axis
@@ -146,7 +148,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """Strengths with intervals, who beat whom, and how far voters agree."""
     shown, form = access.arena_for_board(request.user, slug), BoardForm(request.GET)
     context = _context(request, shown) | {"form": form, "page": "board"}
-    found = vote_board(shown.collection, form.chosen, with_named=form.with_named)
+    found = _board(shown.collection, form)
     context |= {"board": found, "file_kinds": FILE_KINDS, **_whiskers(found)}
     return page_or_part(request, "arena/board.html", context, part="board")
 
@@ -155,7 +157,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     """The vote board as csv, tsv or json."""
     shown, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
-    board = vote_board(shown.collection, chosen.chosen, with_named=chosen.with_named)
+    board = _board(shown.collection, chosen)
     name = f"{slug}-votes-{board.verdict}"
     return _file(name, form, files.board_rows(board), lambda: files.board_document(board, slug))
 
@@ -166,6 +168,12 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     shown, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
     rows = list(files.vote_rows(shown.collection, with_named=chosen.with_named))
     return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
+
+
+def _board(collection: Collection, form: BoardForm) -> VoteBoard:
+    return vote_board(
+        collection, form.chosen, with_named=form.with_named, at_equal_length=form.at_equal_length
+    )
 
 
 def _file(
@@ -187,7 +195,7 @@ def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
     """Keep the vote board of this moment as an official board, which meta-evaluation compares with."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = BoardForm(request.POST)
-    found = vote_board(collection, form.chosen)
+    found = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length)
     if found.rows:
         name = actions.keep_board(collection, found, by=request.user)
         messages.success(request, f"Kept as the official board \u201c{name}\u201d.")
@@ -263,7 +271,8 @@ def _battle_page(
         form = BallotForm(initial={"uid": uuid.uuid4(), "seen": view.seen})
         form.require_evidence(is_asked=view.asks_evidence)
     context = _context(request, access.arena_of(shown.collection))
-    context |= {"battle": shown, "view": view, "topic_of_battle": shown.topic, "form": form, "page": "battle"}
+    context |= {"battle": shown, "view": view, "form": form, "page": "battle"}
+    context |= waiting(shown.question)
     context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
     if not shown.is_blind:
         context |= _rubric_context(view)
@@ -275,7 +284,7 @@ def _battle_page(
 def _rubric_context(view: BattleView) -> Context:
     """What the default bank and grader see in the two answers."""
     bank = next(iter(defaults.banks(view.battle.collection)), None)
-    if bank is None or not view.sides:
+    if bank is None or view.battle.question or not view.sides:
         return {}
     rater = raters(bank)[0]
     rubric = selectors.rubric_view(view.battle, bank, rater, rater.min_grade)

@@ -86,7 +86,7 @@ def counted_votes(
     held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
     for vote in held.order_by("battle"):
         battle = vote.battle
-        digests = [answers.get((run, battle.topic_id)) for run in (battle.left_id, battle.right_id)]
+        digests = [answers.get(place) for place in battle.places]
         said = getattr(vote, verdict.value)
         if digests != [battle.left_digest, battle.right_digest]:
             outdated += 1
@@ -99,9 +99,8 @@ def counted_votes(
 
 def _counted(battle: Battle, said: str, *, place: int) -> CountedVote:
     voter = battle.person.username if battle.person else f" {place:09}"
-    return CountedVote(
-        battle.pk, battle.topic_id, battle.topic.query_id, battle.left_id, battle.right_id, voter, said
-    )
+    (left, topic), (right, _) = battle.places
+    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, said)
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:

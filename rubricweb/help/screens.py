@@ -9,6 +9,7 @@ PAGES = {
     "accounts": "people-and-settings#your-account",
     "accounts:keys": "find-your-way#keys",
     "arena": "compare-answers",
+    "arena:ask": "compare-answers#ask-a-question-of-your-own",
     "arena:board": "compare-answers#the-vote-board",
     "arena:rubric": "compare-answers#the-rubric-beside-the-votes",
     "archives": "keeping#archive-and-restore-a-collection",

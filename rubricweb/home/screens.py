@@ -51,6 +51,7 @@ OF_COLLECTIONS = (
     Screen("Your overruled ratings", "campaigns:overruled", roles.TO_ASSESS, "decisions"),
     Screen("Arena", "arena:arena", keywords="vote battle answers compare side by side"),
     Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
+    Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
     Screen("Vote board", "arena:board", roles.TO_SEE_RUNS, "arena bradley terry strength"),
     Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
     Screen("Near-duplicates", "review:duplicates", keywords="passages copies"),

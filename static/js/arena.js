@@ -86,5 +86,13 @@ class Ballot {
 
 const passageOf = (citation) => document.getElementById(citation.hash.slice(1));
 
-if (document.getElementById("evidence")) new Evidence();
-if (document.getElementById("ballot")) new Ballot(document.getElementById("ballot"));
+function begin() {
+  if (document.getElementById("evidence")) new Evidence();
+  if (document.getElementById("ballot")) new Ballot(document.getElementById("ballot"));
+}
+
+begin();
+// Answers that were made while this page waited have come into it.
+addEventListener("htmx:afterSettle", ({ detail }) => {
+  if (detail.elt.id === "battle") begin();
+});

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 from django.db.models import F
+from django.utils import timezone
 
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.invitations import Joining, invite
@@ -12,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
-from rubricweb.arena.models import Vote
+from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
@@ -49,6 +50,14 @@ from tests.factories import (
 )
 
 HIDDEN = 8
+MADE = {
+    "doc_ids": ["d1"],
+    "scores": [1.0],
+    "sentences": [["Leaves.", [0]]],
+    "sources": ["d1"],
+    "steps": [],
+}
+"""What a system made of a topic."""
 
 
 def world(collection: Collection, owner: User, second: User) -> Bank:
@@ -137,6 +146,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _released(collection, viewer)
         | _kept(collection, viewer)
         | _voted(collection, viewer)
+        | _asked(collection, viewer)
         | _supported(collection)
     )
 
@@ -148,14 +158,7 @@ def _made_here(collection: Collection, topic) -> None:
     job = SystemJob.objects.create(
         collection=collection, run=run, spec=spec, most_calls=1, total=1, state="done"
     )
-    result = {
-        "doc_ids": ["d1"],
-        "scores": [1.0],
-        "sentences": [["Leaves.", [0]]],
-        "sources": ["d1"],
-        "steps": [],
-    }
-    SystemChunk.objects.create(job=job, topic=topic, number=0, size=1, state="done", result=result)
+    SystemChunk.objects.create(job=job, topic=topic, number=0, size=1, state="done", result=MADE)
 
 
 def _dry_run(collection: Collection, cell) -> DryRun:
@@ -206,6 +209,25 @@ def _voted(collection: Collection, viewer: User) -> dict[str, object]:
     battle = choose_battle(topic, left, right, by=viewer)
     vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=viewer, seen=0)
     return {"battle_id": battle.pk, "arena:board-file form": "json", "arena:votes-file form": "csv"}
+
+
+def _asked(collection: Collection, viewer: User) -> dict[str, object]:
+    """A question with two answers, of which the names are shown."""
+    question = Question.objects.create(
+        collection=collection, text="Why red?", is_drawn=True, most_calls=1, total=2, state="done"
+    )
+    for number in (0, 1):
+        FreshAnswer.objects.create(
+            job=question, number=number, size=1, state="done", system="sentences",
+            spec=specs.as_json(SystemSpec(Answering.SENTENCES)), result=MADE,
+        )  # fmt: skip
+    battle = Battle.objects.create(
+        collection=collection, person=viewer, number=99, question=question, drawn="asked",
+        left_digest="1", right_digest="2", names_shown_at=timezone.now(),
+    )  # fmt: skip
+    routes = ("pending", "cancel", "go-on", "how-made")
+    battles = {f"arena:{name} battle_id": battle.pk for name in routes}
+    return {"question_id": question.pk, "arena:how-made side": "left"} | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:

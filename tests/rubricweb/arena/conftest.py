@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from rubricweb.arena import actions
+from rubricweb.arena import actions, battles
 from rubricweb.arena.actions import Ballot
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.corpus.models import Passage, Response, Run
@@ -62,7 +62,7 @@ def voted(person, topic, left, right, answer: str, evidence: str = "tie") -> Bat
     battle = actions._new_battle(
         topic.collection,
         person,
-        actions._next_number(topic.collection, person),
+        battles.next_number(topic.collection, person),
         (topic.pk, left.pk, right.pk),
         drawn=Battle.Drawn.RANDOM,
     )

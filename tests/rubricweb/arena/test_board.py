@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from django.urls import reverse
 
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.coverage import coverages
@@ -14,7 +15,7 @@ from rubricweb.arena.votes import CountedVote, Verdict
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.raters import raters
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, responded
 from tests.rubricweb.arena.conftest import voted
 from tests.rubricweb.worlds import blind_campaign
 
@@ -141,3 +142,25 @@ def test_after_the_vote_the_voter_sees_what_each_answer_covers(assessor, bank, t
     page = client_of(assessor).get(battle.get_absolute_url()).content.decode()
     assert f"/review/banks/{bank.pk}/spurious/" in page
     assert "/uncovered/" in page
+
+
+def test_at_equal_length_the_board_says_what_length_does(collection, topics, voters, owner, client_of):
+    """Long answers win two of three votes, so length explains what plain strengths give to the long run."""
+    long, short, other = (
+        responded(topics[0], tag, text).run
+        for tag, text in (("long", "Long. " * 90), ("short", "Short. " * 30), ("other", "Other. " * 60))
+    )
+    for person, (left, right) in zip(voters, ((long, short), (long, other), (short, other)), strict=False):
+        voted(person, topics[0], left, right, "left" if left == long else "right")
+    plain, equal = (vote_board(collection, at_equal_length=one) for one in (False, True))
+    assert plain.length is None
+    assert equal.length.slope > 0
+    spread = [max(row.strength for row in board.rows) - board.rows[-1].strength for board in (plain, equal)]
+    assert spread[1] < spread[0]
+    page = client_of(owner).get(reverse("arena:board", args=[collection.slug]), {"length": "on"})
+    assert "multiplies the odds of winning by" in page.content.decode()
+    told = client_of(owner).get(reverse("arena:board-file", args=[collection.slug, "json"]), {"length": "on"})
+    assert told.json()["length"]["slope"] == pytest.approx(equal.length.slope, abs=1e-5)
+    assert "covariate" in told.json()["model"]
+    client_of(owner).post(reverse("arena:keep-board", args=[collection.slug]), {"length": "on"})
+    assert collection.official_scores.filter(board="votes on answers at equal length").count() == 3

@@ -1,0 +1,1 @@
+"""Battles of answers that are made while somebody waits, to a question of theirs."""

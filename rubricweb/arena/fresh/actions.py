@@ -1,0 +1,125 @@
+"""Ask a question, steer its answering, and adopt it as a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.arena import battles
+from rubricweb.arena.errors import AdoptedAlready, TopicTaken
+from rubricweb.arena.fresh.models import FreshAnswer, Question
+from rubricweb.arena.fresh.systems import DRAWN, FreshSystem, Writer, two_systems
+from rubricweb.arena.models import Battle
+from rubricweb.core import audit, events
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.jobs import dispatch, steering
+from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.models import Job
+from rubricweb.systems import specs
+
+EVENT = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants to have answered, and by whom."""
+
+    text: str
+    topic: Topic | None
+    """The topic whose query it is."""
+    systems: Sequence[str]
+    """Two names of `systems.SYSTEMS`; DRAWN leaves one to the draw."""
+    writer: Writer | None
+
+
+@transaction.atomic
+def ask(collection: Collection, asked: Asked, *, limits: Limits, by: User) -> Battle:
+    """Have workers make two answers, and open the blind battle of them. Raises ValueError (`two_systems`)."""
+    arena = battles.locked_arena(collection)
+    number = battles.next_number(collection, by)
+    random = np.random.default_rng([arena.seed, crc32(by.username.encode()), number])
+    both = two_systems(asked.systems, asked.writer, random)
+    question = _new_question(collection, asked, limits, by)
+    chunks = [_answer(question, place, system, asked.writer) for place, system in enumerate(both)]
+    dispatch.enqueue(FreshAnswer.objects.bulk_create(chunks))
+    audit.record("question asked in the arena", question, by=by, detail=asked.text[:200])
+    events.publish_on_commit(collection.channel, EVENT)
+    return Battle.objects.create(
+        collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
+    )
+
+
+def cancel(question: Question) -> Question:
+    """Stop the answering."""
+    return steering.cancel(question)
+
+
+@transaction.atomic
+def go_on(question: Question, *, more_calls: int = 0, more_dollars: float = 0) -> Question:
+    """Answer on: with higher limits where it paused, else what failed or was cancelled, as before."""
+    locked = steering.lock(question)
+    locked.most_calls += more_calls
+    if locked.most_dollars is not None:
+        locked.most_dollars += more_dollars
+    if locked.state in (Job.State.FAILED, Job.State.CANCELLED):
+        locked.state, locked.error, locked.ended_at = Job.State.QUEUED, "", None
+    locked.save(update_fields=["state", "error", "ended_at", "most_calls", "most_dollars"])
+    lost = locked.chunks.filter(state__in=(FreshAnswer.State.FAILED, FreshAnswer.State.CANCELLED))
+    lost.update(state=FreshAnswer.State.QUEUED, attempts=0, queued_at=timezone.now())
+    waiting = locked.chunks.filter(state=FreshAnswer.State.QUEUED).select_related("job")
+    dispatch.enqueue(list(waiting))
+    events.publish_on_commit(locked.collection.channel, EVENT)
+    return steering.resume(locked) if locked.is_paused else locked
+
+
+@transaction.atomic
+def adopt(question: Question, *, query_id: str, by: User) -> Topic:
+    """Make the question a topic of the collection; its answers stay outside.
+
+    Raises AdoptedAlready, and TopicTaken where the collection has a topic of that id.
+    """
+    locked = steering.lock(question)
+    if locked.topic or locked.adopted_as:
+        raise AdoptedAlready
+    collection = locked.collection
+    last = collection.topics.aggregate(last=Max("position"))["last"]
+    position = 0 if last is None else last + 1
+    try:
+        with transaction.atomic():
+            topic: Topic = collection.topics.create(query_id=query_id, text=locked.text, position=position)
+    except IntegrityError as error:
+        raise TopicTaken from error
+    locked.adopted_as, locked.adopted_by = topic, by
+    locked.save(update_fields=["adopted_as", "adopted_by"])
+    collection.stamp = new_stamp()
+    collection.save(update_fields=["stamp"])
+    audit.record("question adopted as a topic", topic, by=by, detail=query_id)
+    events.publish_on_commit(collection.channel, "runs")
+    return topic
+
+
+def _new_question(collection: Collection, asked: Asked, limits: Limits, by: User) -> Question:
+    return Question.objects.create(
+        collection=collection,
+        topic=asked.topic,
+        text=asked.text,
+        is_drawn=DRAWN in asked.systems,
+        most_calls=max(1, limits.calls),
+        most_dollars=limits.dollars,
+        total=2,
+        priority=Job.Priority.HIGH,
+        by=by,
+    )
+
+
+def _answer(question: Question, place: int, system: FreshSystem, writer: Writer | None) -> FreshAnswer:
+    spec = specs.as_json(system.spec(writer))
+    return FreshAnswer(job=question, number=place, size=1, system=system.name, spec=spec)

@@ -1,0 +1,63 @@
+"""Answering a question of the arena as a kind of background work: an answer a chunk."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from grading.systems.pipeline import Made, make
+from grading.types import Ranking, Topic
+from rubricweb.arena import battles
+from rubricweb.arena.fresh.models import FreshAnswer, Question
+from rubricweb.core import events
+from rubricweb.jobs import endings, limited
+from rubricweb.jobs.chunked import ChunkKind
+from rubricweb.jobs.kinds import Need, Stopping
+from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.models import Job
+from rubricweb.systems import retrieval, specs
+from rubricweb.systems.replies import model_of
+
+
+class FreshAnswers(ChunkKind[FreshAnswer]):
+    name = "fresh-answer"
+    model = FreshAnswer
+    related = ("job__collection", "job__topic")
+    job_related = ("collection",)
+    payload = ("replies", "result")
+
+    def run(self, lease: Lease[FreshAnswer]) -> None:
+        """Make one of the two answers. Raises what `Kind.run` does, and what models raise."""
+        began = time.monotonic()
+        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
+        if chunk.job.state not in Job.WORKED_ON:
+            raise Stopping
+        result = specs.made_as_json(_made(lease, chunk))
+        endings.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
+        events.publish_on_commit(chunk.job.collection.channel, "progress")
+
+    def need(self, work: FreshAnswer) -> Need | None:
+        spec = work.made_by
+        return limited.need_of(spec.backend, spec.llm) if spec.needs_model else None
+
+    def words(self, work: FreshAnswer) -> str:
+        return f"an answer to question {work.job_id} of the arena"
+
+    def has_ended(self, work: FreshAnswer, *, error: str) -> None:
+        super().has_ended(work, error=error)
+        question: Question = self.job(work)
+        if question.state == Job.State.DONE:
+            battles.keep_digests(question)
+
+    def job_changed(self, job: Question) -> None:
+        events.publish(job.collection.channel, "progress")
+
+
+def _made(lease: Lease[FreshAnswer], chunk: FreshAnswer) -> Made:
+    spec, collection = chunk.made_by, chunk.job.collection
+    topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
+    ranking = Ranking("", topic.query_id, (), ())
+    if spec.retrieves:
+        ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
+    sources_of = partial(retrieval.sources_of, collection)
+    return make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk))

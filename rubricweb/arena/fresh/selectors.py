@@ -1,0 +1,46 @@
+"""The questions of a collection, and how the systems fared that answered them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rubricweb.arena.fresh.models import Question
+from rubricweb.arena.fresh.systems import SYSTEMS
+from rubricweb.arena.models import Vote
+from rubricweb.corpus.models import Collection
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often people preferred a system's fresh answers, in blind votes that hold."""
+
+    label: str
+    wins: int
+    ties: int
+    losses: int
+
+
+def questions(collection: Collection) -> list[Question]:
+    """The latest first, at most SHOWN."""
+    rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
+    return list(rows[:SHOWN])
+
+
+def tallies(collection: Collection) -> list[Tally]:
+    """By system, in the order in which they are offered; without those that nobody voted on."""
+    held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
+    outcomes: Counter[tuple[str, int]] = Counter()
+    for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
+        outcomes.update(_outcomes(vote, [chunk.system for chunk in vote.battle.question.chunks.all()]))
+    counts = [(system, [outcomes[name, one] for one in (1, 0, -1)]) for name, system in SYSTEMS.items()]
+    return [Tally(system.label, *said) for system, said in counts if any(said)]
+
+
+def _outcomes(vote: Vote, systems: list[str]) -> Iterable[tuple[str, int]]:
+    left, right = systems
+    outcome = {Vote.Verdict.LEFT.value: 1, Vote.Verdict.RIGHT.value: -1}.get(vote.answer, 0)
+    return (left, outcome), (right, -outcome)
