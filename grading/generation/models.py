@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import cast
 
@@ -25,6 +26,8 @@ LONGEST_REPLY = 512
 """Tokens."""
 SERVER_SECONDS = 120.0
 """The longest time for one reply of a server."""
+CLIENTS = 8
+"""Of servers, models and lengths of replies, that a process keeps."""
 
 
 def drafting_backends() -> tuple[Backend, ...]:
@@ -114,10 +117,16 @@ class ServerText:
 
     def __init__(self, llm: str, longest_reply: int, connection: Connection | None) -> None:
         """Raises GraderUnavailable where there is no connection."""
-        self._client = ChatClient(connection, ChatOptions(llm, longest_reply, timeout_s=SERVER_SECONDS))
+        self._client = _client(connection, ChatOptions(llm, longest_reply, timeout_s=SERVER_SECONDS))
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         return self._client.ask(messages).text
+
+
+@lru_cache(maxsize=CLIENTS)
+def _client(connection: Connection | None, options: ChatOptions) -> ChatClient:
+    """One for all topics that a process has a server answer: to open one takes as long as several calls."""
+    return ChatClient(connection, options)
 
 
 def _plain(messages: Sequence[tuple[str, str]]) -> str:
