@@ -6,7 +6,7 @@ import pytest
 
 from grading.errors import UnknownPrompt
 from grading.systems import prompts
-from grading.systems.base import CitedSentence, Source
+from grading.systems.base import Answer, CitedSentence, Source
 from grading.systems.citations import cited_sentences, span_sentences
 from grading.systems.extractive import BestSentences
 from grading.systems.key_facts import KeyFact, fact_lines, found_sentence, in_order, without_sentence
@@ -196,6 +196,31 @@ def test_citations_within_brackets(text, cited):
     sentences = cited_sentences(text, 4)
     assert [sentence.citations for sentence in sentences] == cited
     assert not any("[" in sentence.text or sentence.text.startswith("-") for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    "cited",
+    [
+        [[1, 8], [0, 1, 2, 3, 4, 5, 8], [5], [0, 1, 3, 6, 7, 8, 9]],
+        [[], [], [0], [], [1], [], [2]],
+    ],
+    ids=["Command R+", "GPT-4o"],
+)
+def test_the_citations_of_table_4_come_out_as_published(cited):
+    """Pradeep et al. 2024, Table 4, over ten segments; in brackets and as spans. The sentences are ours."""
+    texts = [f"Dr. Moon and the sun pull the {number} seas." for number in range(len(cited))]
+    published = ", ".join(
+        f'{{"text": "{text}", "citations": {places}}}' for text, places in zip(texts, cited, strict=True)
+    )
+    bracketed = " ".join(
+        text[:-1] + "".join(f" [{place + 1}]" for place in places) + "."
+        for text, places in zip(texts, cited, strict=True)
+    )
+    starts = [sum(len(text) + 1 for text in texts[:number]) for number in range(len(texts))]
+    spans = [(start + 4, start + 12, places) for start, places in zip(starts, cited, strict=True) if places]
+    sources = tuple(Source(f"d{number}", "") for number in range(10))
+    for sentences in (cited_sentences(bracketed, 10), span_sentences(" ".join(texts), spans, 10)):
+        assert f'"answer": [{published}]' in output(Answer(sentences, sources))
 
 
 def test_a_span_over_two_sentences_belongs_to_the_one_in_which_it_ends():
