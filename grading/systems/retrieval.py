@@ -190,7 +190,7 @@ def _stem(word: str) -> str:
 def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
     """Places of the `depth` highest positive scores, best first."""
     places = np.flatnonzero(scores >= np.finfo(np.float32).tiny)
-    if depth < places.size:  # among them alone: most passages share no word, and equal scores slow a partition
+    if depth < places.size:  # among them alone: equal scores, as most passages have, slow a partition
         positive = scores[places]
         places = places[positive >= np.partition(positive, -depth)[-depth]]
     return places[np.argsort(-scores[places], kind="stable")][:depth]

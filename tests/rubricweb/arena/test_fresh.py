@@ -20,7 +20,7 @@ from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import paid
+from rubricweb.systems import replies
 from tests.factories import PassageFactory, TopicFactory
 from tests.grading import smollm2
 
@@ -57,7 +57,7 @@ def model(collection, monkeypatch):
     collection.grader_backend, collection.grader_llm = "openai_compatible", "repeats"
     collection.save()
     Repeats.calls = 0
-    monkeypatch.setattr(paid, "text_model", lambda *_, **__: Repeats())
+    monkeypatch.setattr(replies, "text_model", lambda *_, **__: Repeats())
 
 
 def asked(client, collection, **sent) -> Battle:
