@@ -12,7 +12,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
-from rubricweb.corpus.models import Topic
+from rubricweb.corpus.models import Collection, Topic
 
 
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
@@ -36,6 +36,13 @@ def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_
         bank.items.select_related("revision", "topic", "bank__collection"), pk=item_id
     )
     return item
+
+
+def collection_for_editor(user: User, slug: str) -> Collection:
+    """To begin a bank."""
+    collection: Collection = get_object_or_404(Collection.objects.visible_to(user), slug=slug)
+    roles.require(user, collection, roles.role_to_edit(collection))
+    return collection
 
 
 def bank_topic_for_editor(user: User, bank_id: int, topic_id: int) -> tuple[Bank, Topic]:

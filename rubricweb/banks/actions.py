@@ -26,6 +26,7 @@ from rubricweb.banks.errors import (
 )
 from rubricweb.banks.models import (
     LEAST_WEIGHT,
+    MAIN,
     MOST_WEIGHT,
     AnswerKey,
     Bank,
@@ -46,11 +47,12 @@ KEY_CHARS = 300
 
 
 @transaction.atomic
-def begin_bank(collection: Collection, *, name: str, by: User | None) -> Bank:
-    """A bank without items; the bank of this name where there is one already."""
-    bank, is_new = collection.banks.get_or_create(name=name)
+def begin_bank(collection: Collection, *, by: User | None) -> Bank:
+    """A first bank without items; the bank `main` where somebody began it already."""
+    bank: Bank
+    bank, is_new = collection.banks.get_or_create(name=MAIN)
     if is_new:
-        audit.record("bank begun", bank, by=by, detail=name)
+        audit.record("bank begun", bank, by=by)
         events.publish_on_commit(collection.channel, "items")
     return bank
 

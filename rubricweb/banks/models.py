@@ -14,6 +14,8 @@ from rubricweb.banks.secrecy import CompleteManager, ReadableManager
 from rubricweb.corpus.models import Collection, Passage, Topic
 
 LEAST_WEIGHT, MOST_WEIGHT = -10, 10
+MAIN = "main"
+"""The bank of a collection that has only one."""
 DIRECT_UID = "direct"
 """The id of the synthetic item that direct graders grade; its text is the query."""
 ItemManager = ReadableManager.from_queryset(ItemQuerySet)

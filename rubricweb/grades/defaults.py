@@ -12,13 +12,11 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from grading.types import Purpose
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import MAIN, Bank, Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
 
-MAIN = "main"
-"""The name of the bank that comes first among equals."""
 _ORDER = (Purpose.RATE, Purpose.VERIFY, Purpose.DIRECT)
 """Graders that rate items come before those that verify answers or label passages."""
 

@@ -19,7 +19,6 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
-from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor import drafts
 from rubricweb.editor import what_if as what_ifs
@@ -50,14 +49,13 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 @require_POST
 def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Make an empty bank, and go to its first topic to fill it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
-    name = request.POST.get("name", "").strip()[:80]
+    """Make the collection's first bank, empty, and go to its first topic to fill it."""
+    collection = access.collection_for_editor(request.user, slug)
     topic = collection.topics.first()
-    if not name or topic is None:
-        messages.error(request, "A bank needs a name, and topics to ask about: import those first.")
+    if topic is None:
+        messages.error(request, "A bank needs topics to ask about: import those first.")
         return redirect(collection)
-    bank = actions.begin_bank(collection, name=name, by=request.user)
+    bank = actions.begin_bank(collection, by=request.user)
     return redirect("editor:topic", bank.pk, topic.pk)
 
 

@@ -99,10 +99,11 @@ def test_subtopics_are_counted_where_there_are_any(autumn, owner, client_of):
     assert "Subtopics" in markup(response)
 
 
-def test_a_collection_without_a_bank_says_how_to_import_one(collection, owner, client_of):
+def test_a_collection_without_a_bank_offers_the_next_step(collection, owner, client_of):
     html = markup(client_of(owner).get(URL))
     assert "No bank yet" in html
-    assert "import_collection autumn --bank" in html
+    assert "This collection has no topics." in html
+    assert 'class="button button-primary" href="/collections/autumn/imports/"' in html
 
 
 def test_a_bank_without_topics_says_so(collection, owner, client_of):
@@ -186,18 +187,18 @@ def test_seven_hundred_topics(large, owner, client_of):
 
 def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, developer, assessor, client_of):
     address = "/collections/autumn/banks/begin/"
-    assert client_of(assessor).post(address, {"name": "main"}).status_code == 403
+    assert client_of(assessor).post(address).status_code == 403
     client = client_of(owner)
     assert "Begin an empty bank" not in client.get(collection.get_absolute_url()).content.decode()
-    client.post(address, {"name": "main"})
+    client.post(address)
     assert not collection.banks.exists()
 
     topic = TopicFactory(collection=collection)
     Collection.objects.filter(pk=collection.pk).update(stamp=collection.stamp + 1)
     assert "Begin an empty bank" in client.get(collection.get_absolute_url()).content.decode()
-    answer = client_of(developer).post(address, {"name": "main"})
+    answer = client_of(developer).post(address)
     bank = collection.banks.get()
     assert answer.url == f"/banks/{bank.pk}/topics/{topic.pk}/"
     assert client.get(answer.url).status_code == 200
-    client.post(address, {"name": "main"})
+    client.post(address)
     assert collection.banks.count() == 1

@@ -1,0 +1,86 @@
+"""What a collection lacks before its passages have grades, and the one step that supplies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import Bank, Item
+from rubricweb.corpus.models import Collection, Passage, Pooled
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.models import Grade, GradingJob
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    lacks: str
+    """One sentence: what is missing."""
+    verb: str
+    """What the link says; of a reader who may not take the step, who takes it."""
+    address: str = ""
+    """Empty where the reader may not take the step."""
+    posts: bool = False
+    """The step is a POST without fields, no page."""
+
+
+def next_step(user: User, collection: Collection, bank: Bank | None = None) -> NextStep | None:
+    """Return the first step that is missing until `bank`, or else any bank of the collection, has grades.
+
+    None if it has some. A fixed number of queries, each of which stops at the first row.
+    """
+    role = roles.require(user, collection, roles.TO_VIEW)
+    bank = bank or next(iter(banks(collection)), None)
+    return _material(role, collection, bank) or _grading(role, collection, bank)
+
+
+def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
+    slug = collection.slug
+    organizer, editor = roles.TO_ORGANIZE, roles.role_to_edit(collection)
+    imports = reverse("imports:imports", args=[slug])
+    topic = collection.topics.first()
+    if topic is None:
+        return _step(role, organizer, "This collection has no topics.", "Import files", imports)
+    if bank is None:
+        lacks = "No bank of questions or nuggets is there that passages could be graded on."
+        make = reverse("editor:bank-begin", args=[slug])
+        return _step(role, editor, lacks, "Begin an empty bank", make, posts=True)
+    if not Item.including_secret.active().filter(bank=bank).exists():
+        address = reverse("editor:topic", args=[bank.pk, topic.pk])
+        return _step(role, editor, "No topic has a question or nugget.", "Write the first ones", address)
+    if Pooled.objects.filter(topic__collection=collection).exists():
+        return None
+    if Passage.objects.filter(collection=collection).exists():
+        pool = reverse("grades:pool", args=[slug])
+        return _step(role, organizer, "No passages are chosen for grading.", "Choose the passages", pool)
+    return _step(role, organizer, "This collection has no passages.", "Import files", imports)
+
+
+def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
+    asked = Item.including_secret.active().filter(bank=bank)
+    if Grade.objects.filter(revision__in=asked.values("revision")).exists():
+        return None
+    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
+    if collection.jobs.filter(state__in=running).exists():
+        jobs = reverse("grades:jobs", args=[collection.slug])
+        return NextStep("The first passages are being graded.", "Watch the progress", jobs)
+    missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk if bank else ''}"
+    grader = roles.role_to_grade(collection)
+    return _step(role, grader, "Nothing is graded yet.", "See what grading takes", missing)
+
+
+_BY = {
+    Role.ORGANIZER: "An organizer does that.",
+    Role.DEVELOPER: "A topic developer or an organizer does that.",
+    Role.ASSESSOR: "An assessor, a topic developer or an organizer does that.",
+}
+"""Who takes a step that needs this role."""
+
+
+def _step(role: Role, needed: Role, lacks: str, verb: str, address: str, *, posts: bool = False) -> NextStep:
+    if not role.includes(needed):
+        return NextStep(lacks, _BY[needed])
+    return NextStep(lacks, verb, address, posts)
