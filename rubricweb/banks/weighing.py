@@ -23,6 +23,32 @@ class ItemWeight:
     weight: float
 
 
+@dataclass(frozen=True, slots=True)
+class ItemBefore:
+    """What an item was before a change of several; `seen` is its version after that change."""
+
+    seen: int
+    importance: Importance
+    weight: float
+
+
+@transaction.atomic
+def bring_back(items: Iterable[Item], *, before: Mapping[int, ItemBefore], by: User | None) -> int:
+    """Undo a change of several items, by pk: all, or none on a Conflict. Return how many changed.
+
+    Items that were retired are restored, and all get the importance and weight that they had.
+    """
+    changed = 0
+    for item in items:
+        was, version = before[item.pk], item.version
+        seen = was.seen
+        if item.is_retired:
+            seen = actions.restore_item(item, seen=seen, by=by).version
+        actions.weigh_item(item, importance=was.importance, weight=was.weight, seen=seen, by=by)
+        changed += item.version != version
+    return changed
+
+
 @transaction.atomic
 def retire_items(items: Iterable[Item], *, seen: Mapping[int, int], by: User | None) -> int:
     """Retire the items, where `seen` has their versions by pk: all, or none on a Conflict."""

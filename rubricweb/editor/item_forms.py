@@ -10,6 +10,7 @@ from grading.types import Importance
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
 from rubricweb.banks.errors import UnfitAnswerKey
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
+from rubricweb.banks.weighing import ItemBefore
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_id
 
@@ -134,6 +135,22 @@ class ChosenItemsForm(forms.Form):
         """None where they are to be retired."""
         act = self.cleaned_data["act"]
         return Importance(act) if act in Item.Weight.values else None
+
+
+class ItemsBeforeForm(forms.Form):
+    """What several items were: "id:version:importance:weight", with commas between."""
+
+    before = forms.CharField()
+
+    def clean_before(self) -> dict[int, ItemBefore]:
+        before = {}
+        for row in self.cleaned_data["before"].split(","):
+            try:
+                pk, version, importance, weight = row.split(":")
+                before[int(pk)] = ItemBefore(int(version), Importance(importance), float(weight))
+            except ValueError as error:
+                raise forms.ValidationError("This is no list of items.") from error
+        return before
 
 
 class NewItemForm(forms.Form):

@@ -28,6 +28,7 @@ urlpatterns = [
     path(TOPIC, bank.topic, name="topic"),
     path(f"{TOPIC}add/", items.item_add, name="item-add"),
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
+    path(f"{TOPIC}items/undo/", chosen_items.items_undo, name="items-undo"),
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
     path(f"{TOPIC}duplicates/", duplicates.duplicates, name="duplicates"),
     path(f"{TOPIC}secret/", secret_items.secret_items, name="secret-items"),

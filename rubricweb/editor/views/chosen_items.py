@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from django.contrib import messages
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from rubricweb.banks import access
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.weighing import retire_items, weigh_items
+from rubricweb.banks.weighing import bring_back, retire_items, weigh_items
 from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.figures import rating_graders
 from rubricweb.editor.forms import FiguresForm, board_graders
-from rubricweb.editor.item_forms import ChosenItemsForm
+from rubricweb.editor.item_forms import ChosenItemsForm, ItemsBeforeForm
 from rubricweb.editor.trial import Setting, Trial, trial
 from rubricweb.editor.views.items import editor_url, items_changed
 
@@ -31,18 +34,70 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     form = ChosenItemsForm(request.POST)
     if not form.is_valid():
         return _asked(request, (bank, topic), form, problem="Choose items first, then what to do with them.")
-    for item in _items(bank, topic, form.seen):
-        access.item_for_editor(request.user, bank.pk, item.pk)
+    items = _items(bank, topic, form.seen)
+    _require_editor(request, items)
     if form.cleaned_data["act"] == "retire":
         return _asked(request, (bank, topic), form)
+    before = undo_field(items)
     try:
-        changed = _changed(request, (bank, topic), form)
+        changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    messages.success(request, f"{changed} item{'' if changed == 1 else 's'} changed.")
+    offer_items_undo(request, (bank, topic), f"{_count(changed)} changed.", before(items))
+    return _done(request, bank, topic)
+
+
+@require_POST
+def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Bring back what several items were before a change of all of them."""
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
+    form = ItemsBeforeForm(request.POST)
+    if not form.is_valid():
+        raise SuspiciousOperation("No items to bring back.")
+    before = form.cleaned_data["before"]
+    every = bank.items.for_topic(topic).filter(pk__in=before)
+    items = list(every.select_related("revision", "topic", "bank__collection"))
+    _require_editor(request, items)
+    try:
+        changed = bring_back(items, before=before, by=request.user)
+    except BankError as refusal:
+        return _asked(request, (bank, topic), None, problem=_words(refusal), status=409)
+    messages.success(request, f"{_count(changed)} brought back.")
+    return _done(request, bank, topic)
+
+
+def undo_field(items: Iterable[Item]) -> Callable[[Iterable[Item]], str]:
+    """Remember what the items are; after a change, the function returns the field of an ItemsBeforeForm."""
+    was = {item.pk: (item.version, f"{item.importance}:{item.weight!r}") for item in items}
+
+    def field(changed: Iterable[Item]) -> str:
+        mine = [item for item in changed if item.pk in was and item.version != was[item.pk][0]]
+        return ",".join(f"{item.pk}:{item.version}:{was[item.pk][1]}" for item in mine)
+
+    return field
+
+
+def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], words: str, field: str) -> None:
+    """Say `words` with an Undo of all that changed; without it if nothing did."""
+    if field:
+        offer_undo(request, words, reverse("editor:items-undo", args=[row.pk for row in place]), before=field)
+    else:
+        messages.success(request, words)
+
+
+def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:
+    for item in items:
+        access.item_for_editor(request.user, item.bank_id, item.pk)
+
+
+def _done(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = {"bank": bank, "topic": topic}
     response = after_post(request, f"{PAGE}#done", context, to=editor_url(request, bank, topic))
     return items_changed(response)
+
+
+def _count(items: int) -> str:
+    return f"{items} item{'' if items == 1 else 's'}"
 
 
 def _items(bank: Bank, topic: Topic, seen: Mapping[int, int]) -> list[Item]:
@@ -50,8 +105,7 @@ def _items(bank: Bank, topic: Topic, seen: Mapping[int, int]) -> list[Item]:
     return list(active.select_related("revision", "topic", "bank__collection"))
 
 
-def _changed(request: HtmxRequest, place: tuple[Bank, Topic], form: ChosenItemsForm) -> int:
-    items = _items(*place, form.seen)
+def _changed(request: HtmxRequest, items: list[Item], form: ChosenItemsForm) -> int:
     if form.importance is None:
         return retire_items(items, seen=form.seen, by=request.user)
     return weigh_items(items, importance=form.importance, seen=form.seen, by=request.user)
@@ -68,14 +122,14 @@ def _words(refusal: BankError) -> str:
 def _asked(
     request: HtmxRequest,
     place: tuple[Bank, Topic],
-    form: ChosenItemsForm,
+    form: ChosenItemsForm | None,
     *,
     problem: str = "",
     status: int = 0,
 ) -> HttpResponse:
     """The confirmation with its consequences, or why nothing was done (422, or the status that is given)."""
     bank, topic = place
-    items = [] if problem else _items(bank, topic, form.seen)
+    items = _items(bank, topic, form.seen) if form and not problem else []
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     context |= {"form": form, "problem": problem, "items": items}
     context["trial"] = _trial(request, bank, topic, items)

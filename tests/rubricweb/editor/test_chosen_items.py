@@ -1,8 +1,11 @@
 """Several items at once: their importance, and retiring them with what that would change."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
+from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.banks.models import Item
 from tests.factories import BankFactory, TopicFactory, graded, pooled, ranked
@@ -79,3 +82,63 @@ def test_who_may(client_of, viewer, outsider, developer, url, items):
     assert client_of(viewer).post(url, chosen(*items, act="okay")).status_code == 403
     assert client_of(outsider).post(url, chosen(*items, act="okay")).status_code == 404
     assert client_of(developer).get(url).status_code == 405
+
+
+def undo_of_last(answer) -> dict[str, str]:
+    """The fields of the Undo button in the answer's toast."""
+    return dict(re.findall(r'type="hidden"\s+name="(before)"\s+value="([^"]+)"', markup(answer)))
+
+
+@pytest.fixture
+def undo_url(items, topic) -> str:
+    return reverse("editor:items-undo", args=[items[0].bank_id, topic.pk])
+
+
+def test_one_undo_brings_all_weights_back(client_of, developer, url, undo_url, items):
+    actions.weigh_item(items[0], importance=Importance.AVOID, weight=-2.5, seen=1, by=developer)
+    client = client_of(developer)
+    changed = client.post(url, chosen(*items, act="okay"), headers=HTMX)
+    assert importances(items) == ["okay"] * 3
+    undone = client.post(undo_url, undo_of_last(changed), headers=HTMX)
+    assert "3 items brought back." in markup(undone)
+    assert "items-changed" in undone["HX-Trigger-After-Settle"]
+    assert [(row.importance, row.weight) for row in items[0].bank.items.all()] == [
+        ("avoid", -2.5),
+        ("vital", 1.0),
+        ("vital", 1.0),
+    ]
+
+
+def test_one_undo_restores_all_that_were_retired(client_of, developer, url, undo_url, items):
+    client = client_of(developer)
+    changed = client.post(url, chosen(*items[:2], act="retire-now"), headers=HTMX)
+    client.post(undo_url, undo_of_last(changed))
+    assert list(items[0].bank.items.active()) == items
+
+
+@pytest.mark.parametrize("act", ["okay", "retire-now"])
+def test_an_undo_overwrites_no_later_change(client_of, developer, owner, url, undo_url, items, act):
+    client = client_of(developer)
+    changed = client.post(url, chosen(*items, act=act), headers=HTMX)
+    theirs = Item.objects.get(pk=items[2].pk)
+    actions.revise_item(theirs, text="Theirs?", seen=theirs.version, by=owner)
+    before = list(Item.objects.values("pk", "importance", "retired_at", "version"))
+    answer = client.post(undo_url, undo_of_last(changed), headers=HTMX)
+    assert answer.status_code == 409
+    assert f"\u201cTheirs?\u201d was reworded by {owner} meanwhile" in markup(answer)
+    assert list(Item.objects.values("pk", "importance", "retired_at", "version")) == before
+
+
+def test_what_changed_nothing_offers_no_undo(client_of, developer, url, items):
+    assert undo_of_last(client_of(developer).post(url, chosen(*items, act="vital"), headers=HTMX)) == {}
+
+
+@pytest.mark.parametrize("sent", ["", "1", "1:2:vital", "1:2:burning:1", "x:2:vital:1"])
+def test_an_undo_of_nothing_is_refused(client_of, developer, undo_url, sent):
+    assert client_of(developer).post(undo_url, {"before": sent}).status_code == 400
+
+
+def test_who_may_undo(client_of, viewer, outsider, undo_url, items):
+    sent = {"before": f"{items[0].pk}:1:okay:0.5"}
+    assert client_of(viewer).post(undo_url, sent).status_code == 403
+    assert client_of(outsider).post(undo_url, sent).status_code == 404
