@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from rubricweb.accounts import keys
 
@@ -19,6 +21,13 @@ register = template.Library()
 @register.filter
 def key_rows(user: User) -> tuple[KeyRow, ...]:
     return keys.keys_of(user)
+
+
+@register.filter
+def keycap(user: User, action: str) -> SafeString:
+    """The person's key of the action, as it is printed on a button; nothing if they have none."""
+    key = next(row.shown for row in keys.keys_of(user) if row.action.name == action)
+    return format_html('<kbd aria-hidden="true">{}</kbd>', key) if key else SafeString()
 
 
 @register.filter

@@ -185,9 +185,9 @@ def test_seven_hundred_topics(large, owner, client_of):
     assert [row.query_id for row in last.context["page"]][-1] == "t0"
 
 
-def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, developer, assessor, client_of):
+def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, developer, viewer, client_of):
     address = "/collections/autumn/banks/begin/"
-    assert client_of(assessor).post(address).status_code == 403
+    assert client_of(viewer).post(address).status_code == 403
     client = client_of(owner)
     assert "Begin an empty bank" not in client.get(collection.get_absolute_url()).content.decode()
     client.post(address)
