@@ -1,5 +1,5 @@
-// The tour of the demo: offered on the collection's first page, then beside each page that it leads to. Where one is
-// in it, or that one has ended it, the browser remembers.
+// The tour of the demo: offered on the collection's first page, then on each page that it leads to, above what a step
+// describes, so that it covers nothing. Where one is in it, or that one has ended it, the browser remembers.
 const KEY = "rubricweb-tour";
 const ENDED = "ended";
 const tour = document.getElementById("tour");
@@ -8,6 +8,7 @@ const steps = [...tour.querySelectorAll("li")];
 function show(number) {
   steps.forEach((step, place) => step.hidden = place !== number);
   tour.querySelector("[data-number]").textContent = number + 1;
+  document.querySelector(steps[number].dataset.beside)?.before(tour);
   tour.hidden = false;
 }
 

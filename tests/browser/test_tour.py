@@ -10,7 +10,7 @@ HEADINGS = ["Topics", "Leaderboard", "What moved", "Review", "Jobs", "Help"]
 def test_the_tour_is_walked_by_keyboard_and_does_not_come_back(people, places):
     page = people.sign_in("viewer")
     page.goto(places.collection.get_absolute_url())
-    tour = page.get_by_role("complementary", name="Tour of the demo")
+    tour = page.get_by_role("region", name="Tour of the demo")
     for number, heading in enumerate(HEADINGS, start=1):
         expect(tour.get_by_role("heading", name=heading)).to_be_visible()
         expect(tour).to_contain_text(f"{number} of 6")
@@ -26,7 +26,7 @@ def test_the_tour_is_walked_by_keyboard_and_does_not_come_back(people, places):
 def test_the_tour_is_offered_on_the_first_page_only_and_escape_ends_it(people, places):
     page = people.sign_in("viewer")
     page.goto(places.board)
-    tour = page.get_by_role("complementary", name="Tour of the demo")
+    tour = page.get_by_role("region", name="Tour of the demo")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(tour).to_be_hidden()
     page.goto(places.collection.get_absolute_url())
