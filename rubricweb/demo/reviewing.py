@@ -24,7 +24,7 @@ OKAY_NUGGETS = (
     "ear cups block high frequencies",
     "low citrate removes protection",
 )
-RATED_CELLS = 60
+RATED_TOPIC = "t1"
 SEED = 1816
 
 
@@ -41,13 +41,12 @@ def begin_review(collection: Collection) -> None:
 
 
 def _open_campaign(bank: Bank, by: User) -> None:
-    """Blind, two assessors per cell, cells drawn at random: what estimates and agreement need."""
+    """Blind, two assessors per cell, every item of every passage of one topic: each passage is read once."""
     choice = Choice(
         bank=bank,
-        topics=tuple(bank.collection.topics.all()),
+        topics=(bank.collection.topics.get(query_id=RATED_TOPIC),),
         kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}),
         rater=raters(bank)[0],
-        size=RATED_CELLS,
     )
     plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=2)
     open_campaign(choice, plan, by=by, seed=SEED)

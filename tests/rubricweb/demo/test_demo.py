@@ -17,7 +17,7 @@ from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.making import RUNS, make_runs
-from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_CELLS, begin_review
+from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_TOPIC, begin_review
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
@@ -51,7 +51,9 @@ def test_review_has_begun(redis_server):
     assert bank.versions.get().entries.count() == bank.items.count()
     assert set(bank.items.filter(importance="okay").values_list("kind", "weight")) == {("nugget", 0.5)}
     assert bank.items.filter(importance="okay").count() == len(OKAY_NUGGETS)
-    assert collection.campaigns.get().turns.count() == 2 * RATED_CELLS
+    topic = collection.topics.get(query_id=RATED_TOPIC)
+    cells = topic.pool.count() * bank.items.for_topic(topic).count()
+    assert collection.campaigns.get().turns.count() == 2 * cells
     assert bank.flags.get().events.count() == 3
 
 
