@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -36,6 +37,16 @@ class CollectionSettings:
     assessors_grade_up_to: Decimal = Decimal(1)
 
 
+class SettingsChanged(ValueError):
+    """Somebody saved other settings since the writer read them."""
+
+
+def settings_digest(collection: Collection) -> str:
+    """What a form sends back to say which settings its writer started from."""
+    now = [(field.name, getattr(collection, field.name)) for field in fields(CollectionSettings)]
+    return hashlib.md5(repr(now).encode(), usedforsecurity=False).hexdigest()
+
+
 @transaction.atomic
 def create_collection(collection: Collection, *, by: User) -> Collection:
     """Save a new collection, which `by` organizes."""
@@ -46,8 +57,16 @@ def create_collection(collection: Collection, *, by: User) -> Collection:
 
 
 @transaction.atomic
-def change_settings(collection: Collection, settings: CollectionSettings, *, by: User | None) -> Collection:
-    """Change a collection's settings. Grades of an earlier grader stay."""
+def change_settings(
+    collection: Collection, settings: CollectionSettings, *, by: User | None, seen: str = ""
+) -> Collection:
+    """Change a collection's settings. Grades of an earlier grader stay.
+
+    Raises SettingsChanged where `seen` is given and is not the digest of the settings as they are.
+    """
+    stored = Collection.objects.select_for_update().get(pk=collection.pk)
+    if seen and seen != settings_digest(stored):
+        raise SettingsChanged
     names = [field.name for field in fields(settings)]
     for name in names:
         setattr(collection, name, getattr(settings, name))

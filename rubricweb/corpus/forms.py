@@ -15,7 +15,7 @@ from grading.types import ItemKind, Purpose
 from rubricweb.accounts.models import TEAM_CHARS, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_choices
-from rubricweb.corpus.actions import CollectionSettings
+from rubricweb.corpus.actions import CollectionSettings, settings_digest
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
@@ -115,6 +115,9 @@ class SettingsForm(forms.Form):
         "without a known price.",
     )
 
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The digest of the settings that the writer started from."""
+
     own: tuple[Prompt, ...] = ()
     """The collection's own prompts."""
     reads_others = False
@@ -161,7 +164,10 @@ class SettingsForm(forms.Form):
 
 def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None) -> SettingsForm:
     """As sent, or with the present settings; prompts asked by default are ticked."""
-    initial: dict[str, Any] = {name: getattr(collection, name) for name in SettingsForm.base_fields}
+    initial: dict[str, Any] = {
+        name: getattr(collection, name) for name in SettingsForm.base_fields if name != "seen"
+    }
+    initial["seen"] = settings_digest(collection)
     initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
     form = SettingsForm(sent, initial=initial)
     form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)

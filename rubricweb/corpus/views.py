@@ -17,6 +17,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.core import events
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, actions
+from rubricweb.corpus.actions import SettingsChanged, settings_digest
 from rubricweb.corpus.forms import MemberForm, SettingsForm, settings_form
 from rubricweb.corpus.models import Collection
 
@@ -41,10 +42,27 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = settings_form(collection, request.POST or None)
     if form.is_bound and form.is_valid():
-        actions.change_settings(collection, form.settings(), by=request.user)
+        try:
+            actions.change_settings(
+                collection, form.settings(), by=request.user, seen=form.cleaned_data["seen"]
+            )
+        except SettingsChanged:
+            return _conflicting_settings(request, slug)
         messages.success(request, "Settings saved.")
         return redirect("corpus:settings", slug)
     return _settings_page(request, collection, form, MemberForm())
+
+
+def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
+    """What was sent, over the settings as they are now; to save it again is to know of them."""
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    sent = request.POST.copy()
+    sent["seen"] = settings_digest(collection)
+    response = _settings_page(
+        request, collection, settings_form(collection, sent), MemberForm(), has_conflict=True
+    )
+    response.status_code = 409
+    return response
 
 
 @require_POST
@@ -78,9 +96,15 @@ def password_link(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse
 
 
 def _settings_page(
-    request: HtmxRequest, collection: Collection, form: SettingsForm, member_form: MemberForm
+    request: HtmxRequest,
+    collection: Collection,
+    form: SettingsForm,
+    member_form: MemberForm,
+    *,
+    has_conflict: bool = False,
 ) -> HttpResponse:
     context = {
+        "has_conflict": has_conflict,
         "collection": collection,
         "section": "settings",
         "settings_form": form,

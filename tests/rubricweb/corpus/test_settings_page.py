@@ -136,3 +136,21 @@ def test_the_page_asks_few_queries(owner, client_of, django_assert_max_num_queri
     browser = client_of(owner)
     with django_assert_max_num_queries(6):
         assert browser.get(PAGE).status_code == 200
+
+
+def test_settings_that_somebody_changed_meanwhile_are_not_overwritten(owner, collection, client_of):
+    def seen(page: str) -> str:
+        return re.search(r'name="seen" value="(\w+)"', page).group(1)
+
+    client = client_of(owner)
+    started_from = seen(markup(client.get(PAGE)))
+    client.post(PAGE, VALID | {"name": "Theirs", "seen": started_from})
+    answer = client.post(PAGE, VALID | {"name": "Mine", "seen": started_from})
+    assert answer.status_code == 409
+    assert "Somebody changed these settings while you were editing them." in markup(answer)
+    assert 'value="Mine"' in markup(answer)
+    collection.refresh_from_db()
+    assert collection.name == "Theirs"
+    assert client.post(PAGE, VALID | {"name": "Mine", "seen": seen(markup(answer))}).status_code == 302
+    collection.refresh_from_db()
+    assert collection.name == "Mine"
