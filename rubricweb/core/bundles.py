@@ -34,7 +34,7 @@ STYLES: dict[str, tuple[str, ...]] = {
     "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/toolbar.css", "css/leaderboards.css"),
     "grid.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/grid.css", "css/flags.css"),
-    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/verify.css"),
+    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/topics.css", "css/verify.css"),
 }
 
 _IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)

@@ -1,18 +1,39 @@
-// Checking a grader: the next cell is in the page and shows at the key, while the verdict is on its way. What is
-// pressed meanwhile is sent in turn. The answer brings the cell after that; where it has another one to show than
-// the one that is shown, as after a refusal, all of it is swapped.
+// Checking a grader: the page holds the next cells, so that one shows at the key while verdicts are on their way.
+// A verdict's form waits in #check-sent until it is answered; verdicts are sent one after the other. The answer to
+// the last one brings the cells after that; where it has another one to show than the one that is shown, as after
+// a refusal, all of it is swapped.
 const byId = (id) => document.getElementById(id);
-const PARTS = ["check-saving", "check-queue", "check-next"];
+const PARTS = ["check-saving", "check-queue", "check-held"];
+const given = new Set(); // cells with a verdict, which an answer to an earlier one still lists
 
-document.addEventListener("htmx:beforeRequest", ({ target }) => {
-  const next = byId("check-next");
-  if (!target.matches("form.verdict") || !next) return;
+function nextCard() {
+  for (const template of [...byId("check-held").children]) {
+    template.remove();
+    if (!given.has(template.dataset.cell)) return template.content.firstElementChild;
+  }
+}
+
+// At the key, before the request has its turn; the form is asked once more when it has.
+document.addEventListener("htmx:confirm", ({ target: form, detail }) => {
+  if (!form.matches("#check-cell form.verdict")) return;
+  const card = byId("check-cell");
+  given.add(card.dataset.cell);
+  const next = nextCard();
+  if (!next) return;
+  const { name, value } = detail.triggeringEvent.submitter;
+  form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  form.querySelectorAll("button, details").forEach((each) => each.remove());
+  byId("check-sent").append(form);
   byId("check-saving").textContent = "Saving…";
-  byId("check-cell").replaceWith(next.content.firstElementChild);
-  next.remove();
-  htmx.process(byId("check-cell"));
-  byId("check-cell").focus();
+  card.replaceWith(next);
+  htmx.process(next);
+  next.focus();
 });
+
+function isTheLast(form) {
+  if (form.parentElement?.id === "check-sent") form.remove();
+  return !byId("check-sent").children.length;
+}
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const shown = byId("check-cell");
@@ -20,15 +41,15 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const answer = new DOMParser().parseFromString(detail.serverResponse, "text/html");
   const words = answer.getElementById("check-words");
   if (words) byId("check-said").textContent = words.content.textContent.trim();
-  if (detail.xhr.status !== 200 || answer.getElementById("check-cell")?.dataset.cell !== shown.dataset.cell) {
-    return;
-  }
+  const isLast = isTheLast(detail.requestConfig.elt);
+  if (detail.xhr.status !== 200) return;
+  const isShown = answer.getElementById("check-cell")?.dataset.cell === shown.dataset.cell;
+  if (isLast && !isShown) return;
   detail.shouldSwap = false;
-  for (const id of PARTS) {
-    const [before, now] = [byId(id), answer.getElementById(id)];
-    if (!now) before?.remove();
-    else if (before) before.replaceWith(now);
-    else byId("check").append(now);
-    if (now) htmx.process(now);
+  for (const id of isLast ? PARTS : []) {
+    const now = answer.getElementById(id);
+    if (!now) continue;
+    byId(id).replaceWith(now);
+    htmx.process(now);
   }
 });

@@ -6,40 +6,50 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
+from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.cells.forms import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 ORDERS = (
-    (MIXED, "worst first, every fourth at random"),
+    (MIXED, "worst and random"),
     (WORST, "worst first"),
-    (RANDOM, "at random, over all topics"),
+    (RANDOM, "at random"),
 )
 
 
-class CheckForm(GraderForm):
+class CheckForm(ChipForm, GraderForm):
     """The queue."""
 
-    topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
+    in_toolbar = ("topic", "order", "rating", "grader", "min_grade")
+    outdated = ("at", "item")
+
+    topic = select_at_once("Topic", ())
     item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
-    order = forms.ChoiceField(choices=ORDERS, required=False, widget=forms.Select(attrs=AT_ONCE))
-    rating = forms.ChoiceField(
-        label="Rated",
-        choices=[("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
-        required=False,
-        widget=forms.Select(attrs=AT_ONCE),
+    order = select_at_once("Order", ORDERS)
+    rating = select_at_once(
+        "Rated", [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))]
     )
     min_grade = covered_from()
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
 
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self.address = address
+
+    def default_value(self, name: str) -> str:
+        named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade), "order": MIXED}
+        return named.get(name, "")
+
     def offer_topics(self, topics: Iterable[Topic]) -> None:
         named = [(str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics]
-        offer_choices(self, "topic", [("", "the first with unchecked cells"), *named])
+        offer_choices(self, "topic", [("", "first unchecked"), *named])
 
     def query(self) -> CheckQuery:
         at = tuple(int(pk) for pk in self.value("at", "").split("-") if pk)

@@ -30,6 +30,8 @@ from rubricweb.review.verify.forms import CheckForm, VerdictForm
 from rubricweb.review.verify.selectors import Candidate, CheckQuery
 
 PAGE = "review/verify/verify.html"
+HELD = 3
+"""Cells after the first that the page holds."""
 STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
 
 
@@ -140,9 +142,10 @@ def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, obje
 
 
 def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    """The cell to check, and the next one, which the page keeps until the verdict on the first is given."""
-    first, *following = [_candidate(request, bank, rater, each) for each in candidates[:2]] or [{"now": None}]
-    return first | {"ahead": candidates[1:], "next": following[0] if following else None}
+    """The cell to check, and those after it that the page holds, so that no key waits for a verdict."""
+    shown = candidates[: HELD + 1]
+    first, *held = [_candidate(request, bank, rater, each) for each in shown] or [{"now": None}]
+    return first | {"ahead": candidates[1:], "held": held}
 
 
 def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -> dict[str, object]:
