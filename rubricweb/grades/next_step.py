@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -43,20 +45,24 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     imports = reverse("imports:imports", args=[slug])
     topic = collection.topics.first()
     if topic is None:
-        return _step(role, organizer, "This collection has no topics.", "Import files", imports)
+        return _step(role, organizer, _("This collection has no topics."), _("Import files"), imports)
     if bank is None:
-        lacks = "No bank of questions or nuggets is there that passages could be graded on."
+        lacks = _("No bank of questions or nuggets is there that passages could be graded on.")
         make = reverse("editor:bank-begin", args=[slug])
-        return _step(role, editor, lacks, "Begin an empty bank", make, posts=True)
+        return _step(role, editor, lacks, _("Begin an empty bank"), make, posts=True)
     if not Item.including_secret.active().filter(bank=bank).exists():
         address = reverse("editor:topic", args=[bank.pk, topic.pk])
-        return _step(role, editor, "No topic has a question or nugget.", "Write the first ones", address)
+        return _step(
+            role, editor, _("No topic has a question or nugget."), _("Write the first ones"), address
+        )
     if Pooled.objects.filter(topic__collection=collection).exists():
         return None
     if Passage.objects.filter(collection=collection).exists():
         pool = reverse("grades:pool", args=[slug])
-        return _step(role, organizer, "No passages are chosen for grading.", "Choose the passages", pool)
-    return _step(role, organizer, "This collection has no passages.", "Import files", imports)
+        return _step(
+            role, organizer, _("No passages are chosen for grading."), _("Choose the passages"), pool
+        )
+    return _step(role, organizer, _("This collection has no passages."), _("Import files"), imports)
 
 
 def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
@@ -66,21 +72,21 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
     running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
     if collection.jobs.filter(state__in=running).exists():
         jobs = reverse("grades:jobs", args=[collection.slug])
-        return NextStep("The first passages are being graded.", "Watch the progress", jobs)
+        return NextStep(_("The first passages are being graded."), _("Watch the progress"), jobs)
     missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
-    return _step(role, grader, "Nothing is graded yet.", "See what grading takes", missing)
+    return _step(role, grader, _("Nothing is graded yet."), _("See what grading takes"), missing)
 
 
 _BY = {
-    Role.ORGANIZER: "An organizer does that.",
-    Role.DEVELOPER: "A topic developer or an organizer does that.",
-    Role.ASSESSOR: "An assessor, a topic developer or an organizer does that.",
+    Role.ORGANIZER: gettext_lazy("An organizer does that."),
+    Role.DEVELOPER: gettext_lazy("A topic developer or an organizer does that."),
+    Role.ASSESSOR: gettext_lazy("An assessor, a topic developer or an organizer does that."),
 }
 """Who takes a step that needs this role."""
 
 
 def _step(role: Role, needed: Role, lacks: str, verb: str, address: str, *, posts: bool = False) -> NextStep:
     if not role.includes(needed):
-        return NextStep(lacks, _BY[needed])
+        return NextStep(lacks, str(_BY[needed]))
     return NextStep(lacks, verb, address, posts)

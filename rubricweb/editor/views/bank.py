@@ -8,6 +8,7 @@ from functools import partial
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
@@ -53,7 +54,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for_editor(request.user, slug)
     topic = collection.topics.first()
     if topic is None:
-        messages.error(request, "A bank needs topics to ask about: import those first.")
+        messages.error(request, _("A bank needs topics to ask about: import those first."))
         return redirect(collection)
     bank = actions.begin_bank(collection, by=request.user)
     return redirect("editor:topic", bank.pk, topic.pk)
