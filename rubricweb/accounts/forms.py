@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import UserCreationForm
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
 from rubricweb.accounts.models import User
@@ -22,8 +23,10 @@ class KeyField(forms.CharField):
             return parsed(super().clean(value))
         except NoSuchKey:
             raise forms.ValidationError(
-                "This is no key that can be used here. Use a letter, a digit, a sign, an arrow, Enter, Home, "
-                "End, PageUp or PageDown, with Shift or without."
+                gettext(
+                    "This is no key that can be used here. Use a letter, a digit, a sign, an arrow, Enter, "
+                    "Home, End, PageUp or PageDown, with Shift or without."
+                )
             ) from None
 
 
@@ -42,7 +45,11 @@ class KeysForm(forms.Form):
         for action in ACTIONS:
             key = chosen.get(action.name, "")
             if key and key in labels:
-                self.add_error(action.name, f"{shown(key)} does this already: {labels[key]}.")
+                self.add_error(
+                    action.name,
+                    gettext("%(shown)s does this already: %(key)s.")
+                    % {"shown": shown(key), "key": labels[key]},
+                )
             labels.setdefault(key, action.label)
         return chosen
 
@@ -58,7 +65,8 @@ class DensityForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the 
 
 class ForgottenForm(forms.Form):
     email = forms.EmailField(
-        label="Email address", widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+        label=gettext_lazy("Email address"),
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
     )
 
 
@@ -74,7 +82,8 @@ class CloseForm(forms.Form):
     """The person's password, so that nobody closes an account that was left open."""
 
     password = forms.CharField(
-        label="Your password", widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+        label=gettext_lazy("Your password"),
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
     def __init__(self, person: User, sent: QueryDict | None = None) -> None:
@@ -84,5 +93,5 @@ class CloseForm(forms.Form):
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.person.check_password(password):
-            raise forms.ValidationError("This is not your password.")
+            raise forms.ValidationError(gettext("This is not your password."))
         return password

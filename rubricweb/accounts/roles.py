@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import PermissionDenied
 from django.db.models import TextChoices
 from django.http import Http404
+from django.utils.translation import gettext_lazy
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Role(TextChoices):
-    PARTICIPANT = "participant", "participant"
-    VIEWER = "viewer", "viewer"
-    ASSESSOR = "assessor", "assessor"
-    DEVELOPER = "developer", "topic developer"
-    ORGANIZER = "organizer", "organizer"
+    PARTICIPANT = "participant", gettext_lazy("participant")
+    VIEWER = "viewer", gettext_lazy("viewer")
+    ASSESSOR = "assessor", gettext_lazy("assessor")
+    DEVELOPER = "developer", gettext_lazy("topic developer")
+    ORGANIZER = "organizer", gettext_lazy("organizer")
 
     @property
     def level(self) -> int:

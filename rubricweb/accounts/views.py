@@ -11,6 +11,7 @@ from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import actions, closing, passwords
@@ -25,7 +26,7 @@ def keys(request: HtmxRequest) -> HttpResponse:
     form = KeysForm(keys_of(request.user), request.POST or None)
     if form.is_valid():
         actions.set_keys(request.user, chosen=form.cleaned_data)
-        messages.success(request, "Keys saved.")
+        messages.success(request, gettext("Keys saved."))
         return redirect("accounts:keys")
     return form_response(request, "accounts/keys.html", {"form": form})
 
@@ -33,7 +34,7 @@ def keys(request: HtmxRequest) -> HttpResponse:
 @require_POST
 def keys_reset(request: HtmxRequest) -> HttpResponse:
     actions.reset_keys(request.user)
-    messages.success(request, "Default keys restored.")
+    messages.success(request, gettext("Default keys restored."))
     return redirect("accounts:keys")
 
 
@@ -44,7 +45,7 @@ def password(request: HtmxRequest) -> HttpResponse:
     if form.is_valid():
         passwords.note_change(form.save())
         update_session_auth_hash(request, request.user)
-        messages.success(request, "Password changed. Other browsers must sign in again.")
+        messages.success(request, gettext("Password changed. Other browsers must sign in again."))
         return redirect("accounts:password")
     context = {"form": form, "density": DensityForm(instance=request.user)}
     return form_response(request, "accounts/password.html", context)
@@ -55,7 +56,7 @@ def density(request: HtmxRequest) -> HttpResponse:
     form = DensityForm(request.POST, instance=request.user)
     if form.is_valid():
         form.save()
-        messages.success(request, "Density saved.")
+        messages.success(request, gettext("Density saved."))
     return redirect("accounts:password")
 
 
@@ -67,7 +68,7 @@ def close(request: HtmxRequest) -> HttpResponse:
     if not why_not and form.is_valid():
         closing.close_account(request.user, by=request.user)
         logout(request)
-        messages.success(request, "Your account is closed.")
+        messages.success(request, gettext("Your account is closed."))
         return redirect("accounts:login")
     return form_response(request, "accounts/close.html", {"form": form, "why_not": why_not})
 
@@ -81,7 +82,7 @@ def password_forgotten(request: HtmxRequest) -> HttpResponse:
     if has_mail and form.is_valid():
         site = f"{request.scheme}://{request.get_host()}"
         passwords.mail_links(form.cleaned_data["email"], site=site)
-        messages.success(request, "If an account has this address, a link has been sent to it.")
+        messages.success(request, gettext("If an account has this address, a link has been sent to it."))
         return redirect("accounts:login")
     return form_response(request, "accounts/password_forgotten.html", {"form": form, "has_mail": has_mail})
 
@@ -95,5 +96,5 @@ class PasswordSet(PasswordResetConfirmView):
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:  # type: ignore[type-arg]
         response = super().form_valid(form)
         passwords.note_change(form.user)
-        messages.success(self.request, "Password set. Sign in with it.")
+        messages.success(self.request, gettext("Password set. Sign in with it."))
         return response

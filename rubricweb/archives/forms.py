@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.corpus.models import Collection
 
@@ -11,11 +12,11 @@ from rubricweb.corpus.models import Collection
 class DeleteForm(forms.Form):
     """The collection's slug, typed; and whether it goes without an archive."""
 
-    slug = forms.CharField(label="Type its short name to confirm", max_length=80)
+    slug = forms.CharField(label=gettext_lazy("Type its short name to confirm"), max_length=80)
     without_archive = forms.BooleanField(
         required=False,
-        label="Delete it without an archive of its present state",
-        help_text="Nobody can bring back what has changed since the last one.",
+        label=gettext_lazy("Delete it without an archive of its present state"),
+        help_text=gettext_lazy("Nobody can bring back what has changed since the last one."),
     )
 
     expected = ""
@@ -24,29 +25,30 @@ class DeleteForm(forms.Form):
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"].strip()
         if slug != self.expected:
-            raise forms.ValidationError(f"This is not {self.expected}.")
+            raise forms.ValidationError(gettext("This is not %(expected)s.") % {"expected": self.expected})
         return slug
 
     def clean(self) -> None:
         if not self.is_archived and not self.cleaned_data.get("without_archive"):
-            self.add_error("without_archive", "Archive it first, or tick this.")
+            self.add_error("without_archive", gettext("Archive it first, or tick this."))
 
 
 class RestoreForm(forms.Form):
     """An archive, and what its collection shall be called."""
 
     archive = forms.FileField(
-        label="Archive", help_text="The zip that an archive of a collection was downloaded as."
+        label=gettext_lazy("Archive"),
+        help_text=gettext_lazy("The zip that an archive of a collection was downloaded as."),
     )
     slug = forms.SlugField(
-        label="Short name",
+        label=gettext_lazy("Short name"),
         max_length=80,
         required=False,
-        help_text="Empty: the one it had, which no other collection may have now.",
+        help_text=gettext_lazy("Empty: the one it had, which no other collection may have now."),
     )
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"]
         if slug and Collection.objects.filter(slug=slug).exists():
-            raise ValidationError(f"{slug} is taken: choose another.")
+            raise ValidationError(gettext("%(slug)s is taken: choose another.") % {"slug": slug})
         return slug

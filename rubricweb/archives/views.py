@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from rubricweb.accounts import roles
@@ -19,6 +20,7 @@ from rubricweb.archives.forms import DeleteForm, RestoreForm
 from rubricweb.archives.models import Deletion, Restoration
 from rubricweb.archives.restoration import cancel_restoration, start_restoration
 from rubricweb.banks.access import bank_for
+from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for, run_for_organizer
@@ -81,7 +83,7 @@ def delete(request: HtmxRequest, slug: str) -> HttpResponse:
 def _deleted(request: HtmxRequest, started: Deletion) -> HttpResponse:
     if started.is_live:
         return redirect(started)
-    messages.success(request, f"{started.name} is deleted.")
+    messages.success(request, gettext("%(started)s is deleted.") % {"started": started.name})
     return redirect("home:home")
 
 
@@ -115,7 +117,11 @@ def restore(request: HtmxRequest) -> HttpResponse:
     form = RestoreForm(request.POST, request.FILES) if request.method == "POST" else RestoreForm()
     if too_large(request):
         form.errors.pop("archive", None)
-        form.add_error("archive", f"It is too large, expected at most {settings.UPLOAD_BYTES:,} bytes.")
+        form.add_error(
+            "archive",
+            gettext("It is too large, expected at most %(UPLOAD_BYTES)s bytes.")
+            % {"UPLOAD_BYTES": number(settings.UPLOAD_BYTES)},
+        )
     if form.is_bound and form.is_valid():
         sent = form.cleaned_data
         return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
@@ -162,9 +168,11 @@ def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) 
     try:
         remove()
     except pieces.CannotRemove as reason:
-        messages.error(request, f"{thing} was not removed. {reason}")
+        messages.error(
+            request, gettext("%(thing)s was not removed. %(reason)s") % {"thing": thing, "reason": reason}
+        )
         return False
-    messages.success(request, f"{thing} is removed.")
+    messages.success(request, gettext("%(thing)s is removed.") % {"thing": thing})
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.arena import selectors
 from rubricweb.arena.actions import Ballot, Said
@@ -29,8 +30,10 @@ class EventForm(forms.Form):
 
 
 class BallotForm(EventForm):
-    answer = forms.ChoiceField(label="Which answer is better?", choices=Vote.Verdict.choices)
-    evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
+    answer = forms.ChoiceField(label=gettext_lazy("Which answer is better?"), choices=Vote.Verdict.choices)
+    evidence = forms.ChoiceField(
+        label=gettext_lazy("Whose citations hold?"), choices=Vote.Verdict.choices, required=False
+    )
 
     def require_evidence(self, *, is_asked: bool) -> None:
         """The second verdict is asked for where an answer cites anything, and not taken elsewhere."""
@@ -50,16 +53,22 @@ class ReasonForm(forms.Form):
 
     uid = forms.UUIDField(widget=forms.HiddenInput)
     tags = forms.MultipleChoiceField(
-        label="It is more", choices=Reason.Tag.choices, required=False, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("It is more"),
+        choices=Reason.Tag.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
     )
     text = forms.CharField(
-        label="In your words", max_length=500, required=False, widget=forms.TextInput(attrs={"size": 40})
+        label=gettext_lazy("In your words"),
+        max_length=500,
+        required=False,
+        widget=forms.TextInput(attrs={"size": 40}),
     )
 
     def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if not self.errors and not (cleaned["tags"] or cleaned["text"]):
-            raise forms.ValidationError("Choose a word or write a few.")
+            raise forms.ValidationError(gettext("Choose a word or write a few."))
         return cleaned
 
     @property
@@ -71,9 +80,9 @@ class ReasonForm(forms.Form):
 class PairForm(forms.Form):
     """Two answers to a topic, chosen by name."""
 
-    topic = forms.ChoiceField(label="Topic")
-    left = forms.ChoiceField(label="Left")
-    right = forms.ChoiceField(label="Right")
+    topic = forms.ChoiceField(label=gettext_lazy("Topic"))
+    left = forms.ChoiceField(label=gettext_lazy("Left"))
+    right = forms.ChoiceField(label=gettext_lazy("Right"))
 
     def offer(self, collection: Collection) -> None:
         """Runs go by the names that the reader may see."""
@@ -106,20 +115,20 @@ class BoardForm(AddressForm):
     """Which votes a board counts."""
 
     verdict = forms.ChoiceField(
-        label="Votes on",
+        label=gettext_lazy("Votes on"),
         choices=VERDICTS,
         required=False,
         initial=Verdict.ANSWER.value,
         widget=forms.Select(attrs=AT_ONCE),
     )
     named = forms.BooleanField(
-        label="With votes by people who knew the names",
+        label=gettext_lazy("With votes by people who knew the names"),
         required=False,
         widget=forms.CheckboxInput(attrs=AT_ONCE),
     )
 
     length = forms.BooleanField(
-        label="At equal length of answers",
+        label=gettext_lazy("At equal length of answers"),
         required=False,
         widget=forms.CheckboxInput(attrs=AT_ONCE),
     )

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -198,7 +199,7 @@ def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
     found = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length)
     if found.rows:
         name = actions.keep_board(collection, found, by=request.user)
-        messages.success(request, f"Kept as the official board \u201c{name}\u201d.")
+        messages.success(request, gettext("Kept as the official board “%(name)s”.") % {"name": name})
     return redirect("leaderboards:meta", slug)
 
 
@@ -226,7 +227,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
         actions.change_arena(
             collection, **chosen, is_board_open=form.cleaned_data["is_board_open"], by=request.user
         )
-        messages.success(request, "Saved.")
+        messages.success(request, gettext("Saved."))
     return redirect("arena:arena", slug)
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.graders import registry
 from grading.graders.registry import Backend
@@ -63,56 +64,64 @@ class SettingsForm(forms.Form):
 
     name = forms.CharField(max_length=200)
     min_relevant = forms.IntegerField(
-        label="First relevant judgment",
+        label=gettext_lazy("First relevant judgment"),
         min_value=1,
         max_value=10,
-        help_text="Human judgments from here on count as relevant. TREC DL and LLMJudge use 2.",
+        help_text=gettext_lazy("Human judgments from here on count as relevant. TREC DL and LLMJudge use 2."),
     )
-    grader_backend = forms.ChoiceField(label="Grader", choices=_backends)
+    grader_backend = forms.ChoiceField(label=gettext_lazy("Grader"), choices=_backends)
     grader_llm = forms.CharField(
-        label="Model",
+        label=gettext_lazy("Model"),
         required=False,
         max_length=200,
-        help_text="A model name or folder that the worker can load; empty takes the grader's default.",
+        help_text=gettext_lazy(
+            "A model name or folder that the worker can load; empty takes the grader's default."
+        ),
     )
 
     grader_prompts = forms.MultipleChoiceField(
-        label="What Re-grade asks",
+        label=gettext_lazy("What Re-grade asks"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="With none, the grader's default prompts are asked. The lexical baseline has one way only.",
+        help_text=gettext_lazy(
+            "With none, the grader's default prompts are asked. The lexical baseline has one way only."
+        ),
     )
 
     blind_sums = forms.ChoiceField(
-        label="Boards and files for people with cells to rate blind",
+        label=gettext_lazy("Boards and files for people with cells to rate blind"),
         choices=Collection.BlindSums.choices,
         required=False,
-        help_text="Each cell is shown once they have rated it. All other pages leave these cells out.",
+        help_text=gettext_lazy(
+            "Each cell is shown once they have rated it. All other pages leave these cells out."
+        ),
     )
     public_counts_blind = forms.BooleanField(
-        label="Public boards count cells that are still rated blind",
+        label=gettext_lazy("Public boards count cells that are still rated blind"),
         required=False,
-        help_text="Assessors can read public boards too, and compare.",
+        help_text=gettext_lazy("Assessors can read public boards too, and compare."),
     )
     shows_run_tags = forms.BooleanField(
-        label="Assessors and viewers see the names of runs",
+        label=gettext_lazy("Assessors and viewers see the names of runs"),
         required=False,
-        help_text="Otherwise each run has a pseudonym that stays.",
+        help_text=gettext_lazy("Otherwise each run has a pseudonym that stays."),
     )
     assessors_edit = forms.BooleanField(
-        label="Assessors may edit questions and nuggets",
+        label=gettext_lazy("Assessors may edit questions and nuggets"),
         required=False,
-        help_text="Not the items that they are still to rate blind.",
+        help_text=gettext_lazy("Not the items that they are still to rate blind."),
     )
-    assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
+    assessors_grade = forms.BooleanField(label=gettext_lazy("Assessors may start grading"), required=False)
     assessors_grade_up_to = forms.DecimalField(
-        label="Dollar limit per click for assessors",
+        label=gettext_lazy("Dollar limit per click for assessors"),
         min_value=0,
         max_digits=8,
         decimal_places=2,
         required=False,
-        help_text="By the estimate that Re-grade shows. Only topic developers may use a model "
-        "without a known price.",
+        help_text=gettext_lazy(
+            "By the estimate that Re-grade shows. Only topic developers may use a model "
+            "without a known price."
+        ),
     )
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -184,15 +193,17 @@ class RoleForm(forms.Form):
     team = forms.CharField(
         required=False,
         max_length=TEAM_CHARS,
-        help_text="Of participants: they see what their team submits, and nothing else of the collection.",
+        help_text=gettext_lazy(
+            "Of participants: they see what their team submits, and nothing else of the collection."
+        ),
     )
 
     def clean(self) -> None:
         role, team = self.cleaned_data.get("role"), self.cleaned_data.get("team")
         if role == Role.PARTICIPANT and not team:
-            self.add_error("team", "A participant needs a team.")
+            self.add_error("team", gettext("A participant needs a team."))
         elif role != Role.PARTICIPANT and team:
-            self.add_error("team", "Only participants have a team.")
+            self.add_error("team", gettext("Only participants have a team."))
 
 
 class MemberForm(RoleForm):
@@ -206,6 +217,6 @@ class MemberForm(RoleForm):
         user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()
         if user is None:
             raise forms.ValidationError(
-                "No account has this name. The server's administrator can create one."
+                gettext("No account has this name. The server's administrator can create one.")
             )
         return user

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 import rubricweb.corpus.duplicates.models  # noqa: F401  (Django looks for models here)
 from grading import prompts
@@ -35,8 +36,8 @@ class Collection(models.Model):
     """A test collection: one track, one year, one task."""
 
     class BlindSums(models.TextChoices):
-        LEFT_OUT = "left_out", "show them without those cells"
-        REFUSED = "refused", "show none until the cells are rated"
+        LEFT_OUT = "left_out", gettext_lazy("show them without those cells")
+        REFUSED = "refused", gettext_lazy("show none until the cells are rated")
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
@@ -237,14 +238,14 @@ class Run(models.Model):
     """A system's submission. Only accepted runs are on boards, in pools, figures and files."""
 
     class State(models.TextChoices):
-        SUBMITTED = "submitted", "submitted"
-        ACCEPTED = "accepted", "accepted"
-        WITHDRAWN = "withdrawn", "withdrawn"
+        SUBMITTED = "submitted", gettext_lazy("submitted")
+        ACCEPTED = "accepted", gettext_lazy("accepted")
+        WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
 
     class Type(models.TextChoices):
-        UNKNOWN = "", "unknown"
-        AUTOMATIC = "automatic", "automatic"
-        MANUAL = "manual", "manual"
+        UNKNOWN = "", gettext_lazy("unknown")
+        AUTOMATIC = "automatic", gettext_lazy("automatic")
+        MANUAL = "manual", gettext_lazy("manual")
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="runs")
     run_tag = models.CharField(max_length=200)
@@ -310,10 +311,10 @@ class Response(models.Model):
     """One run's generated answer to one topic."""
 
     class PassagesOf(models.TextChoices):
-        SENTENCE = "sentence", "each sentence"
-        PARAGRAPH = "paragraph", "each paragraph"
-        RESPONSE = "response", "the whole response"
-        WHOLE = "whole", "the whole response, however long"
+        SENTENCE = "sentence", gettext_lazy("each sentence")
+        PARAGRAPH = "paragraph", gettext_lazy("each paragraph")
+        RESPONSE = "response", gettext_lazy("the whole response")
+        WHOLE = "whole", gettext_lazy("the whole response, however long")
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import passwords, roles
@@ -48,7 +49,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
             )
         except SettingsChanged:
             return _conflicting_settings(request, slug)
-        messages.success(request, "Settings saved.")
+        messages.success(request, gettext("Settings saved."))
         return redirect("corpus:settings", slug)
     return _settings_page(request, collection, form, MemberForm())
 
@@ -74,7 +75,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
         return _settings_page(request, collection, settings_form(collection), form)
     user, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
     set_role(user, collection, role=role, team=form.cleaned_data["team"], by=request.user)
-    messages.success(request, f"{user} is now {role.label}.")
+    messages.success(request, gettext("%(user)s is now %(label)s.") % {"user": user, "label": role.label})
     return redirect("corpus:settings", slug)
 
 

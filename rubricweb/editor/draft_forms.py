@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from grading.generation.models import drafting_backends
 from grading.types import ItemKind
@@ -26,14 +27,14 @@ def _backends() -> list[tuple[str, str]]:
 class DraftingForm(forms.Form):
     """What to draft, and by which model."""
 
-    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label="Draft")
-    facet_id = forms.ChoiceField(required=False, label="Subtopic")
-    backend = forms.ChoiceField(choices=_backends, label="Written by")
+    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label=gettext_lazy("Draft"))
+    facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
+    backend = forms.ChoiceField(choices=_backends, label=gettext_lazy("Written by"))
     llm = forms.CharField(
-        label="Model",
+        label=gettext_lazy("Model"),
         required=False,
         max_length=200,
-        help_text="A model that the worker can reach; empty takes the default one.",
+        help_text=gettext_lazy("A model that the worker can reach; empty takes the default one."),
     )
 
     def options(self) -> DraftOptions:

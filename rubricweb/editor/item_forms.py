@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import Importance
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
@@ -48,11 +49,13 @@ class AnswerKeyForm(forms.Form):
     """Accepted answers of a question, one a line; empty removes the key."""
 
     texts = forms.CharField(
-        label="Accepted answers, one per line",
+        label=gettext_lazy("Accepted answers, one per line"),
         required=False,
         max_length=MOST_KEYS * (KEY_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Each of them is right. Case, punctuation, word endings and small slips do not count.",
+        help_text=gettext_lazy(
+            "Each of them is right. Case, punctuation, word endings and small slips do not count."
+        ),
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
@@ -78,14 +81,16 @@ class SeenForm(forms.Form):
 class WeighForm(forms.Form):
     """Importance and weight."""
 
-    importance = forms.ChoiceField(label="Importance", choices=Item.Weight.choices)
+    importance = forms.ChoiceField(label=gettext_lazy("Importance"), choices=Item.Weight.choices)
     weight = forms.FloatField(
-        label="Weight",
+        label=gettext_lazy("Weight"),
         required=False,
         min_value=LEAST_WEIGHT,
         max_value=MOST_WEIGHT,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text="What covering it adds where a measure weighs. Empty: vital 1, okay 0.5, to avoid -1.",
+        help_text=gettext_lazy(
+            "What covering it adds where a measure weighs. Empty: vital 1, okay 0.5, to avoid -1."
+        ),
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
@@ -93,8 +98,8 @@ class WeighForm(forms.Form):
 class MergeForm(forms.Form):
     """Two items of a topic: one stays, the other is retired as its duplicate."""
 
-    keep = forms.ChoiceField(label="Keep")
-    duplicate = forms.ChoiceField(label="Retire as its duplicate")
+    keep = forms.ChoiceField(label=gettext_lazy("Keep"))
+    duplicate = forms.ChoiceField(label=gettext_lazy("Retire as its duplicate"))
     seen = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
 
     def __init__(self, sent: QueryDict | None, items: list[Item]) -> None:
@@ -128,7 +133,7 @@ class ChosenItemsForm(forms.Form):
 
     def clean(self) -> None:
         if not self.seen:
-            raise forms.ValidationError("Choose items first.")
+            raise forms.ValidationError(gettext("Choose items first."))
 
     @property
     def importance(self) -> Importance | None:
@@ -149,13 +154,13 @@ class ItemsBeforeForm(forms.Form):
                 pk, version, importance, weight = row.split(":")
                 before[int(pk)] = ItemBefore(int(version), Importance(importance), float(weight))
             except ValueError as error:
-                raise forms.ValidationError("This is no list of items.") from error
+                raise forms.ValidationError(gettext("This is no list of items.")) from error
         return before
 
 
 class NewItemForm(forms.Form):
-    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
-    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label=gettext_lazy("Kind"))
+    facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
     text = Wording("Question or nugget")
 
 

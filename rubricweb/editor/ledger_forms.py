@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.banks.versions import NAME_CHARS
@@ -17,16 +18,24 @@ class LedgerForm(forms.Form):
     """A value that cannot be read is ignored."""
 
     by = forms.TypedChoiceField(
-        label="Person", coerce=int, empty_value=None, required=False, widget=forms.Select(attrs=AT_ONCE)
+        label=gettext_lazy("Person"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        widget=forms.Select(attrs=AT_ONCE),
     )
     verb = forms.ChoiceField(
-        label="What happened",
+        label=gettext_lazy("What happened"),
         required=False,
-        choices=[("", "anything"), *ItemChange.Verb.choices],
+        choices=[("", gettext_lazy("anything")), *ItemChange.Verb.choices],
         widget=forms.Select(attrs=AT_ONCE),
     )
     topic = forms.TypedChoiceField(
-        label="Topic", coerce=int, empty_value=None, required=False, widget=forms.Select(attrs=AT_ONCE)
+        label=gettext_lazy("Topic"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        widget=forms.Select(attrs=AT_ONCE),
     )
     before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
 
@@ -47,12 +56,12 @@ class VersionForm(forms.Form):
     """A name for the bank's present state."""
 
     name = forms.CharField(
-        label="Name", max_length=NAME_CHARS, error_messages={"required": "Give it a name."}
+        label=gettext_lazy("Name"), max_length=NAME_CHARS, error_messages={"required": "Give it a name."}
     )
     note = forms.CharField(
-        label="Note",
+        label=gettext_lazy("Note"),
         required=False,
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="What it is for: a notebook paper, a run submission, a pilot.",
+        help_text=gettext_lazy("What it is for: a notebook paper, a run submission, a pilot."),
     )

@@ -12,6 +12,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.formats.banks import (
@@ -140,14 +141,16 @@ class BankExportForm(forms.Form):
     """Which state of a bank is exported, in which dialect; only organizers are offered its secret items."""
 
     dialect = forms.ChoiceField(
-        label="Format", choices=[(dialect.name, dialect.label) for dialect in DIALECTS], initial="v3"
+        label=gettext_lazy("Format"),
+        choices=[(dialect.name, dialect.label) for dialect in DIALECTS],
+        initial="v3",
     )
-    version = forms.ChoiceField(label="State of the bank", required=False)
+    version = forms.ChoiceField(label=gettext_lazy("State of the bank"), required=False)
     secret = forms.ChoiceField(
-        label="Secret items",
-        choices=[("", "left out"), ("1", "in the file")],
+        label=gettext_lazy("Secret items"),
+        choices=[("", gettext_lazy("left out")), ("1", gettext_lazy("in the file"))],
         required=False,
-        help_text="Such a file belongs to nobody but the organizers.",
+        help_text=gettext_lazy("Such a file belongs to nobody but the organizers."),
     )
 
     def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: Role) -> None:
@@ -189,7 +192,10 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
         return _back(bank, request)
     export = form.export
     if export.refusals:
-        messages.error(request, f"{export.dialect.label} cannot say this bank: see the list.")
+        messages.error(
+            request,
+            gettext("%(label)s cannot say this bank: see the list.") % {"label": export.dialect.label},
+        )
         return _back(bank, request)
     content_type = "application/zip" if export.dialect.file_name else "application/jsonl; charset=utf-8"
     return _download(export.content(), name=export.file_name, content_type=content_type)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.secrecy import public
@@ -105,8 +106,12 @@ class FlagsExportForm(forms.Form):
     """A file of flags and comments."""
 
     format = forms.ChoiceField(
-        label="Format", choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")], required=False
+        label=gettext_lazy("Format"),
+        choices=[("jsonl", gettext_lazy("JSON Lines")), ("tsv", gettext_lazy("TSV"))],
+        required=False,
     )
     names = forms.ChoiceField(
-        label="People", choices=[("", "pseudonyms"), ("1", "usernames")], required=False
+        label=gettext_lazy("People"),
+        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("usernames"))],
+        required=False,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.http import HttpResponseBase, StreamingHttpResponse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
@@ -72,7 +73,9 @@ class FileForm(AddressForm):
     """Which file."""
 
     file = forms.ChoiceField(choices=[(name, name) for name in FORMATS], initial="jsonl", required=False)
-    names = forms.ChoiceField(choices=[("", "pseudonyms"), ("1", "names")], required=False)
+    names = forms.ChoiceField(
+        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))], required=False
+    )
 
 
 @require_safe

@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading import types
@@ -60,7 +61,7 @@ class RunExport:
 class RunFormatForm(forms.Form):
     """Which format the run is exported in: those that can say anything of it."""
 
-    format = forms.ChoiceField(label="Format")
+    format = forms.ChoiceField(label=gettext_lazy("Format"))
 
     def __init__(self, address: object, run: Run) -> None:
         answers = _responses(run)
@@ -91,7 +92,10 @@ def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         if form.is_valid():
             context["export"] = run_export(run, form.cleaned_data["format"])
     except BadFormat as error:
-        form.add_error("format", f"The run cannot be written in this format: {error.problem}.")
+        form.add_error(
+            "format",
+            gettext("The run cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+        )
     if form.errors:
         return form_response(request, "exports/run.html", context, part="run")
     return page_or_part(request, "exports/run.html", context, part="run")
@@ -107,7 +111,10 @@ def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         export = run_export(run, form.cleaned_data["format"])
         content = export.content()
     except BadFormat as error:
-        messages.error(request, f"The run cannot be written in this format: {error.problem}.")
+        messages.error(
+            request,
+            gettext("The run cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+        )
         return redirect("exports:run", slug, run_id)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'

@@ -11,6 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
@@ -69,7 +70,9 @@ def usual_format(topics: tuple[TopicEntry, ...]) -> str:
 class TopicFormatForm(forms.Form):
     """Which format the topics are exported in."""
 
-    format = forms.ChoiceField(label="Format", choices=[(one.name, one.label) for one in FORMATS])
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"), choices=[(one.name, one.label) for one in FORMATS]
+    )
 
 
 @require_safe
@@ -95,7 +98,10 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
     try:
         content = export.content()
     except BadFormat as error:
-        messages.error(request, f"The topics cannot be written in this format: {error.problem}.")
+        messages.error(
+            request,
+            gettext("The topics cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+        )
         return redirect("exports:topics", slug)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'

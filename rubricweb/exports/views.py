@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
@@ -66,7 +67,10 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
     try:
         lines = list(qrels_lines(selectors.qrels(form.spec)))
     except BadFormat as error:
-        messages.error(request, f"These labels cannot be written as qrels: {error.problem}.")
+        messages.error(
+            request,
+            gettext("These labels cannot be written as qrels: %(problem)s.") % {"problem": error.problem},
+        )
         return _back(request, slug)
     return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
 
@@ -92,7 +96,11 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     try:
         lines, content_type = _board_lines(form.spec, kind)
     except BadFormat as error:
-        messages.error(request, f"This board cannot be written as {kind}: {error.problem}.")
+        messages.error(
+            request,
+            gettext("This board cannot be written as %(kind)s: %(problem)s.")
+            % {"kind": kind, "problem": error.problem},
+        )
         return _back(request, slug)
     name = naming.leaderboard_name(form.spec, kind)
     return _download(lines, name=name, content_type=content_type)

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxValueValidator
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from grading.types import MAX_RATING
 from rubricweb.core.forms import offer_choices
@@ -49,7 +50,7 @@ def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.Choi
 def covered_from() -> forms.IntegerField:
     """The threshold; GraderForm limits it to the scale of its grader."""
     return forms.IntegerField(
-        label="Threshold",
+        label=gettext("Threshold"),
         min_value=1,
         max_value=MAX_RATING,
         required=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
@@ -20,7 +21,7 @@ class TopicsForm(ChipForm, GraderForm):
 
     bank = select_at_once("Bank", ())
     q = forms.CharField(
-        label="Find",
+        label=gettext_lazy("Find"),
         required=False,
         widget=forms.TextInput(attrs=AT_ONCE | {"type": "search", "placeholder": "topic or words"}),
     )
@@ -50,7 +51,7 @@ class TopicsForm(ChipForm, GraderForm):
 
 class SearchForm(AddressForm):
     q = forms.CharField(
-        label="Topic, run, item, screen or action",
+        label=gettext_lazy("Topic, run, item, screen or action"),
         required=False,
         max_length=200,
         widget=forms.TextInput(attrs={"type": "search", "autofocus": True}),

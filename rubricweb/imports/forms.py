@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.formats.ids import is_one_word
 from rubricweb.banks.models import Bank
@@ -25,10 +26,12 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
     """A collection without anything in it."""
 
     slug = forms.SlugField(
-        label="Short name",
+        label=gettext_lazy("Short name"),
         max_length=80,
         required=False,
-        help_text="In addresses and commands: letters, digits, hyphens. Empty: made from the name.",
+        help_text=gettext_lazy(
+            "In addresses and commands: letters, digits, hyphens. Empty: made from the name."
+        ),
     )
 
     class Meta:
@@ -41,9 +44,11 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:80]
         if not slug:
-            raise ValidationError("The name has no letters or digits that an address can have: choose one.")
+            raise ValidationError(
+                gettext("The name has no letters or digits that an address can have: choose one.")
+            )
         if Collection.objects.filter(slug=slug).exists():
-            raise ValidationError(f"{slug} is taken: choose another.")
+            raise ValidationError(gettext("%(slug)s is taken: choose another.") % {"slug": slug})
         return slug
 
 
@@ -64,18 +69,20 @@ class UploadForm(forms.Form):
     """Files, or text for small things, or both."""
 
     uploads = FilesField(
-        label="Files",
+        label=gettext_lazy("Files"),
         required=False,
         allow_empty_file=True,
-        help_text="Drop or choose files: plain, gzip or zip. What each one is, its content tells.",
+        help_text=gettext_lazy(
+            "Drop or choose files: plain, gzip or zip. What each one is, its content tells."
+        ),
     )
     pasted = forms.CharField(
-        label="Text",
+        label=gettext_lazy("Text"),
         required=False,
         strip=False,
         max_length=PASTED_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
-        help_text="The text of one small file, such as a few qrels.",
+        help_text=gettext_lazy("The text of one small file, such as a few qrels."),
     )
 
 
@@ -83,64 +90,68 @@ class OptionsForm(forms.Form):
     """The options of `manage.py import_collection`."""
 
     bank_name = forms.CharField(
-        label="Bank",
+        label=gettext_lazy("Bank"),
         max_length=80,
         initial=DEFAULT_BANK,
-        help_text="Takes the questions and nuggets of banks.",
+        help_text=gettext_lazy("Takes the questions and nuggets of banks."),
     )
     judgments = forms.ChoiceField(
-        label="Several judgments of a passage",
+        label=gettext_lazy("Several judgments of a passage"),
         required=False,
         choices=[
-            ("", "the highest counts; with Replace the last"),
+            ("", gettext_lazy("the highest counts; with Replace the last")),
             *(
                 (one.value, f"the {one} counts")
                 for one in SeveralJudgments
                 if one is not SeveralJudgments.REFUSE
             ),
-            (SeveralJudgments.REFUSE.value, "refuse them"),
+            (SeveralJudgments.REFUSE.value, gettext_lazy("refuse them")),
         ],
     )
     min_relevant = forms.IntegerField(
-        label="Lowest relevant judgment",
+        label=gettext_lazy("Lowest relevant judgment"),
         required=False,
         min_value=0,
         max_value=HIGHEST_JUDGMENT,
-        help_text="Empty keeps that of the collection.",
+        help_text=gettext_lazy("Empty keeps that of the collection."),
     )
     official_measure = forms.CharField(
-        label="Official measure",
+        label=gettext_lazy("Official measure"),
         required=False,
         max_length=60,
-        help_text="Of a trec_eval summary: ndcg_cut_10, map. Empty: the first of these.",
+        help_text=gettext_lazy("Of a trec_eval summary: ndcg_cut_10, map. Empty: the first of these."),
     )
     passages_of = forms.ChoiceField(
-        label="A passage of a response is",
+        label=gettext_lazy("A passage of a response is"),
         required=False,
         choices=Response.PassagesOf.choices,
-        help_text="Equal texts are one passage; long ones are cut between sentences.",
+        help_text=gettext_lazy("Equal texts are one passage; long ones are cut between sentences."),
     )
     is_segmenting = forms.BooleanField(
-        label="Cut documents into passages",
+        label=gettext_lazy("Cut documents into passages"),
         required=False,
-        help_text="Of files of passages: windows of ten sentences, five apart.",
+        help_text=gettext_lazy("Of files of passages: windows of ten sentences, five apart."),
     )
     candidates_run = forms.CharField(
-        label="Run of the candidates",
+        label=gettext_lazy("Run of the candidates"),
         required=False,
         max_length=TAG_LIMIT,
-        help_text="Of reranker requests: their order is the ranking of the run of this name. Empty: of none.",
+        help_text=gettext_lazy(
+            "Of reranker requests: their order is the ranking of the run of this name. Empty: of none."
+        ),
     )
     nugget_grader = forms.CharField(
-        label="Grader of the nuggets",
+        label=gettext_lazy("Grader of the nuggets"),
         required=False,
         max_length=200,
-        help_text="The model that gave the grades. Their file does not name it.",
+        help_text=gettext_lazy("The model that gave the grades. Their file does not name it."),
     )
     replace = forms.BooleanField(
-        label="Replace what contradicts an earlier import",
+        label=gettext_lazy("Replace what contradicts an earlier import"),
         required=False,
-        help_text="Otherwise a contradiction is refused. An import that replaced anything cannot be undone.",
+        help_text=gettext_lazy(
+            "Otherwise a contradiction is refused. An import that replaced anything cannot be undone."
+        ),
     )
 
     def clean_passages_of(self) -> str:
@@ -149,7 +160,7 @@ class OptionsForm(forms.Form):
     def clean_candidates_run(self) -> str:
         run_tag: str = self.cleaned_data["candidates_run"]
         if run_tag and not is_one_word(run_tag):
-            raise ValidationError("The name of a run is one word, without white space.")
+            raise ValidationError(gettext("The name of a run is one word, without white space."))
         return run_tag
 
     def clean_nugget_grader(self) -> str:

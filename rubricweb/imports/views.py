@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -30,7 +31,11 @@ def new_collection(request: HtmxRequest) -> HttpResponse:
     form = NewCollectionForm(request.POST or None, initial={"min_relevant": 1})
     if form.is_bound and form.is_valid():
         collection = create_collection(form.save(commit=False), by=request.user)
-        messages.success(request, f"{collection} is there, and you organize it. Next: import its files.")
+        messages.success(
+            request,
+            gettext("%(collection)s is there, and you organize it. Next: import its files.")
+            % {"collection": collection},
+        )
         return redirect("imports:imports", collection.slug)
     return form_response(request, NEW, {"form": form})
 
@@ -92,11 +97,11 @@ def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
         return _refused_options(request, batch, form)
     if form.options() != contents.ImportOptions.of(batch):
         actions.start_check(batch, form.options())
-        messages.info(request, "The options are other ones now: see what they change, then import.")
+        messages.info(request, gettext("The options are other ones now: see what they change, then import."))
     elif screens.batch_of(batch).is_ready:
         actions.start_import(batch)
     else:
-        messages.error(request, "Nothing was imported: these files cannot be imported as they are.")
+        messages.error(request, gettext("Nothing was imported: these files cannot be imported as they are."))
     return redirect(batch)
 
 
@@ -106,7 +111,7 @@ def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     if not _may_change(request, batch):
         return redirect(batch)
     actions.discard(batch)
-    messages.success(request, "Discarded. The uploaded files are deleted; nothing was imported.")
+    messages.success(request, gettext("Discarded. The uploaded files are deleted; nothing was imported."))
     return redirect("imports:imports", slug)
 
 
@@ -120,9 +125,14 @@ def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse
     try:
         undo.undo_import(batch, by=request.user)
     except undo.CannotUndo as reason:
-        messages.error(request, f"Import {batch.pk} was not undone. {reason}")
+        messages.error(
+            request,
+            gettext("Import %(batch)s was not undone. %(reason)s") % {"batch": batch.pk, "reason": reason},
+        )
     else:
-        messages.success(request, f"Import {batch.pk} is undone: what it added is gone.")
+        messages.success(
+            request, gettext("Import %(batch)s is undone: what it added is gone.") % {"batch": batch.pk}
+        )
     return redirect(batch)
 
 
@@ -147,7 +157,7 @@ def _upload(request: HtmxRequest) -> UploadForm:
         return UploadForm()
     form = UploadForm(request.POST, request.FILES)
     if not request.FILES and not too_large(request) and not request.POST.get("pasted", "").strip():
-        form.add_error("uploads", "Choose a file, or paste some text.")
+        form.add_error("uploads", gettext("Choose a file, or paste some text."))
     return form
 
 
@@ -162,7 +172,11 @@ def _may_change(request: HtmxRequest, batch: Import) -> bool:
     """Say why not where a worker has the files, or has imported them."""
     if batch.is_live or batch.is_imported:
         words = "at work" if batch.is_live else "made"
-        messages.error(request, f"Import {batch.pk} is {words}: nothing was changed.")
+        messages.error(
+            request,
+            gettext("Import %(batch)s is %(words)s: nothing was changed.")
+            % {"batch": batch.pk, "words": words},
+        )
         return False
     return True
 

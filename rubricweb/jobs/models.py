@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 
 class LeasedWork(models.Model):
@@ -64,8 +65,8 @@ class Job(models.Model):
     class Priority(models.TextChoices):
         """In the order in which workers look for work."""
 
-        HIGH = "high", "a person waits"
-        DEFAULT = "default", "in turn"
+        HIGH = "high", gettext_lazy("a person waits")
+        DEFAULT = "default", gettext_lazy("in turn")
 
     WORKED_ON = (State.QUEUED, State.RUNNING)
     """Only in these states may a worker take a chunk."""

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator
 from django.forms import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
@@ -96,15 +97,15 @@ class LabelForm(forms.Form):
 
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
-    kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
-    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Threshold")
-    mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
+    kind = forms.ChoiceField(choices=KINDS, required=False, label=gettext_lazy("Items"))
+    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label=gettext_lazy("Threshold"))
+    mode = forms.ChoiceField(choices=MODES, label=gettext_lazy("Qrels: label"))
     min_answers = forms.IntegerField(
-        min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label="Qrels: items needed"
+        min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label=gettext_lazy("Qrels: items needed")
     )
-    version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
-    source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
-    units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label="Labels by")
+    version = VersionField(BankVersion.objects.none(), required=False, empty_label=gettext_lazy("as of now"))
+    source = forms.ChoiceField(choices=SOURCES, required=False, label=gettext_lazy("Ratings by"))
+    units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label=gettext_lazy("Labels by"))
     definition = forms.ChoiceField(choices=LABEL_DEFINITIONS, required=False)
 
     spec: BoardSpec
@@ -170,27 +171,28 @@ class BoardForm(LabelForm):
     """All controls of a board; those that are left empty are as MEASURES has them."""
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
-    cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Rank cutoff k")
+    cutoff = forms.IntegerField(
+        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label=gettext_lazy("Rank cutoff k")
+    )
     columns = forms.CharField(
         max_length=600,
         required=False,
-        label="Further columns",
-        help_text="Names between commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall",
+        label=gettext_lazy("Further columns"),
+        help_text=gettext_lazy(
+            "Names between commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall"
+        ),
     )
-    relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
-    units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")
-    missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
-    test = forms.ChoiceField(choices=TESTS, required=False, label="Paired test")
+    test = forms.ChoiceField(choices=TESTS, required=False, label=gettext_lazy("Paired test"))
     topics = forms.CharField(
         max_length=300,
         required=False,
-        label="Only topics with",
+        label=gettext_lazy("Only topics with"),
         widget=forms.TextInput({"list": "slices"}),
         help_text=TOPICS_HELP,
     )
-    topic = forms.CharField(max_length=200, required=False, label="Only topic")
-    facet = forms.CharField(max_length=200, required=False, label="Only subtopic")
+    topic = forms.CharField(max_length=200, required=False, label=gettext_lazy("Only topic"))
+    facet = forms.CharField(max_length=200, required=False, label=gettext_lazy("Only subtopic"))
     sort = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
     paused = forms.BooleanField(required=False, widget=forms.HiddenInput)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.errors import BadPrompt
 from grading.graders import registry
@@ -53,55 +54,73 @@ class PromptForm(forms.Form):
     """A prompt in somebody's own words. Once valid it has a `prompt`."""
 
     name = forms.CharField(
-        label="Name",
+        label=gettext_lazy("Name"),
         max_length=64,
-        help_text="A letter, then letters, digits or _. It stays in every export.",
+        help_text=gettext_lazy("A letter, then letters, digits or _. It stays in every export."),
     )
     asks = forms.ChoiceField(
-        label="What it asks", choices=[(name, text) for name, (text, _, _) in ASKS.items()]
+        label=gettext_lazy("What it asks"), choices=[(name, text) for name, (text, _, _) in ASKS.items()]
     )
     system = forms.CharField(
-        label="System message",
+        label=gettext_lazy("System message"),
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "true"}),
-        help_text="Optional: what a chat model is told first. Placeholders work here too.",
+        help_text=gettext_lazy("Optional: what a chat model is told first. Placeholders work here too."),
     )
     template = forms.CharField(
-        label="Prompt text",
+        label=gettext_lazy("Prompt text"),
         strip=False,
         widget=forms.Textarea(attrs={"rows": 9, "spellcheck": "true"}),
-        help_text="{question}, {nugget} or, for a direct label, {query} is what is asked about; {context} is"
-        " the passage. Also {query}, {answer_key} and, to verify, {answer}. Other braces are words.",
+        help_text=gettext_lazy(
+            "{question}, {nugget} or, for a direct label, {query} is what is asked about; {context} is"
+            " the passage. Also {query}, {answer_key} and, to verify, {answer}. Other braces are words."
+        ),
     )
     read_as = forms.ChoiceField(
-        label="The reply is", required=False, choices=[(rule.value, text) for rule, text in READ_AS.items()]
+        label=gettext_lazy("The reply is"),
+        required=False,
+        choices=[(rule.value, text) for rule, text in READ_AS.items()],
     )
     lowest = forms.IntegerField(
-        label="Lowest rating", required=False, min_value=MIN_RATING, max_value=MAX_RATING, initial=0
+        label=gettext_lazy("Lowest rating"),
+        required=False,
+        min_value=MIN_RATING,
+        max_value=MAX_RATING,
+        initial=0,
     )
     highest = forms.IntegerField(
-        label="Highest rating", required=False, min_value=MIN_RATING, max_value=MAX_RATING, initial=5
+        label=gettext_lazy("Highest rating"),
+        required=False,
+        min_value=MIN_RATING,
+        max_value=MAX_RATING,
+        initial=5,
     )
     min_grade = forms.IntegerField(
-        label="Covers from rating",
+        label=gettext_lazy("Covers from rating"),
         required=False,
         min_value=MIN_RATING + 1,
         max_value=MAX_RATING,
-        help_text="The lowest rating that counts. Empty for the usual one: 4 of 0 to 5, for direct labels"
-        " 2 of 0 to 3.",
+        help_text=gettext_lazy(
+            "The lowest rating that counts. Empty for the usual one: 4 of 0 to 5, for direct labels"
+            " 2 of 0 to 3."
+        ),
     )
     labels = forms.CharField(
-        label="Labels, one rating a line",
+        label=gettext_lazy("Labels, one rating a line"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "2: support, supported\n1: partial_support"}),
-        help_text="The first label names the rating on screens; where the reply is a label, all are read.",
+        help_text=gettext_lazy(
+            "The first label names the rating on screens; where the reply is a label, all are read."
+        ),
     )
     unreadable = forms.ChoiceField(
-        label="A reply that says none of this",
+        label=gettext_lazy("A reply that says none of this"),
         required=False,
         choices=list(UNREADABLE.items()),
-        help_text="Where the reply is one of the labels, and for direct labels, it is always a failed grade.",
+        help_text=gettext_lazy(
+            "Where the reply is one of the labels, and for direct labels, it is always a failed grade."
+        ),
     )
 
     prompt: Prompt
@@ -112,11 +131,18 @@ class PromptForm(forms.Form):
             found = _LABEL_LINE.fullmatch(line.strip())
             if line.strip() and not found:
                 raise forms.ValidationError(
-                    f"Line {number}: write a rating, a colon and its labels, as in “2: support, supported”."
+                    gettext(
+                        "Line %(number)s: write a rating, a colon and its labels, as in “2: support, "
+                        "supported”."
+                    )
+                    % {"number": number}
                 )
             for name in found[2].split(",") if found else ():
                 if name.strip() in labels:
-                    raise forms.ValidationError(f"Line {number}: {name.strip()} is there twice.")
+                    raise forms.ValidationError(
+                        gettext("Line %(number)s: %(strip)s is there twice.")
+                        % {"number": number, "strip": name.strip()}
+                    )
                 labels[name.strip()] = int(found[1]) if found else 0
         return labels
 
@@ -164,12 +190,12 @@ _OTHER_PURPOSE = {
 class TrialForm(forms.Form):
     """By which model the prompt is tried; the sample is read by `samples.sample_of`."""
 
-    backend = forms.ChoiceField(label="Asked of", required=False)
+    backend = forms.ChoiceField(label=gettext_lazy("Asked of"), required=False)
     llm = forms.CharField(
-        label="Model",
+        label=gettext_lazy("Model"),
         required=False,
         max_length=200,
-        help_text="Empty takes the default one of what is asked.",
+        help_text=gettext_lazy("Empty takes the default one of what is asked."),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.prompts import Prompt
@@ -34,8 +35,8 @@ PAGE = "prompts/graders.html"
 class AskForm(forms.Form):
     """What one grader is asked; topic, item and passage are read by `samples.sample_of`."""
 
-    prompt = forms.ChoiceField(label="Prompt")
-    llm = forms.CharField(label="Model", required=False, max_length=200)
+    prompt = forms.ChoiceField(label=gettext_lazy("Prompt"))
+    llm = forms.CharField(label=gettext_lazy("Model"), required=False, max_length=200)
 
 
 @require_safe

@@ -62,7 +62,7 @@ class Read:
 
     @property
     def how(self) -> str:
-        return HOW[self.result.outcome]
+        return str(HOW[self.result.outcome])
 
 
 def listed(collection: Collection) -> dict[str, object]:

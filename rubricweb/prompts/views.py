@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -43,7 +44,11 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
         return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
     said = "Saved as" if is_new else "These words were saved before: they are"
-    messages.success(request, f"{said} {row.prompt_id}. Tick it in Settings to have Re-grade ask it.")
+    messages.success(
+        request,
+        gettext("%(said)s %(prompt_id)s. Tick it in Settings to have Re-grade ask it.")
+        % {"said": said, "prompt_id": row.prompt_id},
+    )
     return redirect(reverse("prompts:prompts", args=[slug]))
 
 
@@ -91,14 +96,16 @@ def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
 @require_POST
 def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
-    messages.success(request, f"{row.prompt_id} is put away; its grades stay.")
+    messages.success(
+        request, gettext("%(prompt_id)s is put away; its grades stay.") % {"prompt_id": row.prompt_id}
+    )
     return _after_change(request, row.collection)
 
 
 @require_POST
 def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
-    messages.success(request, f"{row.prompt_id} is back.")
+    messages.success(request, gettext("%(prompt_id)s is back.") % {"prompt_id": row.prompt_id})
     return _after_change(request, row.collection)
 
 

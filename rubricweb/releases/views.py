@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import FileResponse, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -54,7 +55,7 @@ def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
 def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpResponseBase:
     row = access.release_for(request.user, slug, release_id)
     if not row.sha256 or not row.path.is_file():
-        messages.error(request, "The zip is not on this machine: make the release again.")
+        messages.error(request, gettext("The zip is not on this machine: make the release again."))
         return redirect(row)
     return FileResponse(row.path.open("rb"), as_attachment=True, filename=row.file_name)
 
@@ -73,10 +74,10 @@ def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpRespo
 def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     row = access.release_for(request.user, slug, release_id)
     if row.is_live:
-        messages.error(request, "A worker is writing this release: delete it when it is done.")
+        messages.error(request, gettext("A worker is writing this release: delete it when it is done."))
         return redirect(row)
     actions.delete_release(row, by=request.user)
-    messages.success(request, f"{row} is deleted. Boards that it froze stay.")
+    messages.success(request, gettext("%(row)s is deleted. Boards that it froze stay.") % {"row": row})
     return redirect("releases:releases", slug)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
@@ -21,13 +22,13 @@ class EvidenceForm(GraderForm):
     topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
     min_grade = covered_from()
     source = forms.ChoiceField(
-        label="Relevance by",
+        label=gettext_lazy("Relevance by"),
         required=False,
         choices=[(str(source), label) for source, label in SOURCES.items()],
         widget=forms.Select(attrs=AT_ONCE),
     )
     min_relevant = forms.IntegerField(
-        label="Relevant from judgment",
+        label=gettext_lazy("Relevant from judgment"),
         min_value=-10,
         max_value=10,
         required=False,

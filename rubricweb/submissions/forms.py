@@ -14,6 +14,7 @@ from django.forms.utils import from_current_timezone
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.submissions import rules_of, tracks
 from rubricweb.accounts.models import TEAM_CHARS
@@ -47,32 +48,38 @@ def _moment(label: str, help_text: str, *, required: bool = True) -> forms.DateT
 class CallForm(forms.Form):
     """A call without its rules. Times are read in the time zone of the form."""
 
-    task = forms.CharField(max_length=100, help_text="What participants know it by: generation, retrieval.")
-    takes = forms.ChoiceField(label="A submission is a file of", choices=Call.Takes.choices)
+    task = forms.CharField(
+        max_length=100, help_text=gettext_lazy("What participants know it by: generation, retrieval.")
+    )
+    takes = forms.ChoiceField(label=gettext_lazy("A submission is a file of"), choices=Call.Takes.choices)
     opens_at = _moment("Opens", "Empty: now.", required=False)
     deadline = _moment("Deadline", "The last second in which files are taken.")
-    time_zone = forms.ChoiceField(label="Time zone", choices=_time_zones)
+    time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), choices=_time_zones)
     runs_per_team = forms.IntegerField(
-        label="Runs per team", required=False, min_value=1, max_value=1_000, help_text="Empty: any number."
+        label=gettext_lazy("Runs per team"),
+        required=False,
+        min_value=1,
+        max_value=1_000,
+        help_text=gettext_lazy("Empty: any number."),
     )
-    asks_priority = forms.BooleanField(label="Ask for the priority of each run", required=False)
+    asks_priority = forms.BooleanField(label=gettext_lazy("Ask for the priority of each run"), required=False)
     passages_of = forms.ChoiceField(
-        label="A passage of a response is",
+        label=gettext_lazy("A passage of a response is"),
         choices=Response.PassagesOf.choices,
         required=False,
-        help_text="What is graded; equal texts are one passage.",
+        help_text=gettext_lazy("What is graded; equal texts are one passage."),
     )
     checks_documents = forms.BooleanField(
-        label="Document ids must be passages of this collection",
+        label=gettext_lazy("Document ids must be passages of this collection"),
         required=False,
-        help_text="Where the collection holds the whole corpus of the track.",
+        help_text=gettext_lazy("Where the collection holds the whole corpus of the track."),
     )
     text = forms.CharField(
-        label="For participants",
+        label=gettext_lazy("For participants"),
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 5}),
-        help_text="They read it above the upload: the task, where its data are, whom to ask.",
+        help_text=gettext_lazy("They read it above the upload: the task, where its data are, whom to ask."),
     )
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
@@ -82,7 +89,7 @@ class CallForm(forms.Form):
     def clean_task(self) -> str:
         task: str = " ".join(self.cleaned_data["task"].split())
         if task in self.taken:
-            raise ValidationError(f"There is a call for {task} already.")
+            raise ValidationError(gettext("There is a call for %(task)s already.") % {"task": task})
         return task
 
     def clean_passages_of(self) -> str:
@@ -97,7 +104,7 @@ class CallForm(forms.Form):
             self.cleaned_data["opens_at"] = self.cleaned_data["opens_at"] or timezone.now()
         opens_at, deadline = self.cleaned_data.get("opens_at"), self.cleaned_data.get("deadline")
         if opens_at and deadline and opens_at >= deadline:
-            self.add_error("deadline", "The deadline must be after the opening.")
+            self.add_error("deadline", gettext("The deadline must be after the opening."))
 
     def _read_in(self, zone: str, name: str) -> None:
         """Replace the field's time by the moment at which clocks of the zone show it."""
@@ -114,9 +121,9 @@ class CallForm(forms.Form):
 
 class NewCallForm(CallForm):
     track = forms.ChoiceField(
-        label="Start from the rules of",
+        label=gettext_lazy("Start from the rules of"),
         choices=_tracks,
-        help_text="You change each of them on the next page.",
+        help_text=gettext_lazy("You change each of them on the next page."),
     )
 
     field_order = ("task", "track", "takes")
@@ -161,22 +168,25 @@ def _filled(call: Call, terms: dict[str, Any], sent: QueryDict | None) -> CallFo
 class SubmitForm(forms.Form):
     """A file with what the team says of its run."""
 
-    team = forms.CharField(max_length=TEAM_CHARS, help_text="You act for this team.")
+    team = forms.CharField(max_length=TEAM_CHARS, help_text=gettext_lazy("You act for this team."))
     file = forms.FileField(
-        label="File", allow_empty_file=True, max_length=None, help_text="One run: plain, gzip or zip."
+        label=gettext_lazy("File"),
+        allow_empty_file=True,
+        max_length=None,
+        help_text=gettext_lazy("One run: plain, gzip or zip."),
     )
     type = forms.ChoiceField(choices=Run.Type.choices, required=False)
     priority = forms.IntegerField(
         min_value=1,
         max_value=1_000,
         required=False,
-        help_text="1 is the run that your team cares about most.",
+        help_text=gettext_lazy("1 is the run that your team cares about most."),
     )
     description = forms.CharField(
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="How the run was made: models, data, what is special.",
+        help_text=gettext_lazy("How the run was made: models, data, what is special."),
     )
     replaces = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 

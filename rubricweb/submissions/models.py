@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from grading.submissions import Rules, rules_from_json
 from rubricweb.accounts.models import TEAM_CHARS
@@ -23,13 +24,13 @@ class Call(models.Model):
     """A task of a collection for which participants send in runs, until a deadline, by its rules."""
 
     class Takes(models.TextChoices):
-        RESPONSES = "responses", "generated answers"
-        RUN = "run", "TREC runs"
+        RESPONSES = "responses", gettext_lazy("generated answers")
+        RUN = "run", gettext_lazy("TREC runs")
 
     class Phase(models.TextChoices):
-        EARLY = "early", "not open yet"
-        OPEN = "open", "open"
-        CLOSED = "closed", "closed"
+        EARLY = "early", gettext_lazy("not open yet")
+        OPEN = "open", gettext_lazy("open")
+        CLOSED = "closed", gettext_lazy("closed")
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="calls")
     task = models.CharField(max_length=100)
@@ -109,11 +110,11 @@ class Submission(Task):
     """A file that a team sent in for a call, and what became of it. Later files of a run are other rows."""
 
     class Outcome(models.TextChoices):
-        UNCHECKED = "", "being checked"
-        REFUSED = "refused", "refused"
-        LATE = "late", "late"
-        TAKEN = "taken", "taken"
-        REPLACED = "replaced", "replaced"
+        UNCHECKED = "", gettext_lazy("being checked")
+        REFUSED = "refused", gettext_lazy("refused")
+        LATE = "late", gettext_lazy("late")
+        TAKEN = "taken", gettext_lazy("taken")
+        REPLACED = "replaced", gettext_lazy("replaced")
 
     call = models.ForeignKey(Call, on_delete=models.CASCADE, related_name="submissions")
     team = models.CharField(max_length=TEAM_CHARS)
@@ -193,4 +194,4 @@ class Submission(Task):
             return "not checked"
         if self.outcome == self.Outcome.TAKEN:
             return self.run.get_state_display() if self.run else "run deleted"
-        return self.Outcome(self.outcome).label
+        return str(self.Outcome(self.outcome).label)

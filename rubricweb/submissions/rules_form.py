@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, Shape
@@ -141,7 +142,7 @@ class RuleRow:
 class RulesForm(forms.Form):
     """`seen` is the version of the call that the writer started from."""
 
-    label = forms.CharField(label="Name of the rules", max_length=200)
+    label = forms.CharField(label=gettext_lazy("Name of the rules"), max_length=200)
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
     stored: dict[str, Any]  # Any: what JSON holds

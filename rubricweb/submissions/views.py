@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.submissions import rules_of
@@ -49,7 +50,9 @@ def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         rules = rules_of(form.cleaned_data["track"])
         call = actions.open_call(collection, form.terms(), rules, by=request.user)
-        messages.success(request, f"The call for {call} is made. Look at its rules.")
+        messages.success(
+            request, gettext("The call for %(call)s is made. Look at its rules.") % {"call": call}
+        )
         return redirect("submissions:call-rules", slug, call.pk)
     context = {"collection": collection, "section": "submissions", "form": form}
     return form_response(request, "submissions/call_new.html", context)
@@ -66,7 +69,7 @@ def call_edit(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
     except CallConflict as conflict:
         context = _of_call(conflict.call) | {"form": again(conflict.call, form.terms()), "is_conflict": True}
         return form_response(request, "submissions/call_edit.html", context, status=409)
-    messages.success(request, f"The call for {call} is saved.")
+    messages.success(request, gettext("The call for %(call)s is saved.") % {"call": call})
     return redirect("submissions:desk", slug)
 
 
@@ -83,7 +86,11 @@ def call_rules(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
         mine = rules_form(conflict.call, rules=form.rules)
         context = _of_call(conflict.call) | {"form": mine, "is_conflict": True}
         return form_response(request, "submissions/rules.html", context, status=409)
-    messages.success(request, f"The rules of {call} are saved. They hold for what is sent in from now on.")
+    messages.success(
+        request,
+        gettext("The rules of %(call)s are saved. They hold for what is sent in from now on.")
+        % {"call": call},
+    )
     return redirect("submissions:desk", slug)
 
 
@@ -140,7 +147,9 @@ def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpRespons
         messages.error(request, str(reason))
     else:
         again = "" if place.is_organizer else " Send it in again before the deadline if you like."
-        messages.success(request, f"{row.run_tag} is withdrawn.{again}")
+        messages.success(
+            request, gettext("%(run_tag)s is withdrawn.%(again)s") % {"run_tag": row.run_tag, "again": again}
+        )
     return redirect(row)
 
 
@@ -152,7 +161,10 @@ def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     except NotTaken as reason:
         messages.error(request, str(reason))
     else:
-        messages.success(request, f"{row.run_tag} counts: it is on boards, in pools and in files.")
+        messages.success(
+            request,
+            gettext("%(run_tag)s counts: it is on boards, in pools and in files.") % {"run_tag": row.run_tag},
+        )
     return redirect(row)
 
 
@@ -162,7 +174,10 @@ def accept_all(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     listed = parse_ids(request.POST.getlist("submission"))
     accepted = actions.accept_all(collection, listed, by=request.user)
-    messages.success(request, f"{accepted} run{'' if accepted == 1 else 's'} accepted.")
+    messages.success(
+        request,
+        ngettext("%(count)s run accepted.", "%(count)s runs accepted.", accepted) % {"count": accepted},
+    )
     return redirect("submissions:desk", slug)
 
 
@@ -173,7 +188,9 @@ def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     if row.outcome != Submission.Outcome.LATE:
         raise PermissionDenied("This file is not late.")
     actions.let_in(row, by=request.user)
-    messages.success(request, f"The late file of {row.team} is let in and checked.")
+    messages.success(
+        request, gettext("The late file of %(team)s is let in and checked.") % {"team": row.team}
+    )
     return redirect(row)
 
 
@@ -182,7 +199,7 @@ def _submit_form(request: HtmxRequest, place: Desk, call: Call) -> SubmitForm:
         return submit_form(call, team=place.team)
     form = submit_form(call, team=place.team, sent=request.POST, uploaded=request.FILES)
     if too_large(request):
-        form.add_error("file", "The file is too large for one upload.")
+        form.add_error("file", gettext("The file is too large for one upload."))
     return form
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from grading.generation.models import drafting_backends
 from grading.support.asking import LONGEST_REPLY
@@ -22,8 +23,8 @@ DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 class BoardForm(forms.Form):
     """Whose labels, and of which citations."""
 
-    rater = forms.ChoiceField(label="Labels of", required=False)
-    citations = forms.ChoiceField(label="Citations judged", required=False, choices=CITATIONS)
+    rater = forms.ChoiceField(label=gettext_lazy("Labels of"), required=False)
+    citations = forms.ChoiceField(label=gettext_lazy("Citations judged"), required=False, choices=CITATIONS)
 
     def offer(self, collection: Collection) -> tuple[SupportRater, JudgedCitations]:
         """What is chosen; the first of each where the address names none, or something else."""
@@ -39,15 +40,19 @@ class BoardForm(forms.Form):
 class AskForm(forms.Form):
     """Which model is asked about which citations."""
 
-    backend = forms.ChoiceField(label="Runs by")
-    llm = forms.CharField(label="Model", max_length=200)
-    citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
+    backend = forms.ChoiceField(label=gettext_lazy("Runs by"))
+    llm = forms.CharField(label=gettext_lazy("Model"), max_length=200)
+    citations = forms.ChoiceField(
+        label=gettext_lazy("Citations judged"), choices=CITATIONS, initial=DEFAULT_CITATIONS
+    )
     longest_reply = forms.IntegerField(
-        label="Longest reply, in tokens",
+        label=gettext_lazy("Longest reply, in tokens"),
         min_value=1,
         max_value=LONGEST,
         initial=LONGEST_REPLY,
-        help_text="A label takes a few. A model that reasons before it answers needs many more.",
+        help_text=gettext_lazy(
+            "A label takes a few. A model that reasons before it answers needs many more."
+        ),
     )
 
     def offer(self) -> None:
@@ -64,14 +69,16 @@ class AskForm(forms.Form):
 class SettingsForm(forms.Form):
     """What people who label are asked, and what they see first."""
 
-    citations = forms.ChoiceField(label="People label", choices=CITATIONS)
+    citations = forms.ChoiceField(label=gettext_lazy("People label"), choices=CITATIONS)
     shown_judge = forms.ModelChoiceField(
         SupportJudge.objects.none(),
-        label="Show first the label of",
+        label=gettext_lazy("Show first the label of"),
         required=False,
-        empty_label="nobody: people label from scratch",
-        help_text="A label that is shown first draws people to it: 72 % agreed where they saw it, and 56 %"
-        " where they did not (Thakur et al. 2025). Both are counted apart.",
+        empty_label=gettext_lazy("nobody: people label from scratch"),
+        help_text=gettext_lazy(
+            "A label that is shown first draws people to it: 72 % agreed where they saw it, and 56 %"
+            " where they did not (Thakur et al. 2025). Both are counted apart."
+        ),
     )
 
 

@@ -6,11 +6,13 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.support.asking import AGAIN_ID
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
+from rubricweb.core.counted import number
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -80,12 +82,16 @@ def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     try:
         return _started(request, actions.retry_failed(asked, limits=form.limits, by=request.user))
     except NothingToAsk:
-        messages.info(request, "No label of this model has failed.")
+        messages.info(request, gettext("No label of this model has failed."))
         return redirect("support:job", slug, job_id)
 
 
 def _started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
-    messages.success(request, f"{job.judge.llm} is asked about {job.total:,} citations.")
+    messages.success(
+        request,
+        gettext("%(llm)s is asked about %(total)s citations.")
+        % {"llm": job.judge.llm, "total": number(job.total)},
+    )
     return redirect("support:job", job.judge.collection.slug, job.pk)
 
 

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -48,7 +49,7 @@ def choose(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _settings_form(collection, request.POST)
     if form.is_valid():
         actions.choose(collection, **form.cleaned_data, by=request.user)
-        messages.success(request, "Saved.")
+        messages.success(request, gettext("Saved."))
     return redirect(reverse("support:board", args=[slug]) + "#labelling")
 
 

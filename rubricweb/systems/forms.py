@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
@@ -21,25 +22,35 @@ def _backends() -> list[tuple[str, str]]:
 class MakeForm(forms.Form):
     """Of one method: fields that it does not take are left out."""
 
-    run_tag = forms.CharField(label="Name of the run", max_length=200)
+    run_tag = forms.CharField(label=gettext_lazy("Name of the run"), max_length=200)
     runs = forms.MultipleChoiceField(
-        label="Begin with",
+        label=gettext_lazy("Begin with"),
         required=False,
-        help_text="None chosen: BM25. Several are fused.",
+        help_text=gettext_lazy("None chosen: BM25. Several are fused."),
     )
-    depth = forms.IntegerField(label="Passages to retrieve", min_value=1, max_value=DEEPEST)
+    depth = forms.IntegerField(label=gettext_lazy("Passages to retrieve"), min_value=1, max_value=DEEPEST)
     rerank_passes = forms.IntegerField(
-        label="Passes of reranking",
+        label=gettext_lazy("Passes of reranking"),
         min_value=0,
         max_value=MOST_PASSES,
-        help_text="By the same model, before it answers.",
+        help_text=gettext_lazy("By the same model, before it answers."),
     )
-    sources = forms.IntegerField(label="Passages to answer from", min_value=1, max_value=MOST_SOURCES)
-    max_words = forms.IntegerField(label="Longest answer, in words", min_value=1, max_value=MOST_WORDS)
-    style = forms.ChoiceField(label="Ask for")
-    backend = forms.ChoiceField(label="Back-end", choices=_backends)
-    llm = forms.CharField(label="Model", max_length=200, help_text="As the worker or the server knows it.")
-    topics = forms.MultipleChoiceField(label="Topics", required=False, help_text="None chosen: all.")
+    sources = forms.IntegerField(
+        label=gettext_lazy("Passages to answer from"), min_value=1, max_value=MOST_SOURCES
+    )
+    max_words = forms.IntegerField(
+        label=gettext_lazy("Longest answer, in words"), min_value=1, max_value=MOST_WORDS
+    )
+    style = forms.ChoiceField(label=gettext_lazy("Ask for"))
+    backend = forms.ChoiceField(label=gettext_lazy("Back-end"), choices=_backends)
+    llm = forms.CharField(
+        label=gettext_lazy("Model"),
+        max_length=200,
+        help_text=gettext_lazy("As the worker or the server knows it."),
+    )
+    topics = forms.MultipleChoiceField(
+        label=gettext_lazy("Topics"), required=False, help_text=gettext_lazy("None chosen: all.")
+    )
 
     def __init__(self, collection: Collection, method: Method, sent: QueryDict, *, is_sent: bool) -> None:
         """Without `is_sent`, what the address already says is only the beginning."""
@@ -68,21 +79,23 @@ class MakeForm(forms.Form):
     def clean_run_tag(self) -> str:
         tag = str(self.cleaned_data["run_tag"])
         if len(tag.split()) != 1:
-            raise forms.ValidationError("A run's name is one word: files separate columns by spaces.")
+            raise forms.ValidationError(
+                gettext("A run's name is one word: files separate columns by spaces.")
+            )
         if Run.objects.filter(collection=self._collection, run_tag=tag).exists():
-            raise forms.ValidationError("This collection has a run of this name already.")
+            raise forms.ValidationError(gettext("This collection has a run of this name already."))
         return tag
 
     def clean_runs(self) -> list[str]:
         runs: list[str] = self.cleaned_data["runs"]
         if self._method.name == "fusion" and len(runs) < 2:
-            raise forms.ValidationError("Choose two runs at least.")
+            raise forms.ValidationError(gettext("Choose two runs at least."))
         return runs
 
     def clean_rerank_passes(self) -> int:
         passes = int(self.cleaned_data["rerank_passes"])
         if self._method.name == "rerank" and not passes:
-            raise forms.ValidationError("Reranking takes one pass at least.")
+            raise forms.ValidationError(gettext("Reranking takes one pass at least."))
         return passes
 
     @property

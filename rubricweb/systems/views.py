@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -65,7 +66,9 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
     except (TagTaken, ValueError) as refusal:
         messages.error(request, str(refusal))
         return redirect("systems:make", collection.slug)
-    messages.success(request, f"Making {job.run}: it counts when all topics are done.")
+    messages.success(
+        request, gettext("Making %(run)s: it counts when all topics are done.") % {"run": job.run}
+    )
     return redirect("systems:made", collection.slug, job.run_id)
 
 

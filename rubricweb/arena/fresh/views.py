@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -98,7 +99,11 @@ def adopt(request: HtmxRequest, slug: str, question_id: int) -> HttpResponse:
         return redirect("arena:ask", slug)
     try:
         topic = actions.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
-        messages.success(request, f"Topic {topic.query_id} is in the collection: pool passages for it next.")
+        messages.success(
+            request,
+            gettext("Topic %(query_id)s is in the collection: pool passages for it next.")
+            % {"query_id": topic.query_id},
+        )
     except ArenaError as refusal:
         messages.warning(request, str(refusal))
     return redirect("arena:ask", slug)

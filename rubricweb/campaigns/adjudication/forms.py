@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.campaigns.adjudication.selectors import Query
@@ -14,20 +15,24 @@ class ConflictsForm(CampaignFilter):
     """The filters of the list; they stay in the address of each case."""
 
     distance = forms.TypedChoiceField(
-        label="Ratings differ by more than",
+        label=gettext_lazy("Ratings differ by more than"),
         coerce=int,
         choices=[(str(number), str(number)) for number in range(MAX_RATING)],
         initial="1",
         required=False,
     )
     min_grade = forms.TypedChoiceField(
-        label="or lie on both sides of",
+        label=gettext_lazy("or lie on both sides of"),
         coerce=int,
         choices=[(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
         initial=str(PAPERS_MIN_GRADE),
         required=False,
     )
-    state = forms.ChoiceField(label="State", choices=[("", "open"), ("decided", "decided")], required=False)
+    state = forms.ChoiceField(
+        label=gettext_lazy("State"),
+        choices=[("", gettext_lazy("open")), ("decided", gettext_lazy("decided"))],
+        required=False,
+    )
 
     field_order = ("campaign", "distance", "min_grade", "state", "names")
 

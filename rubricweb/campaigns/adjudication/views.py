@@ -7,6 +7,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -70,7 +71,7 @@ def withdraw(request: HtmxRequest, slug: str, decision_id: int) -> HttpResponse:
     except NotYourDecision as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, "Decision withdrawn.")
+        messages.success(request, gettext("Decision withdrawn."))
     return _go(request, collection, CellKey(decision.topic_id, decision.revision_id, decision.passage_id))
 
 
@@ -80,7 +81,11 @@ def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     campaign = ConflictsForm(request.GET, collection).chosen
     accepted = actions.accept_unanimous(collection, by=request.user, campaign=campaign)
-    messages.success(request, f"{accepted} unanimous cell{'' if accepted == 1 else 's'} accepted.")
+    messages.success(
+        request,
+        ngettext("%(count)s unanimous cell accepted.", "%(count)s unanimous cells accepted.", accepted)
+        % {"count": accepted},
+    )
     return redirect(f"{reverse('campaigns:adjudication', args=[slug])}?{request.GET.urlencode()}")
 
 

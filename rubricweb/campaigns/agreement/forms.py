@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.campaigns.agreement.latest_ratings import CountedRating
 from rubricweb.campaigns.queue.filters import CampaignFilter
@@ -11,10 +12,10 @@ from rubricweb.grades.forms import GraderForm
 
 class AssessorAgreementForm(CampaignFilter, GraderForm):
     which = forms.ChoiceField(
-        label="Ratings",
+        label=gettext_lazy("Ratings"),
         choices=[
-            (str(CountedRating.LATEST), "what each says now"),
-            (str(CountedRating.INDEPENDENT), "before the grader's was seen"),
+            (str(CountedRating.LATEST), gettext_lazy("what each says now")),
+            (str(CountedRating.INDEPENDENT), gettext_lazy("before the grader's was seen")),
         ],
         required=False,
         initial=str(CountedRating.LATEST),

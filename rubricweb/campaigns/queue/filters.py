@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core.forms import offer_choices
@@ -16,8 +17,12 @@ from rubricweb.grades.forms import AddressForm
 class CampaignFilter(AddressForm):
     """One campaign or all, and whether usernames are shown; each control takes effect at once."""
 
-    campaign = forms.ChoiceField(label="Campaign", required=False)
-    names = forms.ChoiceField(label="Assessors", choices=[("", "pseudonyms"), ("1", "names")], required=False)
+    campaign = forms.ChoiceField(label=gettext_lazy("Campaign"), required=False)
+    names = forms.ChoiceField(
+        label=gettext_lazy("Assessors"),
+        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))],
+        required=False,
+    )
 
     all_campaigns: ClassVar[str] = "any"
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.topic_attributes import attributes
@@ -81,34 +82,41 @@ def _checkboxes() -> forms.CheckboxSelectMultiple:
 class CampaignForm(forms.Form):
     """A new campaign over one bank and grader."""
 
-    name = forms.CharField(label="Name", max_length=120)
-    bank = forms.ChoiceField(label="Bank")
-    grader = forms.ChoiceField(label="Grader to check", help_text="Its ratings decide choice and order.")
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    bank = forms.ChoiceField(label=gettext_lazy("Bank"))
+    grader = forms.ChoiceField(
+        label=gettext_lazy("Grader to check"), help_text=gettext_lazy("Its ratings decide choice and order.")
+    )
     kinds = forms.MultipleChoiceField(
-        label="Kinds of items",
+        label=gettext_lazy("Kinds of items"),
         choices=[(str(kind), f"{kind}s") for kind in KINDS],
         initial=[str(kind) for kind in KINDS],
         widget=_checkboxes(),
     )
     topics = RowsField(
-        Topic.objects.none(), label="Topics", required=False, help_text="None chosen means all."
+        Topic.objects.none(),
+        label=gettext_lazy("Topics"),
+        required=False,
+        help_text=gettext_lazy("None chosen means all."),
     )
     diverse = forms.IntegerField(
-        label="Diverse topics",
+        label=gettext_lazy("Diverse topics"),
         min_value=1,
         required=False,
-        help_text="So many of these topics that have items, as different by their attributes as can be. "
-        "Empty for all.",
+        help_text=gettext_lazy(
+            "So many of these topics that have items, as different by their attributes as can be. "
+            "Empty for all."
+        ),
     )
     diverse_seed = forms.IntegerField(
-        label="Seed of the draw",
+        label=gettext_lazy("Seed of the draw"),
         min_value=1,
         initial=1,
         required=False,
-        help_text="The same seed draws the same topics.",
+        help_text=gettext_lazy("The same seed draws the same topics."),
     )
     cells = forms.ChoiceField(
-        label="Cells",
+        label=gettext_lazy("Cells"),
         choices=Campaign.Cells.choices,
         initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
@@ -116,60 +124,63 @@ class CampaignForm(forms.Form):
         "estimates to within 0.05 to 0.1.",
     )
     min_grade = forms.IntegerField(
-        label="Threshold",
+        label=gettext_lazy("Threshold"),
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        help_text="From which rating an item is covered. Empty for the grader's own.",
+        help_text=gettext_lazy("From which rating an item is covered. Empty for the grader's own."),
     )
-    cutoff = forms.IntegerField(label="Rank cutoff k", min_value=1, max_value=1_000, initial=20)
+    cutoff = forms.IntegerField(label=gettext_lazy("Rank cutoff k"), min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label="Maximum number of cells", min_value=1, required=False, help_text="Empty for all."
+        label=gettext_lazy("Maximum number of cells"),
+        min_value=1,
+        required=False,
+        help_text=gettext_lazy("Empty for all."),
     )
     order = forms.ChoiceField(
-        label="Cells to draw first",
+        label=gettext_lazy("Cells to draw first"),
         choices=Campaign.Order.choices,
-        help_text="Where there is a maximum, the others are left out.",
+        help_text=gettext_lazy("Where there is a maximum, the others are left out."),
     )
     passage_order = forms.ChoiceField(
-        label="Order of the passages",
+        label=gettext_lazy("Order of the passages"),
         choices=Campaign.PassageOrder.choices,
         initial=Campaign.PassageOrder.TOPIC,
         required=False,
-        help_text="With all items of a passage together, people read it once.",
+        help_text=gettext_lazy("With all items of a passage together, people read it once."),
     )
     random_percent = forms.IntegerField(
-        label="Drawn at random, %",
+        label=gettext_lazy("Drawn at random, %"),
         min_value=0,
         max_value=100,
         initial=20,
-        help_text="Of all cells, estimates stand on these only. In random order all are.",
+        help_text=gettext_lazy("Of all cells, estimates stand on these only. In random order all are."),
     )
     assessors = forms.IntegerField(
-        label="Assessors per cell, independent of each other",
+        label=gettext_lazy("Assessors per cell, independent of each other"),
         min_value=1,
         max_value=MOST_ASSESSORS,
         initial=1,
     )
     mode = forms.ChoiceField(
-        label="What assessors see",
+        label=gettext_lazy("What assessors see"),
         choices=Campaign.Mode.choices,
         initial=Campaign.Mode.BLIND,
         widget=forms.RadioSelect,
     )
     people = RowsField(
         User.objects.none(),
-        label="Who rates",
+        label=gettext_lazy("Who rates"),
         required=False,
-        help_text="None chosen means everybody.",
+        help_text=gettext_lazy("None chosen means everybody."),
         widget=_checkboxes(),
     )
     seconds = forms.FloatField(
-        label="Seconds per rating",
+        label=gettext_lazy("Seconds per rating"),
         min_value=1,
         max_value=3_600,
         required=False,
-        help_text="Your guess, for the estimate. Empty for the pace of those who rated here.",
+        help_text=gettext_lazy("Your guess, for the estimate. Empty for the pace of those who rated here."),
     )
 
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
@@ -196,7 +207,7 @@ class CampaignForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
-            self.add_error("grader", "This grader has no grades of this bank.")
+            self.add_error("grader", gettext("This grader has no grades of this bank."))
         return cleaned
 
     def can_preview(self) -> bool:

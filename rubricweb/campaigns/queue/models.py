@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
@@ -24,28 +25,28 @@ class Campaign(models.Model):
     """Cells for people to rate: which, in which order, by how many, and what they see."""
 
     class Mode(models.TextChoices):
-        BLIND = "blind", "blind: rate first, then see the grader's rating"
-        ASSISTED = "assisted", "assisted: rate beside the grader's rating"
-        MIXED = "mixed", "randomised mix: each cell and assessor by lot"
+        BLIND = "blind", gettext_lazy("blind: rate first, then see the grader's rating")
+        ASSISTED = "assisted", gettext_lazy("assisted: rate beside the grader's rating")
+        MIXED = "mixed", gettext_lazy("randomised mix: each cell and assessor by lot")
 
     class Order(models.TextChoices):
-        RANDOM = "random", "random"
-        CONFIDENCE = "confidence", "low confidence of the grader first"
-        DISAGREEMENT = "disagreement", "disagreement of graders, or with the judgment, first"
-        LEADERBOARD = "leaderboard", "expected change of the leaderboard first"
+        RANDOM = "random", gettext_lazy("random")
+        CONFIDENCE = "confidence", gettext_lazy("low confidence of the grader first")
+        DISAGREEMENT = "disagreement", gettext_lazy("disagreement of graders, or with the judgment, first")
+        LEADERBOARD = "leaderboard", gettext_lazy("expected change of the leaderboard first")
 
     class PassageOrder(models.TextChoices):
-        TOPIC = "topic", "by topic: all items of a passage together, topic after topic"
-        BOARD = "board", "by value for the leaderboard: all items of a passage together"
-        CELL = "cell", "none: each cell by itself, as it was drawn"
+        TOPIC = "topic", gettext_lazy("by topic: all items of a passage together, topic after topic")
+        BOARD = "board", gettext_lazy("by value for the leaderboard: all items of a passage together")
+        CELL = "cell", gettext_lazy("none: each cell by itself, as it was drawn")
 
     class Cells(models.TextChoices):
-        ALL = "all", "all"
-        HIGH = "high", "graded at the threshold or above"
-        UNSURE = "unsure", "failed or unsure"
-        DISAGREEING = "disagreeing", "graders disagree, or grader and judgment"
-        DECIDING = "deciding", "those that decide a run's Rubric-Cover"
-        COVER = "cover", "a sample that estimates every run's Rubric-Cover"
+        ALL = "all", gettext_lazy("all")
+        HIGH = "high", gettext_lazy("graded at the threshold or above")
+        UNSURE = "unsure", gettext_lazy("failed or unsure")
+        DISAGREEING = "disagreeing", gettext_lazy("graders disagree, or grader and judgment")
+        DECIDING = "deciding", gettext_lazy("those that decide a run's Rubric-Cover")
+        COVER = "cover", gettext_lazy("a sample that estimates every run's Rubric-Cover")
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")

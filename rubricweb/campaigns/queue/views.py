@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.topic_sampler import DISTANCE
@@ -24,6 +25,7 @@ from rubricweb.campaigns.queue.forms import (
 )
 from rubricweb.campaigns.queue.meanings import meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
+from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.defaults import banks
@@ -57,7 +59,10 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
         except UnfitCampaign as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, f"Campaign opened: {campaign.cells.count():,} cells.")
+            messages.success(
+                request,
+                gettext("Campaign opened: %(cells)s cells.") % {"cells": number(campaign.cells.count())},
+            )
             return redirect("campaigns:campaign", slug, campaign.pk)
     context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
     return form_response(request, "campaigns/queue/campaign_new.html", context)

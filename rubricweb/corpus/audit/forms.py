@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.audit.selectors import AuditFilters, people, verbs
@@ -13,10 +14,14 @@ from rubricweb.corpus.models import Collection
 class AuditForm(forms.Form):
     """A value that cannot be read is ignored."""
 
-    by = forms.TypedChoiceField(label="Person", coerce=int, empty_value=None, required=False)
-    verb = forms.ChoiceField(label="What happened", required=False)
-    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    by = forms.TypedChoiceField(label=gettext_lazy("Person"), coerce=int, empty_value=None, required=False)
+    verb = forms.ChoiceField(label=gettext_lazy("What happened"), required=False)
+    since = forms.DateField(
+        label=gettext_lazy("From"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    until = forms.DateField(
+        label=gettext_lazy("To"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
     before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.forms import RoleForm
 
@@ -12,12 +13,16 @@ MOST_USES = 200
 
 class InvitationForm(RoleForm):
     days = forms.IntegerField(
-        label="Days",
+        label=gettext_lazy("Days"),
         min_value=1,
         max_value=MOST_DAYS,
         initial=7,
-        help_text="Afterwards the link opens nothing.",
+        help_text=gettext_lazy("Afterwards the link opens nothing."),
     )
     max_uses = forms.IntegerField(
-        label="People", min_value=1, max_value=MOST_USES, initial=1, help_text="How many may join by it."
+        label=gettext_lazy("People"),
+        min_value=1,
+        max_value=MOST_USES,
+        initial=1,
+        help_text=gettext_lazy("How many may join by it."),
     )

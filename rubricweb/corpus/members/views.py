@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import invitations, roles
@@ -44,7 +45,7 @@ def revoke(request: HtmxRequest, slug: str, invitation_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     invitation = get_object_or_404(collection.invitations, pk=invitation_id)
     invitations.revoke(invitation, by=request.user)
-    messages.success(request, "The link opens nothing any more. Who has joined by it stays.")
+    messages.success(request, gettext("The link opens nothing any more. Who has joined by it stays."))
     return redirect("corpus:invitations", slug)
 
 
@@ -59,7 +60,7 @@ def remove(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
         except LastOrganizer as reason:
             messages.error(request, str(reason))
         else:
-            messages.success(request, f"{membership.user} is no member any more.")
+            messages.success(request, gettext("%(user)s is no member any more.") % {"user": membership.user})
             is_own = membership.user_id == request.user.pk and not request.user.is_superuser
             return redirect("home:home") if is_own else redirect("corpus:settings", slug)
     context = {"collection": collection, "section": "settings", "membership": membership}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.runs.actions import RunDescription
@@ -18,24 +19,29 @@ class RunForm(forms.Form):
     task = forms.CharField(max_length=100, required=False)
     type = forms.ChoiceField(choices=Run.Type.choices, required=False)
     priority = forms.IntegerField(
-        min_value=1, max_value=1_000, required=False, help_text="1 is the run that the team cares about most."
+        min_value=1,
+        max_value=1_000,
+        required=False,
+        help_text=gettext_lazy("1 is the run that the team cares about most."),
     )
     description = forms.CharField(max_length=5_000, required=False, widget=forms.Textarea(attrs={"rows": 4}))
     tags = forms.CharField(
         max_length=MOST_TAGS * (TAG_CHARS + 2),
         required=False,
-        help_text="Words to group runs by, with commas.",
+        help_text=gettext_lazy("Words to group runs by, with commas."),
     )
     llm = forms.CharField(
-        label="Language model",
+        label=gettext_lazy("Language model"),
         max_length=200,
         required=False,
-        help_text="The model that wrote its answers, if any: a board that the same model grades says so.",
+        help_text=gettext_lazy(
+            "The model that wrote its answers, if any: a board that the same model grades says so."
+        ),
     )
     is_closed_book = forms.BooleanField(
-        label="Answers without retrieval, from what the model knows",
+        label=gettext_lazy("Answers without retrieval, from what the model knows"),
         required=False,
-        help_text="Boards show it with a star.",
+        help_text=gettext_lazy("Boards show it with a star."),
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
@@ -43,7 +49,10 @@ class RunForm(forms.Form):
         words = [" ".join(tag.split()) for tag in self.cleaned_data["tags"].split(",")]
         tags = list(dict.fromkeys(filter(None, words)))
         if len(tags) > MOST_TAGS or any(len(tag) > TAG_CHARS for tag in tags):
-            raise forms.ValidationError(f"At most {MOST_TAGS} tags of {TAG_CHARS} characters.")
+            raise forms.ValidationError(
+                gettext("At most %(MOST_TAGS)s tags of %(TAG_CHARS)s characters.")
+                % {"MOST_TAGS": MOST_TAGS, "TAG_CHARS": TAG_CHARS}
+            )
         return tags
 
     @property

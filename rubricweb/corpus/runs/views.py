@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -52,7 +53,7 @@ def run_edit(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         actions.describe_run(run, form.described, seen=form.cleaned_data["seen"], by=request.user)
     except RunConflict as conflict:
         return _edit_page(request, conflict.run, again(conflict.run, form.described), status=409)
-    messages.success(request, f"{run} saved.")
+    messages.success(request, gettext("%(run)s saved.") % {"run": run})
     return redirect("corpus:runs", slug)
 
 

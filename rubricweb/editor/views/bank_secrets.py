@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
@@ -19,6 +20,7 @@ from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secret_items import hide_items, show_items
+from rubricweb.core.counted import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 
@@ -30,12 +32,18 @@ class SecretsFilterForm(forms.Form):
     """Which items of the bank are listed."""
 
     q = forms.CharField(
-        label="Item or topic contains", required=False, widget=forms.TextInput(attrs={"type": "search"})
+        label=gettext_lazy("Item or topic contains"),
+        required=False,
+        widget=forms.TextInput(attrs={"type": "search"}),
     )
     state = forms.ChoiceField(
-        label="Listed",
+        label=gettext_lazy("Listed"),
         required=False,
-        choices=[("", "all items"), ("secret", "secret items"), ("public", "public items")],
+        choices=[
+            ("", gettext_lazy("all items")),
+            ("secret", gettext_lazy("secret items")),
+            ("public", gettext_lazy("public items")),
+        ],
     )
 
     def listed(self, bank: Bank) -> ItemQuerySet:
@@ -91,7 +99,9 @@ def bank_secrets(request: HtmxRequest, bank_id: int) -> HttpResponse:
 
 def _mark(request: HtmxRequest, form: MarkForm) -> None:
     if not form.is_valid():
-        messages.error(request, "Nothing changed: some of these items are not listed any more. Choose again.")
+        messages.error(
+            request, gettext("Nothing changed: some of these items are not listed any more. Choose again.")
+        )
         return
     change, state = CHANGES[form.cleaned_data["change"]]
     try:
@@ -99,4 +109,7 @@ def _mark(request: HtmxRequest, form: MarkForm) -> None:
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{changed} item{'' if changed == 1 else 's'} made {state}.")
+        messages.success(
+            request,
+            gettext("%(items)s made %(state)s.") % {"items": counted(changed, "item"), "state": state},
+        )

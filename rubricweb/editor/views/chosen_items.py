@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.banks import access
@@ -15,6 +16,7 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.weighing import bring_back, retire_items, weigh_items
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
@@ -43,7 +45,12 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
         changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    offer_items_undo(request, (bank, topic), f"{_count(changed)} changed.", before(items))
+    offer_items_undo(
+        request,
+        (bank, topic),
+        gettext("%(items)s changed.") % {"items": counted(changed, "item")},
+        before(items),
+    )
     return _done(request, bank, topic)
 
 
@@ -62,7 +69,7 @@ def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespons
         changed = bring_back(items, before=before, by=request.user)
     except BankError as refusal:
         return _asked(request, (bank, topic), None, problem=_words(refusal), status=409)
-    messages.success(request, f"{_count(changed)} brought back.")
+    messages.success(request, gettext("%(items)s brought back.") % {"items": counted(changed, "item")})
     return _done(request, bank, topic)
 
 
@@ -94,10 +101,6 @@ def _done(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = {"bank": bank, "topic": topic}
     response = after_post(request, f"{PAGE}#done", context, to=editor_url(request, bank, topic))
     return items_changed(response)
-
-
-def _count(items: int) -> str:
-    return f"{items} item{'' if items == 1 else 's'}"
 
 
 def _items(bank: Bank, topic: Topic, seen: Mapping[int, int]) -> list[Item]:

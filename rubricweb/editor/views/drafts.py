@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -79,7 +80,11 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
         item = actions.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
-    messages.success(request, f"{item.get_kind_display().capitalize()} added from a draft.")
+    messages.success(
+        request,
+        gettext("%(get_kind_display)s added from a draft.")
+        % {"get_kind_display": item.get_kind_display().capitalize()},
+    )
     return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
 
 
@@ -90,7 +95,7 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
         actions.reject_draft(draft, by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
-    messages.success(request, "Draft rejected.")
+    messages.success(request, gettext("Draft rejected."))
     return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
 
 
@@ -101,10 +106,12 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
-    messages.success(request, f"{_count(len(accepted.items))} accepted.")
+    messages.success(request, gettext("%(_count)s accepted.") % {"_count": _count(len(accepted.items))})
     if accepted.left:
         messages.warning(
-            request, f"{_count(accepted.left)} not accepted: asked already, or decided by others."
+            request,
+            gettext("%(_count)s not accepted: asked already, or decided by others.")
+            % {"_count": _count(accepted.left)},
         )
     return after_decision(request, bank, topic)
 
@@ -115,7 +122,7 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
-    messages.success(request, f"{_count(count)} rejected.")
+    messages.success(request, gettext("%(_count)s rejected.") % {"_count": _count(count)})
     return after_decision(request, bank, topic)
 
 
@@ -127,7 +134,7 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{draft_request.llm} is asked again.")
+        messages.success(request, gettext("%(llm)s is asked again.") % {"llm": draft_request.llm})
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from grading.generation import near_duplicates
@@ -64,7 +65,7 @@ def _merged(request: HtmxRequest, form: MergeForm, items: dict[str, Item]) -> bo
     except BankError as refusal:
         form.add_error(None, str(refusal))
         return False
-    messages.success(request, "Merged: the duplicate is retired, and can be restored.")
+    messages.success(request, gettext("Merged: the duplicate is retired, and can be restored."))
     return True
 
 

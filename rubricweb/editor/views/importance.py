@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
@@ -39,7 +40,11 @@ def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) ->
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"\u201c{item}\u201d is {suggestion.importance} now.")
+        messages.success(
+            request,
+            gettext("“%(item)s” is %(importance)s now.")
+            % {"item": item, "importance": suggestion.importance},
+        )
     return after_decision(request, suggestion.request.bank, suggestion.request.topic)
 
 
@@ -60,5 +65,9 @@ def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     seen = parse_ids(request.POST.getlist("seen"))
     chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
     count = importance.accept_suggestions(chosen, by=request.user)
-    messages.success(request, f"{count} suggestion{'' if count == 1 else 's'} accepted.")
+    messages.success(
+        request,
+        ngettext("%(count)s suggestion accepted.", "%(count)s suggestions accepted.", count)
+        % {"count": count},
+    )
     return after_decision(request, bank, topic)

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import retarget, trigger_client_event
 
@@ -70,7 +71,9 @@ def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     if not (form.is_valid() and _added(form, bank, topic, request.user)):
         return form_response(request, "editor/item_add.html", context)
-    messages.success(request, f"{form.cleaned_data['kind'].capitalize()} added.")
+    messages.success(
+        request, gettext("%(capitalize)s added.") % {"capitalize": form.cleaned_data["kind"].capitalize()}
+    )
     context |= {"form": new_item_form(topic, after=form), "is_fresh": True}
     to = f"{editor_url(request, bank, topic)}#new-item"
     return items_changed(after_post(request, "editor/item_add.html#form", context, to=to))
@@ -101,7 +104,11 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
-            messages.success(request, f"{item.get_kind_display().capitalize()} saved.")
+            messages.success(
+                request,
+                gettext("%(get_kind_display)s saved.")
+                % {"get_kind_display": item.get_kind_display().capitalize()},
+            )
             return after_change(request, item)
     return form_response(request, "editor/item_edit.html", _editing(item, form))
 
@@ -170,7 +177,7 @@ def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespons
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
-            messages.success(request, "Text supplied; the grades stay with it.")
+            messages.success(request, gettext("Text supplied; the grades stay with it."))
             return after_change(request, item)
     return form_response(request, "editor/item_supply.html", _editing(item, form))
 
@@ -180,7 +187,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = MoveForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "A place in the list is a number from 0.")
+        messages.error(request, gettext("A place in the list is a number from 0."))
         return after_change(request, item)
     before = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     try:

@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import roles
@@ -15,6 +16,7 @@ from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secret_items import choose_secrets, hide_item, show_item
+from rubricweb.core.counted import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
@@ -56,7 +58,10 @@ def _chosen(request: HtmxRequest, form: SecretItemsForm, items: list[Item]) -> b
     except BankError as refusal:
         form.add_error(None, str(refusal))
         return False
-    messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
+    messages.success(
+        request,
+        gettext("Saved: %(items)s changed.") % {"items": counted(changed, "item")},
+    )
     return True
 
 

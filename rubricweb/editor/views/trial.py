@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from grading.measures.weighted_cover import WEIGHTED_COVER
@@ -17,6 +18,7 @@ from rubricweb.banks.errors import Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.weighing import settle_items
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.figures import rating_graders
@@ -84,7 +86,7 @@ def _refused(form: WeightTrialForm) -> bool:
     """Saving a solo would retire all other items, which nobody intends."""
     if form.only is None:
         return False
-    form.add_error("solo", "Solo is a preview: turn it off, then save.")
+    form.add_error("solo", gettext("Solo is a preview: turn it off, then save."))
     return True
 
 
@@ -92,7 +94,10 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
     changed = settle_items(
         weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
     )
-    messages.success(request, f"Saved: {changed} item{'' if changed == 1 else 's'} changed.")
+    messages.success(
+        request,
+        gettext("Saved: %(items)s changed.") % {"items": counted(changed, "item")},
+    )
     to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
     return after_post(
         request, "editor/trial.html#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to

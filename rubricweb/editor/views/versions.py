@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -50,7 +51,7 @@ def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
     except BankError as refusal:
         form.add_error("name", str(refusal))
         return False
-    messages.success(request, f"Version {version.number} named.")
+    messages.success(request, gettext("Version %(number)s named.") % {"number": version.number})
     return True
 
 
@@ -105,7 +106,11 @@ def version_restore(request: HtmxRequest, bank_id: int, number: int) -> HttpResp
         context = _compared(request, bank, version, None) | {"refusal": refusal, "form": None}
         return form_response(request, "editor/version_diff.html", context, part="diff", status=409)
     items = "1 item" if changed == 1 else f"{changed} items"
-    messages.success(request, f"Restored version {version.number}: {items} changed.")
+    messages.success(
+        request,
+        gettext("Restored version %(number)s: %(items)s changed.")
+        % {"number": version.number, "items": items},
+    )
     to = reverse("editor:versions", args=[bank.pk])
     context = _compared(request, bank, version, None)
     return after_post(request, "editor/version_diff.html#diff", context, to=to)

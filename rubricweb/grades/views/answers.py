@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from grading.graders import registry
@@ -28,7 +29,7 @@ OWN = "Its own: what the grader of Settings extracts"
 class AnswersForm(forms.Form):
     """The fingerprint of a grader, or nothing."""
 
-    answers_by = forms.ChoiceField(label="Answers by", required=False, widget=forms.RadioSelect)
+    answers_by = forms.ChoiceField(label=gettext_lazy("Answers by"), required=False, widget=forms.RadioSelect)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,7 +38,7 @@ def answers(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _form(collection, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         choose_answers(collection, form.cleaned_data["answers_by"], by=request.user)
-        messages.success(request, "Saved. Verdicts of other answers stay with their own grader.")
+        messages.success(request, gettext("Saved. Verdicts of other answers stay with their own grader."))
         return redirect("corpus:settings", slug)
     is_verifying = any(prompt.needs_answer for prompt in active_prompts(collection))
     context = {"collection": collection, "section": "settings", "form": form, "is_verifying": is_verifying}

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
@@ -23,7 +24,9 @@ from rubricweb.grades.defaults import scored_graders
 class DefaultGraderForm(forms.Form):
     """The fingerprint of a grader with grades here."""
 
-    default_grader = forms.ChoiceField(label="Grader shown by default", widget=forms.RadioSelect)
+    default_grader = forms.ChoiceField(
+        label=gettext_lazy("Grader shown by default"), widget=forms.RadioSelect
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -32,7 +35,7 @@ def default_grader(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _form(collection, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         choose_default_grader(collection, form.cleaned_data["default_grader"], by=request.user)
-        messages.success(request, "Saved. Addresses that name a grader still show that one.")
+        messages.success(request, gettext("Saved. Addresses that name a grader still show that one."))
         return redirect("corpus:settings", slug)
     context = {"collection": collection, "section": "settings", "form": form}
     return form_response(request, "grades/default_grader.html", context)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -85,9 +86,9 @@ def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
 
 def _say_asked(request: HtmxRequest, started: list[GradingJob]) -> None:
     if started:
-        messages.success(request, "Grading the cell again.")
+        messages.success(request, gettext("Grading the cell again."))
     else:
-        messages.info(request, "The cell is being graded again already.")
+        messages.info(request, gettext("The cell is being graded again already."))
 
 
 SAYS = {

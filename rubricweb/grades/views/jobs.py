@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -64,7 +65,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     if started:
         messages.success(request, _started_words(started))
     else:
-        messages.info(request, "Nothing to start: every missing grade is being made already.")
+        messages.info(request, gettext("Nothing to start: every missing grade is being made already."))
     return after(request, collection)
 
 
@@ -108,7 +109,7 @@ def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
         follows = f"; at most {later:,} more {'is' if later == 1 else 'are'} verified then" if later else ""
         messages.success(request, f"{message}{follows}.")
     else:
-        messages.info(request, "Nothing to retry: every failed grade is being retried already.")
+        messages.info(request, gettext("Nothing to retry: every failed grade is being retried already."))
 
 
 def after(request: HtmxRequest, collection: Collection) -> HttpResponse:

@@ -9,9 +9,11 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
+from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run
@@ -37,7 +39,9 @@ class PoolForm(forms.Form):
     automatic = _depth("Of automatic runs", help_text="If left empty: as above.")
     manual = _depth("Of manual runs", help_text="If left empty: as above.")
     runs = forms.MultipleChoiceField(
-        label="Runs", required=False, help_text="None chosen: all, those that come later included."
+        label=gettext_lazy("Runs"),
+        required=False,
+        help_text=gettext_lazy("None chosen: all, those that come later included."),
     )
 
     def __init__(self, collection: Collection, sent: Mapping[str, Any] | None) -> None:
@@ -64,7 +68,11 @@ def pool(request: HtmxRequest, slug: str) -> HttpResponse:
     is_valid = form.is_bound and form.is_valid()
     if is_valid and request.method == "POST":
         plan = apply_pool(collection, form.rule, by=request.user)
-        messages.success(request, f"Pooled: {plan.added:,} passages added. Later runs extend the pool.")
+        messages.success(
+            request,
+            gettext("Pooled: %(added)s passages added. Later runs extend the pool.")
+            % {"added": number(plan.added)},
+        )
         return redirect("grades:pool", slug)
     workers = len(monitor.workers().rows)
     preview = preview_pool(collection, form.rule, workers=workers) if is_valid else None

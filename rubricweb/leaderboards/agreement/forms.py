@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from grading.types import MAX_RATING, Purpose
 from rubricweb.banks.models import Bank
@@ -22,11 +23,15 @@ MAX_ANSWERS = 100
 class AgreementForm(forms.Form):
     """A valid form has the `labellers`. What the address leaves out has a default."""
 
-    min_grade = forms.IntegerField(label="Label at least", min_value=1, max_value=MAX_RATING)
-    min_relevant = forms.IntegerField(label="Judgment at least", min_value=1, max_value=10)
-    min_answers = forms.IntegerField(label="Items needed", min_value=1, max_value=MAX_ANSWERS)
-    grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
-    bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
+    min_grade = forms.IntegerField(label=gettext_lazy("Label at least"), min_value=1, max_value=MAX_RATING)
+    min_relevant = forms.IntegerField(label=gettext_lazy("Judgment at least"), min_value=1, max_value=10)
+    min_answers = forms.IntegerField(label=gettext_lazy("Items needed"), min_value=1, max_value=MAX_ANSWERS)
+    grader = GradersField(
+        GraderConfig.objects.none(), label=gettext_lazy("Graders"), widget=forms.CheckboxSelectMultiple
+    )
+    bank = RowsField(
+        Bank.objects.none(), label=gettext_lazy("Banks"), required=False, widget=forms.CheckboxSelectMultiple
+    )
 
     labellers: list[Labeller]
 

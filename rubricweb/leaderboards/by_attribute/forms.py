@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
@@ -23,7 +24,7 @@ class AttributeForm(AnalysisForm):
     shown = ("attribute", *SHOWN)
     further = FURTHER
     inapplicable = ONE_TOPIC
-    attribute = forms.ChoiceField(label="By attribute")
+    attribute = forms.ChoiceField(label=gettext_lazy("By attribute"))
 
     def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
         self.slices = sliceable(collection)

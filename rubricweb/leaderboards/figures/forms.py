@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.measures import registry
 from rubricweb.core.forms import offer_choices
@@ -23,13 +24,21 @@ class FigureForm(AnalysisForm):
 
     inapplicable = {**ALL_TOPICS, "definition": "the Workbench's definition: scores are as in the papers"}
     against = forms.CharField(
-        max_length=60, required=False, label="Against", widget=forms.TextInput({"list": "measures"})
+        max_length=60,
+        required=False,
+        label=gettext_lazy("Against"),
+        widget=forms.TextInput({"list": "measures"}),
     )
     others = forms.CharField(
-        max_length=300, required=False, label="And measures", help_text="Several with spaces between."
+        max_length=300,
+        required=False,
+        label=gettext_lazy("And measures"),
+        help_text=gettext_lazy("Several with spaces between."),
     )
-    reference = forms.MultipleChoiceField(required=False, label="And", widget=forms.CheckboxSelectMultiple)
-    run = forms.ChoiceField(required=False, label="Run")
+    reference = forms.MultipleChoiceField(
+        required=False, label=gettext_lazy("And"), widget=forms.CheckboxSelectMultiple
+    )
+    run = forms.ChoiceField(required=False, label=gettext_lazy("Run"))
 
     def __init__(self, sent: QueryDict, *, collection: Collection, view: str) -> None:
         self.shown = (*SHOWN, *FURTHER.get(view, ()))
@@ -46,13 +55,16 @@ class FigureForm(AnalysisForm):
     def clean_against(self) -> str:
         names = _measures(self.cleaned_data["against"] or registry.DEFAULT_OF_LABELS)
         if len(names) != 1:
-            raise forms.ValidationError(f"{len(names)} measures, expected one.")
+            raise forms.ValidationError(gettext("%(n)s measures, expected one.") % {"n": len(names)})
         return names[0]
 
     def clean_others(self) -> list[str]:
         names = _measures(self.cleaned_data["others"])
         if len(names) > MAX_OTHERS:
-            raise forms.ValidationError(f"{len(names)} measures, expected at most {MAX_OTHERS}.")
+            raise forms.ValidationError(
+                gettext("%(n)s measures, expected at most %(MAX_OTHERS)s.")
+                % {"n": len(names), "MAX_OTHERS": MAX_OTHERS}
+            )
         return names
 
 

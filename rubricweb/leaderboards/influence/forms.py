@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.forms import ALL_TOPICS, FURTHER, SHOWN, AnalysisForm
@@ -24,10 +25,12 @@ class InfluenceForm(AnalysisForm):
     teams = forms.CharField(
         required=False,
         max_length=400,
-        label="Runs of one team or model",
-        help_text="Patterns with spaces between, such as bm25* GPT4*; others go by their tag's beginning.",
+        label=gettext_lazy("Runs of one team or model"),
+        help_text=gettext_lazy(
+            "Patterns with spaces between, such as bm25* GPT4*; others go by their tag's beginning."
+        ),
     )
-    depth = forms.IntegerField(min_value=1, max_value=1000, label="Pool depth")
+    depth = forms.IntegerField(min_value=1, max_value=1000, label=gettext_lazy("Pool depth"))
 
     further = FURTHER
 

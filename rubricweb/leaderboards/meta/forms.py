@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
@@ -38,15 +39,19 @@ class GradersField(RowsField):
 class MetaForm(forms.Form):
     """A valid form has `spec`, `rows` and `shown`. What the address leaves out has a default."""
 
-    reference = forms.ChoiceField(label="Compare with")
+    reference = forms.ChoiceField(label=gettext_lazy("Compare with"))
     measure = forms.CharField(
-        label="Measures",
+        label=gettext_lazy("Measures"),
         max_length=400,
-        help_text="Several with spaces between: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval.",
+        help_text=gettext_lazy(
+            "Several with spaces between: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval."
+        ),
     )
-    k = forms.IntegerField(label="Official top only", required=False, min_value=3, max_value=100_000)
+    k = forms.IntegerField(
+        label=gettext_lazy("Official top only"), required=False, min_value=3, max_value=100_000
+    )
     within = forms.FloatField(
-        label="As good within (empty: by intervals)",
+        label=gettext_lazy("As good within (empty: by intervals)"),
         required=False,
         min_value=0,
         max_value=1,
@@ -55,23 +60,27 @@ class MetaForm(forms.Form):
     topics = forms.CharField(
         max_length=300,
         required=False,
-        label="Only topics with",
+        label=gettext_lazy("Only topics with"),
         widget=forms.TextInput({"list": "slices"}),
         help_text=TOPICS_HELP,
     )
-    grader = GradersField(GraderConfig.objects.none(), label="Graders", widget=forms.CheckboxSelectMultiple)
-    bank = RowsField(Bank.objects.none(), label="Banks", required=False, widget=forms.CheckboxSelectMultiple)
+    grader = GradersField(
+        GraderConfig.objects.none(), label=gettext_lazy("Graders"), widget=forms.CheckboxSelectMultiple
+    )
+    bank = RowsField(
+        Bank.objects.none(), label=gettext_lazy("Banks"), required=False, widget=forms.CheckboxSelectMultiple
+    )
     min_grade = forms.MultipleChoiceField(
-        label="Threshold",
+        label=gettext_lazy("Threshold"),
         choices=[(str(grade), str(grade)) for grade in range(1, MAX_RATING + 1)],
         widget=forms.CheckboxSelectMultiple,
     )
     show = forms.MultipleChoiceField(
-        label="Coefficients",
+        label=gettext_lazy("Coefficients"),
         choices=[(name.value, NAMES[name]) for name in Coefficient],
         widget=forms.CheckboxSelectMultiple,
     )
-    detail = forms.CharField(label="Intervals for", required=False, max_length=60)
+    detail = forms.CharField(label=gettext_lazy("Intervals for"), required=False, max_length=60)
 
     spec: MetaSpec
     rows: list[Contender]
@@ -92,7 +101,10 @@ class MetaForm(forms.Form):
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
         if not 1 <= len(names) <= MAX_MEASURES:
-            raise forms.ValidationError(f"{len(names)} measures, expected 1 to {MAX_MEASURES}.")
+            raise forms.ValidationError(
+                gettext("%(n)s measures, expected 1 to %(MAX_MEASURES)s.")
+                % {"n": len(names), "MAX_MEASURES": MAX_MEASURES}
+            )
         return names
 
     def clean_topics(self) -> TopicSlice | None:
@@ -151,18 +163,26 @@ class OfficialForm(forms.Form):
     """An official leaderboard to take."""
 
     name = forms.CharField(
-        max_length=NAME_LIMIT, help_text="Such as: official NDCG@10. A board of this name is replaced."
+        max_length=NAME_LIMIT,
+        help_text=gettext_lazy("Such as: official NDCG@10. A board of this name is replaced."),
     )
     file = forms.FileField(
-        help_text="JSON or TSV (header run_tag and rank, or run_tag and score), a board exported here as TSV "
-        "or JSON, or summaries of trec_eval; .gz too. Tied runs may share a rank."
+        help_text=gettext_lazy(
+            "JSON or TSV (header run_tag and rank, or run_tag and score), a board exported here as TSV "
+            "or JSON, or summaries of trec_eval; .gz too. Tied runs may share a rank."
+        )
     )
     measure = forms.CharField(
-        required=False, max_length=60, help_text="Of a trec_eval summary; else its ndcg_cut_10, or map."
+        required=False,
+        max_length=60,
+        help_text=gettext_lazy("Of a trec_eval summary; else its ndcg_cut_10, or map."),
     )
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > UPLOAD_BYTES:
-            raise forms.ValidationError(f"More than {UPLOAD_BYTES // 1_000_000} MB: is this a leaderboard?")
+            raise forms.ValidationError(
+                gettext("More than %(UPLOAD_BYTES)s MB: is this a leaderboard?")
+                % {"UPLOAD_BYTES": UPLOAD_BYTES // 1000000}
+            )
         return file

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
@@ -50,7 +51,8 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
             form.add_error("file", str(error))
         else:
             of = f" ({board.measure})" if board.measure else ""
-            messages.success(request, f"{board.name}{of} has {len(board.values)} runs.")
+            names = {"board": board.name, "of": of, "n": len(board.values)}
+            messages.success(request, gettext("%(board)s%(of)s has %(n)s runs.") % names)
             return redirect(f"{reverse('leaderboards:meta', args=[slug])}?{request.GET.urlencode()}")
     shown = MetaForm(request.GET, collection=collection)
     context = _context(collection, shown, form)
@@ -73,7 +75,7 @@ def official_remove(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     name = request.POST.get("name", "")
     if official.remove_official_board(collection, name=name, by=request.user):
-        messages.success(request, f"{name} is removed.")
+        messages.success(request, gettext("%(name)s is removed.") % {"name": name})
     return redirect("leaderboards:meta", slug)
 
 

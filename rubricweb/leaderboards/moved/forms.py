@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django import forms
 from django.forms import BoundField
+from django.utils.translation import gettext_lazy
 
 from grading.measures.base import CUTOFF, MIN_GRADE
 from rubricweb.banks.models import Bank
@@ -34,21 +35,33 @@ class MovedForm(AnalysisForm):
     shown = (*SHOWN, *USUAL)
     further = ("topics", "units", "topic", "facet", "missing")
     """Both boards have these alike."""
-    was_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
-    was_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")
+    was_grader = GraderField(
+        GraderConfig.objects.none(), required=False, empty_label=SAME, label=gettext_lazy("Grader")
+    )
+    was_bank = forms.ModelChoiceField(
+        Bank.objects.none(), required=False, empty_label=SAME, label=gettext_lazy("Bank")
+    )
     was_measure = forms.CharField(
-        max_length=60, required=False, label="Rank by", widget=forms.TextInput({"placeholder": SAME})
+        max_length=60,
+        required=False,
+        label=gettext_lazy("Rank by"),
+        widget=forms.TextInput({"placeholder": SAME}),
     )
     was_min_grade = forms.IntegerField(
-        min_value=MIN_GRADE.lowest, max_value=MIN_GRADE.highest, required=False, label="Threshold"
+        min_value=MIN_GRADE.lowest,
+        max_value=MIN_GRADE.highest,
+        required=False,
+        label=gettext_lazy("Threshold"),
     )
     was_cutoff = forms.IntegerField(
-        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, required=False, label="Rank cutoff k"
+        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, required=False, label=gettext_lazy("Rank cutoff k")
     )
-    was_version = forms.ChoiceField(required=False, label="Version")
-    was_source = forms.ChoiceField(choices=_was("source", SOURCES), required=False, label="Ratings by")
+    was_version = forms.ChoiceField(required=False, label=gettext_lazy("Version"))
+    was_source = forms.ChoiceField(
+        choices=_was("source", SOURCES), required=False, label=gettext_lazy("Ratings by")
+    )
     was_definition = forms.ChoiceField(
-        choices=_was("definition", DEFINITIONS), required=False, label="Definition"
+        choices=_was("definition", DEFINITIONS), required=False, label=gettext_lazy("Definition")
     )
 
     before: BoardSpec

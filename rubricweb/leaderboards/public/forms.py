@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
@@ -10,19 +11,25 @@ from rubricweb.leaderboards.public import actions
 
 
 class PublishForm(forms.Form):
-    title = forms.CharField(max_length=120, help_text="Shown above the board to everybody who has the link.")
+    title = forms.CharField(
+        max_length=120, help_text=gettext_lazy("Shown above the board to everybody who has the link.")
+    )
     kind = forms.ChoiceField(
-        label="The link shows",
+        label=gettext_lazy("The link shows"),
         choices=[
-            ("live", "the board as it is when it is read"),
-            ("frozen", "the board as it is now, for ever"),
+            ("live", gettext_lazy("the board as it is when it is read")),
+            ("frozen", gettext_lazy("the board as it is now, for ever")),
         ],
         initial="live",
         required=False,
-        help_text="A paper cites a frozen board: edits, imports and withdrawn runs do not change it.",
+        help_text=gettext_lazy(
+            "A paper cites a frozen board: edits, imports and withdrawn runs do not change it."
+        ),
     )
     is_anonymous = forms.BooleanField(
-        required=False, label="Hide the names of runs", help_text="Each goes by a made-up name that stays."
+        required=False,
+        label=gettext_lazy("Hide the names of runs"),
+        help_text=gettext_lazy("Each goes by a made-up name that stays."),
     )
 
     def publish(self, collection: Collection, *, query: str, by: User) -> str:

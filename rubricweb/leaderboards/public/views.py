@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import quote_etag
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -54,7 +55,9 @@ def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     is_valid = bool(chosen.graders) and chosen.is_valid()
     if form.is_bound and is_valid and form.is_valid():
         words = form.publish(collection, query=query_of(chosen), by=request.user)
-        messages.success(request, f"{words} Everybody who has the link can read it.")
+        messages.success(
+            request, gettext("%(words)s Everybody who has the link can read it.") % {"words": words}
+        )
         return redirect("leaderboards:publish", slug)
     context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
     context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}
@@ -67,5 +70,5 @@ def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     board = get_object_or_404(collection.public_boards, pk=board_id)
     actions.close_board(board, by=request.user)
-    messages.success(request, f"{board} is closed: its link leads nowhere now.")
+    messages.success(request, gettext("%(board)s is closed: its link leads nowhere now.") % {"board": board})
     return redirect("leaderboards:publish", slug)

@@ -10,12 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue.actions import assign_cells
+from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading
@@ -59,13 +61,15 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
         count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
-        messages.info(request, f"{count:,} verdicts taken back.")
+        messages.info(request, gettext("%(count)s verdicts taken back.") % {"count": number(count)})
         return True
     if cleaned["cells"] != len(plan.cells):
-        messages.error(request, "Nothing was changed: the selection has other cells now. Check again.")
+        messages.error(
+            request, gettext("Nothing was changed: the selection has other cells now. Check again.")
+        )
         return False
     if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
-        messages.error(request, "Nothing was changed: too many cells. Select fewer.")
+        messages.error(request, gettext("Nothing was changed: too many cells. Select fewer."))
         return False
     return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
@@ -82,20 +86,23 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
-    messages.success(request, f"{len(events):,} ratings found right.")
+    messages.success(request, gettext("%(n)s ratings found right.") % {"n": number(len(events))})
     return True
 
 
 def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
-        messages.error(request, "Nothing was changed: choose who shall rate these cells.")
+        messages.error(request, gettext("Nothing was changed: choose who shall rate these cells."))
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):
         raise PermissionDenied("Topic developers give cells to others; you may assign them to yourself.")
     new = assign_cells(bank, plan.cells, to=person, by=request.user)
-    messages.success(request, f"{new:,} cells are in the queue of {person}.")
+    messages.success(
+        request,
+        gettext("%(new)s cells are in the queue of %(person)s.") % {"new": number(new), "person": person},
+    )
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from grading.near_duplicates import THRESHOLD
 from rubricweb.banks.models import Bank
@@ -28,10 +29,10 @@ class DuplicatesForm(GraderForm):
 
 class SearchForm(forms.Form):
     threshold = forms.FloatField(
-        label="Alike from",
+        label=gettext_lazy("Alike from"),
         min_value=0.3,
         max_value=1,
         initial=THRESHOLD,
         widget=forms.NumberInput({"step": "0.05"}),
-        help_text="Jaccard similarity of their sequences of nine words: 1 is the same text.",
+        help_text=gettext_lazy("Jaccard similarity of their sequences of nine words: 1 is the same text."),
     )

@@ -7,6 +7,7 @@ from uuid import uuid4
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -62,7 +63,10 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     if flag is None:
         part = "panel" if "panel" in request.GET else "threads"
         return form_response(request, "review/flags/subject.html", context, part=part)
-    messages.success(request, f"{flag.get_kind_display().capitalize()}: saved.")
+    messages.success(
+        request,
+        gettext("%(get_kind_display)s: saved.") % {"get_kind_display": flag.get_kind_display().capitalize()},
+    )
     context |= {"form": NewFlagForm(subject), "fresh": flag.pk}
     to = f"{subject.address}#flag-{flag.pk}"
     return after_post(request, "review/flags/subject.html#threads", context, to=to)
@@ -146,7 +150,7 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     access.require_decider(request.user, flag)
     form = AssignForm(request.POST, selectors.members_who_answer(flag.bank.collection))
     if not form.is_valid():
-        messages.error(request, "Choose a member who may answer flags.")
+        messages.error(request, gettext("Choose a member who may answer flags."))
         return _after(request, flag)
     cleaned = form.cleaned_data
     try:
@@ -156,7 +160,9 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     except MovedMeanwhile as moved:
         mine = {"moved": moved, "mine": f"Assign to {cleaned['assignee'] or 'nobody'}"}
         return _thread_page(request, _again(request, flag), mine, status=409)
-    messages.success(request, f"Assigned to {cleaned['assignee'] or 'nobody'}.")
+    messages.success(
+        request, gettext("Assigned to %(nobody)s.") % {"nobody": cleaned["assignee"] or "nobody"}
+    )
     return _after(request, flag)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from rubricweb.grades.forms import AT_ONCE
 from rubricweb.review.evidence_form import EvidenceForm
@@ -11,5 +12,8 @@ from rubricweb.review.spurious.selectors import SORTS
 
 class SuspectsForm(EvidenceForm):
     sort = forms.ChoiceField(
-        label="Worst by", required=False, choices=list(SORTS.items()), widget=forms.Select(attrs=AT_ONCE)
+        label=gettext_lazy("Worst by"),
+        required=False,
+        choices=list(SORTS.items()),
+        widget=forms.Select(attrs=AT_ONCE),
     )

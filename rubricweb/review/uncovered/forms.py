@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Item
@@ -21,11 +22,11 @@ class SpansForm(forms.Form):
     """Spans of the passage, one a line."""
 
     spans = forms.CharField(
-        label="What an answer should contain, one span per line",
+        label=gettext_lazy("What an answer should contain, one span per line"),
         required=False,
         max_length=MOST_SPANS * (SPAN_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Marked or pasted from the passage; kept with the item.",
+        help_text=gettext_lazy("Marked or pasted from the passage; kept with the item."),
     )
 
     def __init__(
@@ -44,8 +45,8 @@ class SpansForm(forms.Form):
 class DraftItemForm(SpansForm):
     """A new item, or with `item` and its version `seen` the rewording of one."""
 
-    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
-    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label=gettext_lazy("Kind"))
+    facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
     text = Wording("Question or nugget")
     item = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
@@ -53,7 +54,7 @@ class DraftItemForm(SpansForm):
     def clean_spans(self) -> Origin:
         origin = super().clean_spans()
         if not origin.spans:
-            raise forms.ValidationError("Mark a span of the passage first, or paste one.")
+            raise forms.ValidationError(gettext("Mark a span of the passage first, or paste one."))
         return origin
 
 

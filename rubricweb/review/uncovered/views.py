@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
@@ -155,11 +156,15 @@ def _save(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> I
     change = {"text": words["text"], "origin": words["spans"], "by": request.user}
     if not words["item"]:
         added = actions.add_item(opened.bank, opened.topic, kind=kind, facet_id=facet_id, **change)
-        messages.success(request, f"{kind.capitalize()} added.")
+        messages.success(request, gettext("%(capitalize)s added.") % {"capitalize": kind.capitalize()})
         return added
     item = named_item(opened, words["item"])
     if item is None:
         raise BankError("That item was retired meanwhile. Write a new one, or choose another.")
     actions.revise_item(item, seen=words["seen"] or 0, **change)
-    messages.success(request, f"{item.get_kind_display().capitalize()} reworded.")
+    messages.success(
+        request,
+        gettext("%(get_kind_display)s reworded.")
+        % {"get_kind_display": item.get_kind_display().capitalize()},
+    )
     return item

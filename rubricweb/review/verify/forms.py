@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.chips import ChipForm
@@ -78,7 +79,7 @@ class VerdictForm(CellForm):
         """Derive the verdict from the rating, if only that is given."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not cleaned.get("verdict") and cleaned.get("rating") is None:
-            raise forms.ValidationError("Say right or wrong.")
+            raise forms.ValidationError(gettext("Say right or wrong."))
         if cleaned.get("rating") is not None:
             is_same = cleaned["rating"] == cleaned.get("shown")
             cleaned["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG

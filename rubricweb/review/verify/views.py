@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -162,7 +163,7 @@ def _redirect(
     request: HtmxRequest, bank: Bank, saving: Saving, at: tuple[int, int, int] | None
 ) -> HttpResponse:
     if saving.refusal:
-        messages.error(request, f"Not saved. {saving.refusal}")
+        messages.error(request, gettext("Not saved. %(refusal)s") % {"refusal": saving.refusal})
     else:
         _report(request, bank, saving)
     kept = _without_cell(request)
@@ -175,7 +176,7 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
     """Say what was saved to a browser that loads the page anew; the card says it otherwise."""
     event = saving.event
     if event is None or event.is_withdrawn or not event.verdict:
-        messages.success(request, "Taken back.")
+        messages.success(request, gettext("Taken back."))
         return
     undo_at = reverse("review:verify-undo", args=[bank.collection.slug, bank.pk])
     kept = _without_cell(request).urlencode()

@@ -13,7 +13,7 @@ def test_states_and_fields(client_of, viewer):
     for state in filter(None, patterns.STATES):
         assert page.count(f'data-state="{state}"') >= 5
     assert page.count('aria-invalid="true"') >= 3
-    assert all(page.count(field.label) >= 2 for field in patterns.filled_form())
+    assert all(page.count(str(field.label)) >= 2 for field in patterns.filled_form())
 
 
 @pytest.mark.django_db
