@@ -70,7 +70,7 @@ def remove_member(membership: Membership, *, by: User | None) -> None:
     collection = membership.collection
     list(collection.memberships.select_for_update().order_by("pk"))  # of two organizers one stays
     if membership.role == Role.ORGANIZER and not others_who_organize(collection, membership.user):
-        raise LastOrganizer(f"Nobody else organizes {collection}: make somebody organizer first.")
+        raise LastOrganizer(f"Nobody else organizes {collection}. Make somebody else an organizer first.")
     detail = f"{membership.user.username}: {membership.role}"
     audit.record("member removed", membership, by=by, detail=detail)
     release(membership.user, collection)

@@ -27,10 +27,10 @@ def why_not(person: User) -> str:
     organized = Membership.objects.filter(user=person, role=Role.ORGANIZER).select_related("collection")
     alone = [str(row.collection) for row in organized if not others_who_organize(row.collection, person)]
     if alone:
-        return f"Nobody else organizes {', '.join(alone)}: make somebody organizer first."
+        return f"Nobody else organizes {', '.join(alone)}: make somebody else an organizer first."
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=person.pk)
     if person.is_superuser and not others.exists():
-        return "Nobody else administers this site: make somebody administrator first."
+        return "Nobody else administers this site: make somebody else an administrator first."
     return ""
 
 

@@ -24,7 +24,7 @@ class KeyField(forms.CharField):
         except NoSuchKey:
             raise forms.ValidationError(
                 gettext(
-                    "This is no key that can be used here. Use a letter, a digit, a sign, an arrow, Enter, "
+                    "This key cannot be used here. Use a letter, a digit, a sign, an arrow, Enter, "
                     "Home, End, PageUp or PageDown, with Shift or without."
                 )
             ) from None

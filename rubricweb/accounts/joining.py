@@ -53,7 +53,7 @@ def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm) 
     if not is_signed_in:
         login(request, person, backend=BACKEND)
     role = invitation.get_role_display()
-    words = f"You are {role} of {invitation.collection}." if is_new else "You belong to it already."
+    words = f"You are {role} of {invitation.collection}." if is_new else "You are already a member."
     messages.success(request, words)
     is_participant = invitation.role == Role.PARTICIPANT
     return redirect("home:home") if is_participant else redirect(invitation.collection)

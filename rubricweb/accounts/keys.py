@@ -66,7 +66,7 @@ ACTIONS = (
     KeyAction("undo", "Undo", "KeyZ"),
     KeyAction("complete", "Complete, and go on", "Enter"),
     KeyAction("home", "To the collection's topics", "KeyG"),
-    KeyAction("help", "Keys of this page", "Shift+Slash"),
+    KeyAction("help", "Keys on this page", "Shift+Slash"),
 )
 
 

@@ -15,8 +15,8 @@ class DeleteForm(forms.Form):
     slug = forms.CharField(label=gettext_lazy("Type its short name to confirm"), max_length=80)
     without_archive = forms.BooleanField(
         required=False,
-        label=gettext_lazy("Delete it without an archive of its present state"),
-        help_text=gettext_lazy("Nobody can bring back what has changed since the last one."),
+        label=gettext_lazy("Delete it without an up-to-date archive"),
+        help_text=gettext_lazy("Changes since the last archive cannot be recovered."),
     )
 
     expected = ""
@@ -30,7 +30,7 @@ class DeleteForm(forms.Form):
 
     def clean(self) -> None:
         if not self.is_archived and not self.cleaned_data.get("without_archive"):
-            self.add_error("without_archive", gettext("Archive it first, or tick this."))
+            self.add_error("without_archive", gettext("Archive the collection first, or tick this."))
 
 
 class RestoreForm(forms.Form):
@@ -38,13 +38,13 @@ class RestoreForm(forms.Form):
 
     archive = forms.FileField(
         label=gettext_lazy("Archive"),
-        help_text=gettext_lazy("The zip that an archive of a collection was downloaded as."),
+        help_text=gettext_lazy("The zip file of an archive."),
     )
     slug = forms.SlugField(
         label=gettext_lazy("Short name"),
         max_length=80,
         required=False,
-        help_text=gettext_lazy("Empty: the one it had, which no other collection may have now."),
+        help_text=gettext_lazy("Empty: the name in the archive, which must be free on this server."),
     )
 
     def clean_slug(self) -> str:

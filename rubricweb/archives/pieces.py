@@ -57,7 +57,7 @@ class Removal:
         """Why it cannot be done; empty if it can."""
         if self.objection or not self.stands:
             return self.objection
-        return f"Something stands on it: {', '.join(self.stands)}."
+        return f"Something depends on it: {', '.join(self.stands)}."
 
 
 def removal_of_run(run: Run) -> Removal:

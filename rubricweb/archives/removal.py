@@ -62,7 +62,7 @@ class CannotDelete(Exception):
 def why_not(collection: Collection) -> str:
     """Why the collection cannot be deleted now; empty if it can."""
     working = [words for table in tables.owned() if (words := _at_work(table, collection))]
-    return f"Work is under way: {', '.join(working)}. Cancel it, or wait for its end." if working else ""
+    return f"Work is under way: {', '.join(working)}. Cancel it, or wait until it ends." if working else ""
 
 
 def counted(rows: QuerySet[Any]) -> str:

@@ -113,7 +113,7 @@ def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
 def restore(request: HtmxRequest) -> HttpResponse:
     """Upload an archive, of which a worker makes a collection."""
     if not roles.may_create(request.user):
-        raise PermissionDenied("Only staff restores collections: ask an administrator.")
+        raise PermissionDenied("Only staff can restore collections. Ask an administrator.")
     form = RestoreForm(request.POST, request.FILES) if request.method == "POST" else RestoreForm()
     if too_large(request):
         form.errors.pop("archive", None)

@@ -95,7 +95,7 @@ def take_back(battle: Battle, *, by: User, seen: int, uid: UUID) -> Vote:
     if last is None or (last.is_withdrawn and last.uid != uid):
         raise NothingToTakeBack
     added = _append(battle, uid, {"is_withdrawn": True}, seen=seen)
-    audit.record("vote taken back", battle, by=by, detail=battle.about)
+    audit.record("vote withdrawn", battle, by=by, detail=battle.about)
     return added
 
 

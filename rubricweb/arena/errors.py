@@ -25,14 +25,14 @@ class VotedMeanwhile(ArenaError):
     """The same person voted on the battle in another window."""
 
     def __init__(self) -> None:
-        super().__init__("You voted in another window meanwhile: that vote is shown.")
+        super().__init__("You have voted in another window. That vote is shown.")
 
 
 class NothingToTakeBack(ArenaError):
     """The battle has no vote that holds."""
 
     def __init__(self) -> None:
-        super().__init__("There is no vote to take back.")
+        super().__init__("There is no vote to withdraw.")
 
 
 class NothingVoted(ArenaError):

@@ -105,7 +105,7 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
             "drawing": "How battles are drawn",
             "is_board_open": "Assessors and viewers see the vote board",
         }
-        help_texts = {"is_board_open": "Open it when blind voting is over: it says who leads."}
+        help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
 
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
@@ -122,7 +122,7 @@ class BoardForm(AddressForm):
         widget=forms.Select(attrs=AT_ONCE),
     )
     named = forms.BooleanField(
-        label=gettext_lazy("With votes by people who knew the names"),
+        label=gettext_lazy("Include votes by people who knew the names"),
         required=False,
         widget=forms.CheckboxInput(attrs=AT_ONCE),
     )

@@ -210,4 +210,4 @@ class Reason(models.Model):
 
     @property
     def tag_labels(self) -> list[str]:
-        return [self.Tag(tag).label for tag in self.tags]
+        return [str(self.Tag(tag).label) for tag in self.tags]

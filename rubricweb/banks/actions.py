@@ -150,7 +150,7 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
     if (keep.bank_id, keep.topic_id, keep.kind) != (duplicate.bank_id, duplicate.topic_id, duplicate.kind):
         raise UnfitMerge("Only two questions, or two nuggets, of the same topic can be merged.")
     if keep.is_retired or duplicate.is_retired:
-        raise UnfitMerge("One of the two is retired already.")
+        raise UnfitMerge("One of the two is already retired.")
     detail = duplicate_detail(str(keep))
     write_change(
         duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep

@@ -44,21 +44,23 @@ class StaysSecret(BankError):
     """An item whose words are an earlier wording of a secret one."""
 
     def __init__(self) -> None:
-        super().__init__("Another secret item had these words before. Make that one public first.")
+        super().__init__("Another secret item once had this wording. Make that one public first.")
 
 
 class OrderChanged(BankError):
     """Somebody added, retired or moved items since the writer saw their order."""
 
     def __init__(self) -> None:
-        super().__init__("Not moved: somebody changed the order meanwhile. The list shows how it is now.")
+        super().__init__("Not moved: somebody else changed the order. The list shows the current order.")
 
 
 class BankMoved(BankError):
     """Somebody changed the bank since the writer saw it, so the whole change is refused."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody changed this bank meanwhile, so nothing was changed. Look again.")
+        super().__init__(
+            "Somebody else changed this bank, so your change was not made. Check the bank and try again."
+        )
 
 
 class DuplicateItem(BankError):
@@ -74,7 +76,7 @@ class Conflict(BankError):
 
     def __init__(self, item: Item, seen: int) -> None:
         self.item, self.seen = item, seen
-        super().__init__("Somebody changed this item while you were editing it.")
+        super().__init__("Somebody else changed this item while you were editing it.")
 
 
 class WrongText(BankError):
@@ -82,10 +84,7 @@ class WrongText(BankError):
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
-        super().__init__(
-            "These are not the words behind this id: their md5 is another. "
-            "Spelling, case and inner spaces count."
-        )
+        super().__init__("This is not the text of this id: its MD5 differs. Spelling, case and spaces count.")
 
 
 class CannotDraft(BankError):
@@ -96,11 +95,11 @@ class AlreadyDecided(BankError):
     """Somebody else accepted or rejected the draft first."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody decided about this draft already.")
+        super().__init__("Somebody has already decided about this draft.")
 
 
 class RequestUnderWay(BankError):
     """The request is done, or a worker is still at it."""
 
     def __init__(self) -> None:
-        super().__init__("This request is done, or a worker is still at it.")
+        super().__init__("This request is finished, or a worker is still working on it.")

@@ -21,7 +21,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         page: str = render_to_string("500.html", {"reference": reference})
     except Exception:  # noqa: BLE001 - whatever broke the page must not hide the first error
         logger.error("the page for errors cannot be rendered")
-        page = f"<h1>Something broke on our side</h1><p>Reference: {reference}</p>"
+        page = f"<h1>Something went wrong on the server</h1><p>Reference: {reference}</p>"
     return HttpResponseServerError(page)
 
 

@@ -60,7 +60,7 @@ def create_collection(collection: Collection, *, by: User) -> Collection:
 def change_settings(
     collection: Collection, settings: CollectionSettings, *, by: User | None, seen: str = ""
 ) -> Collection:
-    """Change a collection's settings. Grades of an earlier grader stay.
+    """Change a collection's settings. Grades of earlier graders are kept.
 
     Raises SettingsChanged where `seen` is given and is not the digest of the settings as they are.
     """

@@ -67,7 +67,9 @@ class SettingsForm(forms.Form):
         label=gettext_lazy("First relevant judgment"),
         min_value=1,
         max_value=10,
-        help_text=gettext_lazy("Human judgments from here on count as relevant. TREC DL and LLMJudge use 2."),
+        help_text=gettext_lazy(
+            "Judgments at or above this value count as relevant. TREC DL and LLMJudge use 2."
+        ),
     )
     grader_backend = forms.ChoiceField(label=gettext_lazy("Grader"), choices=_backends)
     grader_llm = forms.CharField(
@@ -75,7 +77,7 @@ class SettingsForm(forms.Form):
         required=False,
         max_length=200,
         help_text=gettext_lazy(
-            "A model name or folder that the worker can load; empty takes the grader's default."
+            "A model name or folder that the worker can load. Empty: the grader's default."
         ),
     )
 
@@ -84,7 +86,7 @@ class SettingsForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy(
-            "With none, the grader's default prompts are asked. The lexical baseline has one way only."
+            "If you tick none: the grader's default prompts. The lexical baseline uses no prompt."
         ),
     )
 
@@ -93,34 +95,34 @@ class SettingsForm(forms.Form):
         choices=Collection.BlindSums.choices,
         required=False,
         help_text=gettext_lazy(
-            "Each cell is shown once they have rated it. All other pages leave these cells out."
+            "Each cell appears once they have rated it. All other pages leave these cells out."
         ),
     )
     public_counts_blind = forms.BooleanField(
-        label=gettext_lazy("Public boards count cells that are still rated blind"),
+        label=gettext_lazy("Public boards count cells that are still to be rated blind"),
         required=False,
-        help_text=gettext_lazy("Assessors can read public boards too, and compare."),
+        help_text=gettext_lazy("Assessors can read public boards, too, and could compare."),
     )
     shows_run_tags = forms.BooleanField(
         label=gettext_lazy("Assessors and viewers see the names of runs"),
         required=False,
-        help_text=gettext_lazy("Otherwise each run has a pseudonym that stays."),
+        help_text=gettext_lazy("Otherwise each run has a fixed pseudonym."),
     )
     assessors_edit = forms.BooleanField(
         label=gettext_lazy("Assessors may edit questions and nuggets"),
         required=False,
-        help_text=gettext_lazy("Not the items that they are still to rate blind."),
+        help_text=gettext_lazy("Except items that they are still to rate blind."),
     )
     assessors_grade = forms.BooleanField(label=gettext_lazy("Assessors may start grading"), required=False)
     assessors_grade_up_to = forms.DecimalField(
-        label=gettext_lazy("Dollar limit per click for assessors"),
+        label=gettext_lazy("Limit per job started by an assessor, in US dollars"),
         min_value=0,
         max_digits=8,
         decimal_places=2,
         required=False,
         help_text=gettext_lazy(
-            "By the estimate that Re-grade shows. Only topic developers may use a model "
-            "without a known price."
+            "Compared with the estimate beside Re-grade. Models without a known price "
+            "are for topic developers only."
         ),
     )
 
@@ -194,7 +196,7 @@ class RoleForm(forms.Form):
         required=False,
         max_length=TEAM_CHARS,
         help_text=gettext_lazy(
-            "Of participants: they see what their team submits, and nothing else of the collection."
+            "For participants, who see what their team submits and nothing else of the collection."
         ),
     )
 
@@ -217,6 +219,9 @@ class MemberForm(RoleForm):
         user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()
         if user is None:
             raise forms.ValidationError(
-                gettext("No account has this name. The server's administrator can create one.")
+                gettext(
+                    "No account has this name. Invite the person by a link, or ask the server's "
+                    "administrator to create one."
+                )
             )
         return user

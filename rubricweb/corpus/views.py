@@ -86,8 +86,8 @@ def password_link(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse
     person = get_object_or_404(collection.memberships.select_related("user"), user=user_id).user
     if not passwords.may_make_link(request.user, person):
         raise PermissionDenied(
-            f"{person.username} administers this site or belongs to collections that you do not organize: "
-            "ask an administrator."
+            f"{person.username} administers this site or belongs to collections that you do not organize. "
+            "Ask an administrator to make the link."
         )
     link = request.build_absolute_uri(passwords.make_link(person, collection, by=request.user))
     context = {"collection": collection, "section": "settings", "person": person, "link": link}

@@ -34,7 +34,7 @@ class DraftingForm(forms.Form):
         label=gettext_lazy("Model"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("A model that the worker can reach; empty takes the default one."),
+        help_text=gettext_lazy("A model that the worker can reach. Empty: the default."),
     )
 
     def options(self) -> DraftOptions:

@@ -58,7 +58,7 @@ class RequestRow:
     def what(self) -> str:
         """What the model was asked, as the end of a sentence."""
         is_weighing = self.request.asks == "importance"
-        words = "how much nuggets matter" if is_weighing else f"for {self.request.kind}s"
+        words = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
         return f"{words} on {self.subtopic}" if self.subtopic else words
 
     @property

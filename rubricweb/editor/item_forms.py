@@ -54,7 +54,7 @@ class AnswerKeyForm(forms.Form):
         max_length=MOST_KEYS * (KEY_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
-            "Each of them is right. Case, punctuation, word endings and small slips do not count."
+            "Any of them is right. Case, punctuation, word endings and small typing errors are ignored."
         ),
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
@@ -69,7 +69,7 @@ class AnswerKeyForm(forms.Form):
 class SupplyForm(forms.Form):
     """The text of an item that was imported by its id."""
 
-    text = Wording("The exact words behind this id")
+    text = Wording("The exact text of this id")
 
 
 class SeenForm(forms.Form):
@@ -89,7 +89,7 @@ class WeighForm(forms.Form):
         max_value=MOST_WEIGHT,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=gettext_lazy(
-            "What covering it adds where a measure weighs. Empty: vital 1, okay 0.5, to avoid -1."
+            "What covering it adds in weighted measures. Empty: vital 1, okay 0.5, to avoid -1."
         ),
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
@@ -133,7 +133,7 @@ class ChosenItemsForm(forms.Form):
 
     def clean(self) -> None:
         if not self.seen:
-            raise forms.ValidationError(gettext("Choose items first."))
+            raise forms.ValidationError(gettext("Select items first."))
 
     @property
     def importance(self) -> Importance | None:

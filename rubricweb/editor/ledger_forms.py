@@ -63,5 +63,5 @@ class VersionForm(forms.Form):
         required=False,
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=gettext_lazy("What it is for: a notebook paper, a run submission, a pilot."),
+        help_text=gettext_lazy("Its purpose: a notebook paper, a run submission, a pilot."),
     )

@@ -62,7 +62,7 @@ class BankExport:
     refusals: tuple[Loss, ...]
     """Why it cannot be written at all; then nothing else is known."""
     losses: tuple[Loss, ...]
-    """What the file will lack."""
+    """What the file will not contain."""
     warnings: tuple[Loss, ...]
     """What readers of the file will leave out."""
 
@@ -84,15 +84,17 @@ class BankExport:
         every = (
             LossList(
                 "refusals",
-                "This format cannot say this bank",
+                "This format cannot hold this bank",
                 "Change or retire these items, or choose another format.",
                 self.refusals,
             ),
-            LossList("losses", "What the file will lack", "The format has no place for these.", self.losses),
+            LossList(
+                "losses", "What the file will not contain", "The format has no place for these.", self.losses
+            ),
             LossList(
                 "warnings",
-                "What readers will leave out",
-                "The file has these, but known tools drop them.",
+                "What other tools will ignore",
+                "The file contains these, but known tools ignore them.",
                 self.warnings,
             ),
         )
@@ -150,7 +152,7 @@ class BankExportForm(forms.Form):
         label=gettext_lazy("Secret items"),
         choices=[("", gettext_lazy("left out")), ("1", gettext_lazy("in the file"))],
         required=False,
-        help_text=gettext_lazy("Such a file belongs to nobody but the organizers."),
+        help_text=gettext_lazy("Keep such a file to the organizers."),
     )
 
     def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: Role) -> None:
@@ -194,7 +196,7 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     if export.refusals:
         messages.error(
             request,
-            gettext("%(label)s cannot say this bank: see the list.") % {"label": export.dialect.label},
+            gettext("%(label)s cannot hold this bank. See the list.") % {"label": export.dialect.label},
         )
         return _back(bank, request)
     content_type = "application/zip" if export.dialect.file_name else "application/jsonl; charset=utf-8"

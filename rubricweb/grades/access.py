@@ -37,9 +37,12 @@ def price_refusal(user: User, collection: Collection, missing: list[Missing]) ->
         return ""
     limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, missing)
     if dollars is None:
-        return "The price of this model is not known: a topic developer may start this."
+        return "The price of this model is unknown, so only a topic developer can start this job."
     if dollars > limit:
-        return f"About ${dollars:,.2f}; assessors may start up to ${limit:,.2f}. A developer may start this."
+        return (
+            f"About ${dollars:,.2f}; assessors may start up to ${limit:,.2f}. A topic "
+            f"developer can start this job."
+        )
     return ""
 
 
@@ -51,5 +54,5 @@ def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_V
         pk=grade_id,
     )
     if visibility.is_hidden(collection.pk, grade.topic_id, (grade.revision_id, grade.passage_id)):
-        raise PermissionDenied("Rate this cell before you see graders' ratings.")
+        raise PermissionDenied("Rate this cell before you see the grader's rating.")
     return grade

@@ -117,7 +117,7 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
     """
     if not can_ask(grade.config) or not grade.revision.text:
         raise CannotRegrade(
-            "This grade came in a file, or its prompt has changed: it cannot be graded again."
+            "This cell cannot be graded again: the grade came in a file, or its prompt has changed."
         )
     jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)
     if grade.outcome != Outcome.FAILED:

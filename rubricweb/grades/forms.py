@@ -40,7 +40,7 @@ AT_ONCE = {"data-submits": ""}
 """Attributes of a widget that submits its form on change."""
 
 
-def select_at_once(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:
+def select_at_once(label: Any, choices: Iterable[tuple[str, Any]]) -> forms.ChoiceField:
     """A choice that takes effect at once."""
     return forms.ChoiceField(
         label=label, choices=list(choices), required=False, widget=forms.Select(attrs=AT_ONCE)

@@ -171,8 +171,8 @@ def refuse_sums(collection: Collection) -> None:
         return
     if cells := hidden_count(collection.pk):
         raise Refused(
-            f"{cells:,} cells of this collection are to be rated without seeing what others say of them. "
-            "Its boards and files open again for you once you have rated yours."
+            f"{cells:,} cells of this collection are to be rated blind. Boards and files open for you "
+            "again once you have rated yours."
         )
 
 

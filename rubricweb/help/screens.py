@@ -15,7 +15,7 @@ PAGES = {
     "archives": "keeping#archive-and-restore-a-collection",
     "campaigns": "rate-passages",
     "campaigns:adjudication": "supervise-the-grader#adjudicate",
-    "campaigns:agreement": "supervise-the-grader#agreement",
+    "campaigns:agreement": "supervise-the-grader#assessor-agreement",
     "campaigns:campaign-new": "supervise-the-grader#open-a-campaign",
     "campaigns:campaigns": "supervise-the-grader#open-a-campaign",
     "campaigns:case": "supervise-the-grader#adjudicate",

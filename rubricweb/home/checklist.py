@@ -82,8 +82,14 @@ def _material(card: CollectionCard, covered: int) -> tuple[Step, ...]:
     runs = _count(card.runs, "run")
     return (
         _step("Topics and passages", material, card, ("imports:imports", "Import"), not card.passages),
-        _step("Items for every topic", items, card, ("home:collection", "Write"), without or not card.items),
-        _step("Runs accepted", runs, card, ("corpus:runs", "Open"), not card.runs),
+        _step(
+            "Items for every topic",
+            items,
+            card,
+            ("home:collection", "Write items"),
+            without or not card.items,
+        ),
+        _step("Runs accepted", runs, card, ("corpus:runs", "View"), not card.runs),
     )
 
 
@@ -91,7 +97,7 @@ def _grades(card: CollectionCard) -> Step:
     missing = f"{_count(card.missing, 'cell')} left" if card.missing else _count(card.cells, "cell")
     if card.running_jobs:
         address = reverse("grades:jobs", args=[card.collection.slug])
-        return Step("Grades", State.RUNNING, missing, address, "Watch")
+        return Step("Grades", State.RUNNING, missing, address, "View")
     is_open = not card.cells or (card.missing and not card.is_imported)
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
 
@@ -100,9 +106,12 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
     pk = card.collection.pk
     teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
     return (
-        _left("Ratings of campaigns", work.turns.get(pk, 0), card, ("campaigns:campaigns", "Look")),
+        _left("Ratings in campaigns", work.turns.get(pk, 0), card, ("campaigns:campaigns", "View")),
         _left(
-            "Conflicts of assessors", work.conflicts.get(pk, 0), card, ("campaigns:adjudication", "Settle")
+            "Conflicts between assessors",
+            work.conflicts.get(pk, 0),
+            card,
+            ("campaigns:adjudication", "Adjudicate"),
         ),
         _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
         _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),

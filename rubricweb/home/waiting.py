@@ -181,7 +181,7 @@ def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Ta
         if count := work.conflicts.get(collection.pk, 0):
             address = reverse("campaigns:adjudication", args=[collection.slug])
             what = _plural(count, "conflict", "between assessors")
-            yield Task(count, what, collection, address, "Settle")
+            yield Task(count, what, collection, address, "Adjudicate")
 
 
 def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:
@@ -195,7 +195,7 @@ def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) 
         _, bank, topic = max(rows)
         count = sum(row[0] for row in rows)
         address = reverse("editor:drafts", args=[bank, topic])
-        yield Task(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Read")
+        yield Task(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
 
 
 def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
@@ -204,7 +204,7 @@ def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
     for collection in collections:
         if count := counts.get(collection.pk, 0):
             address = reverse("grades:jobs", args=[collection.slug])
-            yield Task(count, _plural(count, "paused job", ""), collection, address, "Look")
+            yield Task(count, _plural(count, "paused job", ""), collection, address, "View")
 
 
 def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:

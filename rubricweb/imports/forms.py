@@ -30,7 +30,7 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
         max_length=80,
         required=False,
         help_text=gettext_lazy(
-            "In addresses and commands: letters, digits, hyphens. Empty: made from the name."
+            "Used in addresses and commands: letters, digits and hyphens. Empty: made from the name."
         ),
     )
 
@@ -38,7 +38,9 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
         model = Collection
         fields = ("name", "slug", "description", "min_relevant")
         labels = {"min_relevant": "Lowest relevant judgment"}
-        help_texts = {"min_relevant": "Judgments from this on count as relevant (DL and LLMJudge: 2)."}
+        help_texts = {
+            "min_relevant": "Judgments at or above this value count as relevant (TREC DL and LLMJudge: 2)."
+        }
         widgets = {"description": forms.Textarea(attrs={"rows": 2})}
 
     def clean_slug(self) -> str:
@@ -73,7 +75,7 @@ class UploadForm(forms.Form):
         required=False,
         allow_empty_file=True,
         help_text=gettext_lazy(
-            "Drop or choose files: plain, gzip or zip. What each one is, its content tells."
+            "Drop or choose files: plain, gzip or zip. Their formats are recognised by their content."
         ),
     )
     pasted = forms.CharField(
@@ -93,7 +95,7 @@ class OptionsForm(forms.Form):
         label=gettext_lazy("Bank"),
         max_length=80,
         initial=DEFAULT_BANK,
-        help_text=gettext_lazy("Takes the questions and nuggets of banks."),
+        help_text=gettext_lazy("Receives the questions and nuggets of bank files."),
     )
     judgments = forms.ChoiceField(
         label=gettext_lazy("Several judgments of a passage"),
@@ -113,13 +115,15 @@ class OptionsForm(forms.Form):
         required=False,
         min_value=0,
         max_value=HIGHEST_JUDGMENT,
-        help_text=gettext_lazy("Empty keeps that of the collection."),
+        help_text=gettext_lazy("Empty: as in the collection."),
     )
     official_measure = forms.CharField(
         label=gettext_lazy("Official measure"),
         required=False,
         max_length=60,
-        help_text=gettext_lazy("Of a trec_eval summary: ndcg_cut_10, map. Empty: the first of these."),
+        help_text=gettext_lazy(
+            "For a trec_eval summary: ndcg_cut_10 or map. Empty: the first of these that it has."
+        ),
     )
     passages_of = forms.ChoiceField(
         label=gettext_lazy("A passage of a response is"),
@@ -130,27 +134,27 @@ class OptionsForm(forms.Form):
     is_segmenting = forms.BooleanField(
         label=gettext_lazy("Cut documents into passages"),
         required=False,
-        help_text=gettext_lazy("Of files of passages: windows of ten sentences, five apart."),
+        help_text=gettext_lazy("For files of passages: windows of ten sentences, starting every five."),
     )
     candidates_run = forms.CharField(
         label=gettext_lazy("Run of the candidates"),
         required=False,
         max_length=TAG_LIMIT,
         help_text=gettext_lazy(
-            "Of reranker requests: their order is the ranking of the run of this name. Empty: of none."
+            "For reranker requests: makes a run of this name from the order of the candidates. Empty: no run."
         ),
     )
     nugget_grader = forms.CharField(
         label=gettext_lazy("Grader of the nuggets"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("The model that gave the grades. Their file does not name it."),
+        help_text=gettext_lazy("The model that gave the grades, which the file does not name."),
     )
     replace = forms.BooleanField(
         label=gettext_lazy("Replace what contradicts an earlier import"),
         required=False,
         help_text=gettext_lazy(
-            "Otherwise a contradiction is refused. An import that replaced anything cannot be undone."
+            "Otherwise a contradiction is refused. An import that replaces anything cannot be undone."
         ),
     )
 

@@ -101,13 +101,13 @@ def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: 
 def why_not(batch: Import) -> str:
     """Why the import cannot be undone; empty if it can."""
     if not batch.is_imported or batch.undone_at:
-        return "It was undone already." if batch.undone_at else "It was not made."
+        return "It has already been undone." if batch.undone_at else "It was not made."
     if _has_later(batch):
         return "There was a later import."
     if changed := [kind for kind, one in batch.counts.items() if one["changed"]]:
-        return f"It changed {', '.join(map(_words, changed))}, whose earlier state is gone."
+        return f"It changed {', '.join(map(_words, changed))}, whose earlier state is not kept."
     if not batch.added:
-        return "It added nothing, or others added rows at the same moment."
+        return "It added nothing, or others added data at the same time."
     return next(_obstacles(batch), "")
 
 
@@ -178,7 +178,7 @@ def _obstacles(batch: Import) -> Iterator[str]:
     """What was removed of the import's rows, or hangs on them."""
     for kind, (_, _, number) in batch.added.items():
         if _rows(batch, kind).count() != number:
-            yield f"Some of its {_words(kind)} are gone, or others are among them."
+            yield f"Some of its {_words(kind)} have been removed or replaced."
         for relation in _relations(KINDS[kind][0]):
             others = _hanging(batch, kind, relation)
             if others is not None and (count := others.count()):

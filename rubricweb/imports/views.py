@@ -27,13 +27,13 @@ PAGE = "imports/import.html"
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_collection(request: HtmxRequest) -> HttpResponse:
     if not roles.may_create(request.user):
-        raise PermissionDenied("Only staff creates collections: ask an administrator.")
+        raise PermissionDenied("Only staff can create collections. Ask an administrator.")
     form = NewCollectionForm(request.POST or None, initial={"min_relevant": 1})
     if form.is_bound and form.is_valid():
         collection = create_collection(form.save(commit=False), by=request.user)
         messages.success(
             request,
-            gettext("%(collection)s is there, and you organize it. Next: import its files.")
+            gettext("%(collection)s is created, and you are its organizer. Next: import its files.")
             % {"collection": collection},
         )
         return redirect("imports:imports", collection.slug)
@@ -97,7 +97,9 @@ def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
         return _refused_options(request, batch, form)
     if form.options() != contents.ImportOptions.of(batch):
         actions.start_check(batch, form.options())
-        messages.info(request, gettext("The options are other ones now: see what they change, then import."))
+        messages.info(
+            request, gettext("The options have changed. Check what the import would change, then import.")
+        )
     elif screens.batch_of(batch).is_ready:
         actions.start_import(batch)
     else:
@@ -157,7 +159,7 @@ def _upload(request: HtmxRequest) -> UploadForm:
         return UploadForm()
     form = UploadForm(request.POST, request.FILES)
     if not request.FILES and not too_large(request) and not request.POST.get("pasted", "").strip():
-        form.add_error("uploads", gettext("Choose a file, or paste some text."))
+        form.add_error("uploads", gettext("Choose a file, or paste text."))
     return form
 
 

@@ -29,9 +29,11 @@ class LimitsForm(forms.Form):
     """Calls, and money where the model has a price."""
 
     most_calls = forms.IntegerField(
-        label=gettext_lazy("At most calls of the model"), min_value=1, max_value=MOST_CALLS
+        label=gettext_lazy("Maximum number of model calls"), min_value=1, max_value=MOST_CALLS
     )
-    most_dollars = forms.FloatField(label=gettext_lazy("At most dollars"), min_value=0, max_value=1e6)
+    most_dollars = forms.FloatField(
+        label=gettext_lazy("Maximum cost, in US dollars"), min_value=0, max_value=1e6
+    )
 
     def __init__(self, expected: Expected, sent: Mapping[str, Any] | None = None) -> None:
         has_price = expected.dollars is not None

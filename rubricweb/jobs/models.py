@@ -65,8 +65,8 @@ class Job(models.Model):
     class Priority(models.TextChoices):
         """In the order in which workers look for work."""
 
-        HIGH = "high", gettext_lazy("a person waits")
-        DEFAULT = "default", gettext_lazy("in turn")
+        HIGH = "high", gettext_lazy("high")
+        DEFAULT = "default", gettext_lazy("normal")
 
     WORKED_ON = (State.QUEUED, State.RUNNING)
     """Only in these states may a worker take a chunk."""

@@ -55,7 +55,7 @@ DEFINITIONS = (
     (Definition.WORKBENCH_0, "the Workbench, ranks from 0"),
 )
 LABEL_DEFINITIONS = DEFINITIONS[:2]
-"""Ranks play no part in labels."""
+"""Labels do not depend on ranks."""
 MISSING = (("", "counts 0"), (MissingTopic.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
@@ -179,8 +179,15 @@ class BoardForm(LabelForm):
         required=False,
         label=gettext_lazy("Further columns"),
         help_text=gettext_lazy(
-            "Names between commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall"
+            "Names separated by commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall"
         ),
+    )
+    relevant = forms.IntegerField(
+        min_value=1, max_value=1000, required=False, label=gettext_lazy("Qrels: relevant from")
+    )
+    units = forms.ChoiceField(choices=UNITS, required=False, label=gettext_lazy("Mean over"))
+    missing = forms.ChoiceField(
+        choices=MISSING, required=False, label=gettext_lazy("A topic that a run lacks")
     )
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
     test = forms.ChoiceField(choices=TESTS, required=False, label=gettext_lazy("Paired test"))

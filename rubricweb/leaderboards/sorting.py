@@ -65,7 +65,7 @@ def _topics(n: int) -> str:
 
 
 def score_head(board: Board, label: str, query: str, sort: str) -> Head:
-    title = f"What ranks the runs: {provenance.denominator(board)}"
+    title = f"The measure that ranks the runs: {provenance.denominator(board)}"
     head = _head("score", label, title, query=query, sort=sort or "-score")
     return replace(head, note=_topics(board.n_topics)) if board.spec.columns else head
 

@@ -56,7 +56,7 @@ class PromptForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,
-        help_text=gettext_lazy("A letter, then letters, digits or _. It stays in every export."),
+        help_text=gettext_lazy("A letter, then letters, digits or _. The name appears in every export."),
     )
     asks = forms.ChoiceField(
         label=gettext_lazy("What it asks"), choices=[(name, text) for name, (text, _, _) in ASKS.items()]
@@ -66,7 +66,9 @@ class PromptForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "true"}),
-        help_text=gettext_lazy("Optional: what a chat model is told first. Placeholders work here too."),
+        help_text=gettext_lazy(
+            "Optional: instructions that a chat model gets first. Placeholders work here, too."
+        ),
     )
     template = forms.CharField(
         label=gettext_lazy("Prompt text"),
@@ -74,7 +76,7 @@ class PromptForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 9, "spellcheck": "true"}),
         help_text=gettext_lazy(
             "{question}, {nugget} or, for a direct label, {query} is what is asked about; {context} is"
-            " the passage. Also {query}, {answer_key} and, to verify, {answer}. Other braces are words."
+            " the passage. Also {query}, {answer_key} and, to verify, {answer}. Other braces are plain text."
         ),
     )
     read_as = forms.ChoiceField(
@@ -97,13 +99,13 @@ class PromptForm(forms.Form):
         initial=5,
     )
     min_grade = forms.IntegerField(
-        label=gettext_lazy("Covers from rating"),
+        label=gettext_lazy("Threshold"),
         required=False,
         min_value=MIN_RATING + 1,
         max_value=MAX_RATING,
         help_text=gettext_lazy(
-            "The lowest rating that counts. Empty for the usual one: 4 of 0 to 5, for direct labels"
-            " 2 of 0 to 3."
+            "The lowest rating that covers an item. Empty: 4 on the scale 0 to 5; for direct labels,"
+            " 2 on the scale 0 to 3."
         ),
     )
     labels = forms.CharField(
@@ -115,11 +117,11 @@ class PromptForm(forms.Form):
         ),
     )
     unreadable = forms.ChoiceField(
-        label=gettext_lazy("A reply that says none of this"),
+        label=gettext_lazy("A reply without a readable rating"),
         required=False,
         choices=list(UNREADABLE.items()),
         help_text=gettext_lazy(
-            "Where the reply is one of the labels, and for direct labels, it is always a failed grade."
+            "If the reply is one of the labels, or for direct labels, this is always a failed grade."
         ),
     )
 
@@ -140,7 +142,7 @@ class PromptForm(forms.Form):
             for name in found[2].split(",") if found else ():
                 if name.strip() in labels:
                     raise forms.ValidationError(
-                        gettext("Line %(number)s: %(strip)s is there twice.")
+                        gettext("Line %(number)s: %(strip)s appears twice.")
                         % {"number": number, "strip": name.strip()}
                     )
                 labels[name.strip()] = int(found[1]) if found else 0
@@ -195,7 +197,7 @@ class TrialForm(forms.Form):
         label=gettext_lazy("Model"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("Empty takes the default one of what is asked."),
+        help_text=gettext_lazy("Empty: the default model."),
     )
 
 

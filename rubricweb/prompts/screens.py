@@ -41,7 +41,7 @@ class PromptRow:
     row: OwnPrompt
     prompt: Prompt
     is_asked: bool
-    """Re-grade asks it."""
+    """Re-grade uses it."""
 
     @property
     def asks(self) -> str:

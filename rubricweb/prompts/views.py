@@ -43,10 +43,10 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
-    said = "Saved as" if is_new else "These words were saved before: they are"
+    said = "Saved as" if is_new else "This text was saved before, as"
     messages.success(
         request,
-        gettext("%(said)s %(prompt_id)s. Tick it in Settings to have Re-grade ask it.")
+        gettext("%(said)s %(prompt_id)s. Tick it in Settings so that Re-grade uses it.")
         % {"said": said, "prompt_id": row.prompt_id},
     )
     return redirect(reverse("prompts:prompts", args=[slug]))
@@ -70,7 +70,9 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
     sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
     reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
     if sample is None or reason or (reason := missing_passages(sample)):
-        context = _writing(collection, form, said) | {"reason": reason or "There is no topic to try it on."}
+        context = _writing(collection, form, said) | {
+            "reason": reason or "There is no topic to try the prompt on."
+        }
         return form_response(request, WRITE, context, part="dry_run")
     asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
     dry_run = dry_runs.start_dry_run(
@@ -97,7 +99,7 @@ def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
 def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
     messages.success(
-        request, gettext("%(prompt_id)s is put away; its grades stay.") % {"prompt_id": row.prompt_id}
+        request, gettext("%(prompt_id)s is retired. Its grades stay.") % {"prompt_id": row.prompt_id}
     )
     return _after_change(request, row.collection)
 
@@ -105,14 +107,14 @@ def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
 @require_POST
 def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
-    messages.success(request, gettext("%(prompt_id)s is back.") % {"prompt_id": row.prompt_id})
+    messages.success(request, gettext("%(prompt_id)s is active again.") % {"prompt_id": row.prompt_id})
     return _after_change(request, row.collection)
 
 
 def _why_not(form: PromptForm, has_model: bool) -> str:
     if not form.is_valid():
-        return "The prompt cannot be asked yet: see what its form says."
-    return "" if has_model else "Choose a model to ask: without one only the prompt can be shown."
+        return "The prompt is not complete yet. Correct the marked fields."
+    return "" if has_model else "Choose a model. Without one, only the prompt can be shown."
 
 
 def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:

@@ -110,7 +110,8 @@ class ChangedMeanwhile(Exception):
 
     def __str__(self) -> str:
         return (
-            "The collection was changed while its release was written: make it again when nobody works on it."
+            "The collection was changed while the release was being written. Make it again when "
+            "nobody is working on it."
         )
 
 

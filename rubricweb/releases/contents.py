@@ -24,7 +24,7 @@ class ReleaseOptions:
     has_runs: bool = False
     """With the rankings and responses of the runs."""
     is_anonymous: bool = False
-    """Runs and teams go by made-up names."""
+    """Runs and teams have pseudonyms."""
 
 
 @dataclass(frozen=True, slots=True)

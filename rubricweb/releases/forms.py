@@ -15,13 +15,13 @@ class ReleaseForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic whe
             "license": "Licence of the data",
             "citation": "How to cite it",
             "has_runs": "With the rankings and responses of the runs",
-            "is_anonymous": "Runs and teams go by made-up names",
+            "is_anonymous": "Runs and teams have pseudonyms",
             "freezes_boards": "Publish its boards, frozen",
         }
         help_texts = {
             "license": "CC BY 4.0, or what the sources of the passages allow.",
             "contact": "A mail address or a page.",
-            "is_anonymous": "You can download which name is whose; no file of the release tells.",
-            "freezes_boards": "Each gets a link that everybody can read and that never changes.",
+            "is_anonymous": "You can download the list of names; the release does not contain it.",
+            "freezes_boards": "Each board gets a public link, and its numbers never change.",
         }
         widgets = {"citation": forms.Textarea(attrs={"rows": 2})}

@@ -24,7 +24,7 @@ class Release(Task):
     has_runs = models.BooleanField(default=False)
     """With the rankings and responses of the runs."""
     is_anonymous = models.BooleanField(default=False)
-    """Runs and teams go by made-up names, whose mapping is in `names`."""
+    """Runs and teams have pseudonyms, whose mapping is in `names`."""
     freezes_boards = models.BooleanField(default=False)
     """Its boards are published, frozen."""
     created_at = models.DateTimeField(auto_now_add=True)

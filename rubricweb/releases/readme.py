@@ -37,7 +37,7 @@ def _head(contents: Contents) -> Iterator[str]:
     yield f"- Cite as: {options.citation or 'not stated'}"
     yield f"- Contact: {options.contact or 'not stated'}"
     if contents.names.are_made_up:
-        yield from ("", "Runs and teams go by made-up names, which are the same in every file.")
+        yield from ("", "Runs and teams have pseudonyms, which are the same in every file.")
 
 
 def _check() -> Iterator[str]:

@@ -55,7 +55,7 @@ def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
 def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpResponseBase:
     row = access.release_for(request.user, slug, release_id)
     if not row.sha256 or not row.path.is_file():
-        messages.error(request, gettext("The zip is not on this machine: make the release again."))
+        messages.error(request, gettext("The zip file is not on this server. Make the release again."))
         return redirect(row)
     return FileResponse(row.path.open("rb"), as_attachment=True, filename=row.file_name)
 
@@ -74,10 +74,10 @@ def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpRespo
 def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     row = access.release_for(request.user, slug, release_id)
     if row.is_live:
-        messages.error(request, gettext("A worker is writing this release: delete it when it is done."))
+        messages.error(request, gettext("A worker is writing this release. Delete it when it is finished."))
         return redirect(row)
     actions.delete_release(row, by=request.user)
-    messages.success(request, gettext("%(row)s is deleted. Boards that it froze stay.") % {"row": row})
+    messages.success(request, gettext("%(row)s is deleted. Its frozen boards stay.") % {"row": row})
     return redirect("releases:releases", slug)
 
 

@@ -50,7 +50,7 @@ class CallConflict(Exception):
 
     def __init__(self, call: Call) -> None:
         self.call = call
-        super().__init__("Somebody changed this call while you were editing it.")
+        super().__init__("Somebody else changed this call while you were editing it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,11 @@ def _comes_late(call: Call, team: str, moment: datetime) -> bool:
     """Raises NotTaken where a file is not even kept."""
     phase = call.phase_at(moment)
     if phase is Call.Phase.EARLY:
-        raise NotTaken("Not open yet: nothing was taken.")
+        raise NotTaken("The call is not open yet, so the file was not accepted.")
     late = call.submissions.filter(team=team, outcome=Submission.Outcome.LATE)
     if phase is Call.Phase.CLOSED and late.count() >= MOST_LATE:
         waiting = f"{MOST_LATE} late files of your team wait for an organizer"
-        raise NotTaken(f"The deadline is over, and {waiting}.")
+        raise NotTaken(f"The deadline has passed, and {waiting}.")
     return phase is Call.Phase.CLOSED
 
 
@@ -199,7 +199,7 @@ def let_in(submission: Submission, *, by: User | None) -> Submission:
 def withdraw(submission: Submission, *, by: User) -> Submission:
     """Withdraw the run of the submission before the deadline. Raises NotTaken."""
     if not submission.call.is_open:
-        raise NotTaken("The deadline is over: ask an organizer to withdraw the run.")
+        raise NotTaken("The deadline has passed. Ask an organizer to withdraw the run.")
     return take_back(submission, by=by)
 
 
@@ -238,7 +238,7 @@ def forget_refused(deadline_before: datetime) -> int:
 
 def _run_of(submission: Submission) -> Run:
     if submission.run is None or submission.outcome != Submission.Outcome.TAKEN:
-        raise NotTaken("This file is no run, or another file has replaced it.")
+        raise NotTaken("This file is not a run, or another file has replaced it.")
     return submission.run
 
 

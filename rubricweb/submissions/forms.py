@@ -49,37 +49,38 @@ class CallForm(forms.Form):
     """A call without its rules. Times are read in the time zone of the form."""
 
     task = forms.CharField(
-        max_length=100, help_text=gettext_lazy("What participants know it by: generation, retrieval.")
+        max_length=100,
+        help_text=gettext_lazy("The name that participants know, such as generation or retrieval."),
     )
     takes = forms.ChoiceField(label=gettext_lazy("A submission is a file of"), choices=Call.Takes.choices)
     opens_at = _moment("Opens", "Empty: now.", required=False)
-    deadline = _moment("Deadline", "The last second in which files are taken.")
+    deadline = _moment("Deadline", "Files are accepted until this second.")
     time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), choices=_time_zones)
     runs_per_team = forms.IntegerField(
         label=gettext_lazy("Runs per team"),
         required=False,
         min_value=1,
         max_value=1_000,
-        help_text=gettext_lazy("Empty: any number."),
+        help_text=gettext_lazy("Empty: no limit."),
     )
     asks_priority = forms.BooleanField(label=gettext_lazy("Ask for the priority of each run"), required=False)
     passages_of = forms.ChoiceField(
         label=gettext_lazy("A passage of a response is"),
         choices=Response.PassagesOf.choices,
         required=False,
-        help_text=gettext_lazy("What is graded; equal texts are one passage."),
+        help_text=gettext_lazy("What is graded. Equal texts are one passage."),
     )
     checks_documents = forms.BooleanField(
         label=gettext_lazy("Document ids must be passages of this collection"),
         required=False,
-        help_text=gettext_lazy("Where the collection holds the whole corpus of the track."),
+        help_text=gettext_lazy("Tick this if the collection holds the track's whole corpus."),
     )
     text = forms.CharField(
         label=gettext_lazy("For participants"),
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 5}),
-        help_text=gettext_lazy("They read it above the upload: the task, where its data are, whom to ask."),
+        help_text=gettext_lazy("Shown above the upload: the task, where to find its data, whom to ask."),
     )
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
@@ -123,7 +124,7 @@ class NewCallForm(CallForm):
     track = forms.ChoiceField(
         label=gettext_lazy("Start from the rules of"),
         choices=_tracks,
-        help_text=gettext_lazy("You change each of them on the next page."),
+        help_text=gettext_lazy("You can change them on the next page."),
     )
 
     field_order = ("task", "track", "takes")
@@ -180,13 +181,13 @@ class SubmitForm(forms.Form):
         min_value=1,
         max_value=1_000,
         required=False,
-        help_text=gettext_lazy("1 is the run that your team cares about most."),
+        help_text=gettext_lazy("1 is your team's most important run."),
     )
     description = forms.CharField(
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=gettext_lazy("How the run was made: models, data, what is special."),
+        help_text=gettext_lazy("How the run was made: models, data, anything special."),
     )
     replaces = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 

@@ -39,7 +39,7 @@ class Call(models.Model):
     """As `grading.submissions.rules_as_json` writes them."""
     opens_at = models.DateTimeField()
     deadline = models.DateTimeField()
-    """The last second in which files are taken."""
+    """Files are accepted until this second."""
     time_zone = models.CharField(max_length=60, default="UTC")
     """In which people write and read the times; they are stored in UTC."""
     runs_per_team = models.PositiveSmallIntegerField(null=True, blank=True)

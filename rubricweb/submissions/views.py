@@ -50,9 +50,7 @@ def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         rules = rules_of(form.cleaned_data["track"])
         call = actions.open_call(collection, form.terms(), rules, by=request.user)
-        messages.success(
-            request, gettext("The call for %(call)s is made. Look at its rules.") % {"call": call}
-        )
+        messages.success(request, gettext("The call for %(call)s is open. Check its rules.") % {"call": call})
         return redirect("submissions:call-rules", slug, call.pk)
     context = {"collection": collection, "section": "submissions", "form": form}
     return form_response(request, "submissions/call_new.html", context)
@@ -88,7 +86,7 @@ def call_rules(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
         return form_response(request, "submissions/rules.html", context, status=409)
     messages.success(
         request,
-        gettext("The rules of %(call)s are saved. They hold for what is sent in from now on.")
+        gettext("The rules of %(call)s are saved. They apply to files submitted from now on.")
         % {"call": call},
     )
     return redirect("submissions:desk", slug)
@@ -131,7 +129,7 @@ def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBas
     """The file, byte for byte as it was sent."""
     _, row = access.submission_for(request.user, slug, submission_id)
     if not row.is_kept or not files.is_here(row):
-        raise Http404("The file is not kept.")
+        raise Http404("The file is no longer stored.")
     name = files.path_of(row).name
     return FileResponse(files.path_of(row).open("rb"), as_attachment=True, filename=name)
 
@@ -146,7 +144,7 @@ def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpRespons
     except NotTaken as reason:
         messages.error(request, str(reason))
     else:
-        again = "" if place.is_organizer else " Send it in again before the deadline if you like."
+        again = "" if place.is_organizer else " You can submit it again before the deadline."
         messages.success(
             request, gettext("%(run_tag)s is withdrawn.%(again)s") % {"run_tag": row.run_tag, "again": again}
         )
@@ -163,7 +161,8 @@ def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     else:
         messages.success(
             request,
-            gettext("%(run_tag)s counts: it is on boards, in pools and in files.") % {"run_tag": row.run_tag},
+            gettext("%(run_tag)s is accepted. It now counts on boards, in pools and in files.")
+            % {"run_tag": row.run_tag},
         )
     return redirect(row)
 
@@ -189,7 +188,7 @@ def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
         raise PermissionDenied("This file is not late.")
     actions.let_in(row, by=request.user)
     messages.success(
-        request, gettext("The late file of %(team)s is let in and checked.") % {"team": row.team}
+        request, gettext("The late file of %(team)s is accepted and checked.") % {"team": row.team}
     )
     return redirect(row)
 
@@ -199,7 +198,7 @@ def _submit_form(request: HtmxRequest, place: Desk, call: Call) -> SubmitForm:
         return submit_form(call, team=place.team)
     form = submit_form(call, team=place.team, sent=request.POST, uploaded=request.FILES)
     if too_large(request):
-        form.add_error("file", gettext("The file is too large for one upload."))
+        form.add_error("file", gettext("The file is too large."))
     return form
 
 

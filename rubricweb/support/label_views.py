@@ -19,8 +19,8 @@ from rubricweb.support.labels import citation_of
 
 PAGE = "support/label.html"
 MEANINGS = {
-    Support.FULL: "all that the sentence says",
-    Support.PARTIAL: "some of it, and some not",
+    Support.FULL: "everything that the sentence says",
+    Support.PARTIAL: "part of it",
     Support.NONE: "nothing of it, or the opposite",
 }
 

@@ -24,9 +24,9 @@ class MakeForm(forms.Form):
 
     run_tag = forms.CharField(label=gettext_lazy("Name of the run"), max_length=200)
     runs = forms.MultipleChoiceField(
-        label=gettext_lazy("Begin with"),
+        label=gettext_lazy("Start from"),
         required=False,
-        help_text=gettext_lazy("None chosen: BM25. Several are fused."),
+        help_text=gettext_lazy("If you choose none: BM25. Several runs are fused."),
     )
     depth = forms.IntegerField(label=gettext_lazy("Passages to retrieve"), min_value=1, max_value=DEEPEST)
     rerank_passes = forms.IntegerField(
@@ -46,10 +46,10 @@ class MakeForm(forms.Form):
     llm = forms.CharField(
         label=gettext_lazy("Model"),
         max_length=200,
-        help_text=gettext_lazy("As the worker or the server knows it."),
+        help_text=gettext_lazy("The model's name on the worker or server."),
     )
     topics = forms.MultipleChoiceField(
-        label=gettext_lazy("Topics"), required=False, help_text=gettext_lazy("None chosen: all.")
+        label=gettext_lazy("Topics"), required=False, help_text=gettext_lazy("If you choose none: all.")
     )
 
     def __init__(self, collection: Collection, method: Method, sent: QueryDict, *, is_sent: bool) -> None:
@@ -89,13 +89,13 @@ class MakeForm(forms.Form):
     def clean_runs(self) -> list[str]:
         runs: list[str] = self.cleaned_data["runs"]
         if self._method.name == "fusion" and len(runs) < 2:
-            raise forms.ValidationError(gettext("Choose two runs at least."))
+            raise forms.ValidationError(gettext("Choose at least two runs."))
         return runs
 
     def clean_rerank_passes(self) -> int:
         passes = int(self.cleaned_data["rerank_passes"])
         if self._method.name == "rerank" and not passes:
-            raise forms.ValidationError(gettext("Reranking takes one pass at least."))
+            raise forms.ValidationError(gettext("Reranking takes at least one pass."))
         return passes
 
     @property

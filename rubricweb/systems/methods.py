@@ -41,12 +41,12 @@ class Method:
 
     @property
     def calls(self) -> str:
-        """Calls of the model a topic, in words."""
+        """Calls of the model per topic, in words."""
         if not self.needs_model:
             return "none: it costs nothing"
         spec = SystemSpec(self.answerings[0], rerank_passes=self.passes, backend="any", llm="any")
         calls = spec.calls(DEPTH)
-        return f"{'about ' if calls > 1 else ''}{calls} a topic"
+        return f"{'about ' if calls > 1 else ''}{calls} per topic"
 
 
 METHODS = {
@@ -55,7 +55,7 @@ METHODS = {
         Method(
             "bm25",
             "BM25",
-            "Ranks the passages of the collection by the words that they share with the topic: a floor.",
+            "Ranks the collection's passages by the words that they share with the topic. Use it as a floor.",
             "the texts of the passages",
             "Pradeep et al. 2024, section 6",
             (Answering.NONE,),
@@ -64,7 +64,8 @@ METHODS = {
         Method(
             "fusion",
             "Fused runs",
-            "Merges the rankings of two or more runs by reciprocal rank: what several found comes first.",
+            "Merges the rankings of two or more runs by reciprocal rank, so that passages found "
+            "by several runs come first.",
             "two runs",
             "Cormack et al. 2009",
             (Answering.NONE,),
@@ -73,8 +74,8 @@ METHODS = {
         Method(
             "rerank",
             "Reranking by a language model",
-            f"Shows the model {WINDOW} passages at a time, from the last to the first by {STRIDE}, and takes "
-            "over its order.",
+            f"Shows the model {WINDOW} passages at a time, from the last to the first by {STRIDE}, and uses "
+            "its order.",
             "a language model",
             "Sun et al. 2023; Pradeep et al. 2024, section 6",
             (Answering.NONE,),
@@ -85,9 +86,9 @@ METHODS = {
             "sentences",
             "Best sentences (no language model)",
             "Quotes the sentences of the first passages that share most with the topic, with their sources. "
-            "A stand-in that understands nothing.",
+            "It understands nothing; use it only as a stand-in.",
             "the texts of the passages",
-            "RubricWeb, after no paper",
+            "RubricWeb; no paper",
             (Answering.SENTENCES,),
             SOURCED,
         ),

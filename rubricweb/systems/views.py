@@ -67,7 +67,7 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
         messages.error(request, str(refusal))
         return redirect("systems:make", collection.slug)
     messages.success(
-        request, gettext("Making %(run)s: it counts when all topics are done.") % {"run": job.run}
+        request, gettext("Making %(run)s. It counts once all topics are done.") % {"run": job.run}
     )
     return redirect("systems:made", collection.slug, job.run_id)
 
@@ -97,17 +97,17 @@ def pause(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 @require_POST
 def resume(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.resume, "{} goes on.")
+    return _steered(request, slug, run_id, actions.resume, "{} has resumed.")
 
 
 @require_POST
 def cancel(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.cancel, "{} is cancelled. What the model replied is kept.")
+    return _steered(request, slug, run_id, actions.cancel, "{} is cancelled. The model's replies are kept.")
 
 
 @require_POST
 def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.make_rest, "{} goes on with the topics that are left.")
+    return _steered(request, slug, run_id, actions.make_rest, "{} continues with the remaining topics.")
 
 
 @require_POST

@@ -72,7 +72,7 @@ def test_answers_of_a_run(inspector, places):
 def test_sheet_of_keys(inspector, places):
     inspector.open(places.of_collection("home:collection"))
     inspector.page.keyboard.press("?")
-    expect(inspector.page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
+    expect(inspector.page.get_by_role("dialog", name="Keys on this page")).to_be_visible()
     inspector.inspect("sheet of keys")
     inspector.operate("sheet of keys")
 
@@ -90,12 +90,12 @@ def test_bank_editor(inspector, places):
     places.reword("Which pigment turns maples red?")
     panel.locator("textarea").fill("What makes maples red?")
     panel.get_by_role("button", name="Save").click()
-    expect(panel.get_by_role("alert")).to_contain_text("Nothing was saved over it")
+    expect(panel.get_by_role("alert")).to_contain_text("Yours was not saved")
     inspector.inspect("conflict")
     panel.get_by_role("link", name="Keep theirs").click()
     page.locator(f"{item} .item-open").click()
     panel.get_by_role("link", name="History").click()
-    expect(panel).to_contain_text("Use these words again")
+    expect(panel).to_contain_text("Use this wording again")
     inspector.inspect("history")
     panel.get_by_role("link", name="Close").click()
     expect(page.locator("#missing")).to_contain_text("29 grades missing")

@@ -85,7 +85,7 @@ def test_two_adjudicators_on_one_cell(people, inbox):
     expect(merge.get_by_role("region", name="Theirs")).to_contain_text("4")
     expect(merge.get_by_role("region", name="Mine")).to_contain_text("It does not.")
     assert Decision.objects.get().rating == 4
-    merge.get_by_role("button", name="Decide mine over it").click()
+    merge.get_by_role("button", name="Decide as I did").click()
     expect(second.locator("#toasts")).to_contain_text("Decided: 0.")
     assert list(Decision.objects.order_by("number").values_list("rating", flat=True)) == [4, 0]
 
@@ -103,7 +103,7 @@ def test_withdrawing_by_key(people, inbox):
     expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
     page.goto(f"{inbox}?state=decided")
     with page.expect_navigation():
-        page.get_by_role("link", name="Look through").click()
+        page.get_by_role("link", name="Review the decisions").click()
     page.keyboard.press("z")
-    expect(page.locator("#case")).to_contain_text("Not in this list any more.")
+    expect(page.locator("#case")).to_contain_text("No longer in this list.")
     assert not Decision.objects.filter(withdrawn_at=None).exists()

@@ -64,7 +64,7 @@ def refused(both, places) -> Page:
     expect(panel_of(first)).to_be_hidden()
     save(second, SECOND)
     shown = panel_of(second)
-    expect(shown.get_by_role("alert")).to_contain_text("Nothing was saved over it")
+    expect(shown.get_by_role("alert")).to_contain_text("Yours was not saved")
     expect(shown.locator(".wordings figure").first).to_contain_text(FIRST)
     expect(shown.locator(".wordings figure").last).to_contain_text(SECOND)
     expect(shown.get_by_role("textbox")).to_have_value(SECOND)

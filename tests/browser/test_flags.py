@@ -247,7 +247,7 @@ def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
     expect(row).to_be_visible()
     actions.assign(flag, to=developer, seen=1, by=assessor)
     expect(page.locator("#flags-assigned")).to_contain_text("1")
-    page.get_by_role("link", name=re.compile("^Assigned to nobody")).click()
+    page.get_by_role("link", name=re.compile("^Unassigned")).click()
     page.wait_for_url(re.compile("who=unassigned"))
     expect(page.get_by_text("No flag matches.")).to_be_visible()
     page.get_by_label("Whose").select_option("assigned to me")

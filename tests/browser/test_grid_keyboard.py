@@ -130,7 +130,7 @@ def test_the_corner_says_what_the_column_asks(grid, places):
     press(grid, "ArrowRight ArrowLeft")
     readout = grid.locator("#readout")
     expect(readout).to_contain_text(places.item.revision.text)
-    expect(readout).to_contain_text("of the rated passages")
+    expect(readout).to_contain_text("of the graded passages")
 
 
 def test_the_panel_remembers_its_width(grid):

@@ -124,10 +124,10 @@ def test_two_windows_in_conflict(grid, cut, places):
     expect(grid.locator("#saved")).to_contain_text("Saved ")
     other.keyboard.press("5")
     expect(other.locator("#saved")).to_contain_text("Not saved.")
-    expect(other.locator("#saved")).to_contain_text(f"There you said {digit}")
+    expect(other.locator("#saved")).to_contain_text(f"In another window you rated it {digit}")
     expect(cell(other, 1, 1).locator("b")).to_have_text(digit)
     assert events() == [(int(digit), False)]
-    other.get_by_role("button", name="Say 5 nonetheless").click()
+    other.get_by_role("button", name="Rate it 5 instead").click()
     expect(other.locator("#saved")).to_contain_text("Saved ")
     assert [rating for rating, _ in events()] == [int(digit), 5]
 
@@ -328,7 +328,7 @@ def test_filters_are_in_the_address_and_views_are_kept(grid, places):
     expect(grid).to_have_url(re.compile("show=mine"))
     expect(grid.locator("#grid tbody tr")).to_have_count(1)
     grid.get_by_text("Views", exact=True).click()
-    grid.get_by_label("This view as").fill("What I did")
+    grid.get_by_label("Save this view as").fill("What I did")
     grid.get_by_role("button", name="Save", exact=True).click()
     expect(grid.get_by_text("View \u201cWhat I did\u201d saved.")).to_be_visible()
     grid.goto(places.grid)
@@ -337,7 +337,7 @@ def test_filters_are_in_the_address_and_views_are_kept(grid, places):
     grid.get_by_role("link", name="What I did").click()
     expect(grid.locator("#grid tbody tr")).to_have_count(1)
     grid.get_by_text("Views 1").click()
-    grid.get_by_role("button", name="Drop the view What I did").click()
+    grid.get_by_role("button", name="Delete the view What I did").click()
     expect(grid.get_by_role("link", name="What I did")).to_have_count(0)
 
 
@@ -382,12 +382,12 @@ def test_bulk_by_ticks(grid, people):
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("Space")
     plan = grid.locator("#plan")
-    expect(plan).to_contain_text("24 cells: 2 passages × 12 items (none is ticked: all that are shown).")
+    expect(plan).to_contain_text("24 cells: 2 passages × 12 items (none ticked: all that are shown).")
     grid.locator('#grid thead input[name="item"]').first.check()
     expect(plan).to_contain_text("2 cells: 2 passages × 1 item.")
     plan.get_by_role("button", name="Mark 2 as verified").click()
     expect(cell(grid, 1, 1)).to_have_attribute("data-marks", "verified")
     assert len(events()) == 2
-    plan.get_by_role("button", name="Take these verdicts back").click()
+    plan.get_by_role("button", name="Undo these verdicts").click()
     expect(cell(grid, 1, 1)).not_to_have_attribute("data-marks", re.compile("verified"))
     assert events()[2:] == [(None, True), (None, True)]

@@ -53,7 +53,7 @@ def test_the_whole_way(people, staff, worker, inspector_of):
     inspector = inspector_of("organizer")
     inspector.open(address)
     inspector.inspect("import with a refused file")
-    page.get_by_role("button", name="Leave out bm25.run").press("Enter")
+    page.get_by_role("button", name="Exclude bm25.run").press("Enter")
     expect(page.locator("#import-state")).to_contain_text("3 files read", timeout=4 * WAIT_MS)
     expect(page.get_by_role("row", name="grades")).to_contain_text("2")
     page.get_by_text("Paste instead").click()

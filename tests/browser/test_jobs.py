@@ -85,7 +85,7 @@ def test_a_red_banner_says_how_to_start_a_worker_until_one_lives(
     page = people.sign_in("developer")
     page.goto(places.of_collection("grades:jobs"))
     expect(page.get_by_role("alert")).to_contain_text(
-        "No worker is alive: start one with python manage.py worker"
+        "No worker is running: start one with python manage.py worker"
     )
     worker = start_worker(calls=tmp_path / "calls")
     expect(page.get_by_role("alert")).to_have_count(0, timeout=SOON)
@@ -104,11 +104,11 @@ def test_pause_resume_and_priority(people, places, slow, grading):
     done = slow.chunks.aggregate(done=Sum("done"))["done"]
     expect(of(page, slow)).to_contain_text(f"{done:,} of {slow.total:,}")
     assert_counts_equal_rows(slow)
-    press(page, slow, "Go first")
-    expect(of(page, slow)).to_contain_text("a person waits")
+    press(page, slow, "Raise priority")
+    expect(of(page, slow)).to_contain_text("high")
     press(page, slow, "Resume")
     expect(badge).to_have_text("running")
-    press(page, slow, "In turn")
+    press(page, slow, "Lower priority")
     expect(of(page, slow)).to_contain_text("in turn")
     wait_until(lambda: slow.chunks.aggregate(done=Sum("done"))["done"] > done, what="more grades")
 
@@ -155,7 +155,7 @@ def test_failed_calls_are_read_asked_again_and_retried(people, places, failed, w
     first.get_by_role("button", name="Re-grade 1 cell").click()
     expect(calls).to_have_count(FAILED - 1, timeout=SOON)
     page.get_by_role("button", name=re.compile("Re-grade . failed cell")).click()
-    expect(page.locator("#job")).to_contain_text("No call of this job is failed.", timeout=SOON)
+    expect(page.locator("#job")).to_contain_text("No call of this job has failed.", timeout=SOON)
     assert page.evaluate("window.isTheSame")
     assert not Grade.objects.filter(outcome="failed").exists()
     page.get_by_role("link", name="Latest calls").click()

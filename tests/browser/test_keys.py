@@ -33,7 +33,7 @@ def counter(page: Page, action: str):
 
 
 def test_the_sheet_lists_what_the_page_has(page):
-    sheet = page.get_by_role("dialog", name="Keys of this page")
+    sheet = page.get_by_role("dialog", name="Keys on this page")
     page.keyboard.press("?")
     expect(sheet).to_be_visible()
     expect(sheet.get_by_text("To the collection's topics")).to_be_visible()
@@ -88,7 +88,7 @@ def test_keys_stay_where_they_are_on_other_layouts(page):
     expect(rated).to_have_text("2")
     expect(undo).to_have_text("1")
     page.evaluate(PRESS, ["Minus", "?"])  # German
-    expect(page.get_by_role("dialog", name="Keys of this page")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keys on this page")).to_be_visible()
 
 
 def test_enter_belongs_to_what_has_the_focus(page):
@@ -126,5 +126,5 @@ def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page
         page.keyboard.press("Shift+H")
         expect(page.get_by_role("heading", name=places.collection.name)).to_be_visible()
     page.goto("/accounts/keys/")
-    page.get_by_role("button", name="Back to everybody's keys").click()
+    page.get_by_role("button", name="Restore default keys").click()
     expect(home).to_have_value("G")

@@ -37,7 +37,7 @@ def test_a_whole_campaign_by_keys(people, campaign_of):
         page.keyboard.press(str(order - 1))
         expect(said).to_contain_text(f"Cell {order + 1} of 6" if order < 6 else "Nothing is left")
     expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
-    expect(page.get_by_text("All 6 ratings are there.")).to_be_visible()
+    expect(page.get_by_text("All 6 ratings are done.")).to_be_visible()
     expect_saved(page)
     assert rated(campaign) == [(order, order - 1) for order in range(1, 7)]
 
@@ -228,7 +228,7 @@ def test_an_undone_cell_comes_back_after_a_stop(people, campaign_of):
     page.keyboard.press("4")
     expect_cell(page, campaign, 2)
     page.keyboard.press("5")
-    expect(page.get_by_text("All 2 ratings are there.")).to_be_visible()
+    expect(page.get_by_text("All 2 ratings are done.")).to_be_visible()
     assert rated(campaign) == [(1, 4), (2, 5)]
 
 
@@ -241,7 +241,7 @@ def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of
     page.get_by_role("link", name="Rate a cell that you skipped").click()
     expect_cell(page, campaign, 1)
     page.keyboard.press("2")
-    expect(page.get_by_text("The one rating is there.")).to_be_visible()
+    expect(page.get_by_text("The one rating is done.")).to_be_visible()
     assert rated(campaign) == [(1, 2)]
 
 
@@ -266,7 +266,7 @@ def test_rated_in_another_window_shows_both(people, campaign_of):
     rate_cell(cell.human_cell, rating=1, by=User.objects.get(username="assessor"), seen=0)
     page.keyboard.press("5")
     page.wait_for_url("**/cells/*/?mine=5")
-    expect(page.get_by_role("alert")).to_contain_text("You rated this cell in another window")
+    expect(page.get_by_role("alert")).to_contain_text("In another window you rated this cell")
     page.keyboard.press("5")
     expect_cell(page, campaign, 2)
     expect_saved(page)
@@ -325,7 +325,7 @@ def test_a_break_is_suggested_and_never_in_the_way(people, campaign_of):
         }"""
     )
     page.keyboard.press("2")
-    expect(line).to_contain_text("You have rated for 50 minutes.")
+    expect(line).to_contain_text("You have been rating for 50 minutes.")
     expect_cell(page, campaign, 3)
     line.get_by_role("button", name="Not now").click()
     expect(line).to_be_hidden()
@@ -354,7 +354,7 @@ def test_without_javascript(people, campaign_of, client_of):
     page.get_by_role("button", name="Start rating").click()
     page.locator(SHOWN).get_by_role("button", name="3, in part").click()
     expect(page.locator(SHOWN)).to_contain_text("The grader rated")
-    page.get_by_role("link", name="Keep 3, and go on").click()
+    page.get_by_role("link", name="Keep 3, and continue").click()
     page.locator(SHOWN).get_by_role("button", name="0, not at all").click()
     page.get_by_role("button", name="Undo").click()
     expect_cell(page, campaign, 2)

@@ -58,5 +58,5 @@ def test_a_discarded_rating_comes_up_again(people, campaign_of):
     page.keyboard.press("2")
     expect_cell(page, campaign, 1)
     page.keyboard.press("5")
-    expect(page.get_by_text("All 2 ratings are there.")).to_be_visible()
+    expect(page.get_by_text("All 2 ratings are done.")).to_be_visible()
     assert rated(campaign) == [(1, 5), (2, 2)]

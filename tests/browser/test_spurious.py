@@ -1,4 +1,4 @@
-"""Spurious items: look closer, reformulate, retire; with and without JavaScript."""
+"""Spurious items: look closer, reword, retire; with and without JavaScript."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_javascript(people, places, address):
     page.get_by_role("button", name="Sign in").click()
     row, item = first_row(page)
     row.locator("summary").first.click()
-    row.get_by_role("link", name="On a page of their own").click()
+    row.get_by_role("link", name="Open on a separate page").click()
     expect(page.get_by_role("heading", name=str(item))).to_be_visible()
     page.get_by_role("button", name="Retire").click()
     expect(page.get_by_text("retired.", exact=False).first).to_be_visible()

@@ -36,7 +36,7 @@ def test_citations_are_labelled_and_taken_back_by_keys(people, cited):
         page.keyboard.press("z")
         expect(page.get_by_text(f"{done} of 3 labelled by you")).to_be_visible()
     assert statement(page) == first
-    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     labels = SupportEvent.objects.order_by("pk").values_list("label", flat=True)
     assert list(labels) == [2, 1, 0, None, None, None]
 

@@ -85,7 +85,7 @@ def test_rewording_is_offered_first(people, places, address):
     expect(form).to_be_focused()
     assert words.startswith(form.input_value())
     form.fill("Which words are better than the old ones?")
-    page.get_by_role("button", name="Save the new words").click()
+    page.get_by_role("button", name="Save the new wording").click()
     expect(page.locator("#draft [role=status]").first).to_contain_text("Which words are better")
     item = Item.objects.get(revision__text="Which words are better than the old ones?")
     assert [change.verb for change in item.changes.all()] == ["reworded", "imported"]
@@ -100,7 +100,7 @@ def test_without_javascript(people, places, address):
     text = opened(page, address)
     expect(page.get_by_role("button", name="Quote what is marked")).to_be_hidden()
     page.get_by_label("What an answer should contain").fill(text[:30])
-    page.get_by_role("button", name="Find the items nearest to it").click()
+    page.get_by_role("button", name="Find similar items").click()
     expect(page.locator("#nearest blockquote")).to_have_text([text[:30].strip()])
     page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
     page.get_by_role("button", name="Add to the bank").click()

@@ -80,9 +80,9 @@ def test_the_next_cells_show_before_a_verdict_is_saved(page):
 def test_digits_without_w_say_nothing(page):
     page.keyboard.press("3")
     page.keyboard.press("w")
-    expect(page.get_by_role("button", name="Only wrong")).to_be_visible()
+    expect(page.get_by_role("button", name="Just wrong")).to_be_visible()
     page.keyboard.press("w")
-    expect(page.get_by_role("button", name="Only wrong")).to_be_hidden()
+    expect(page.get_by_role("button", name="Just wrong")).to_be_hidden()
     assert said() == []
 
 
@@ -93,7 +93,7 @@ def test_a_conflict_is_shown_on_the_card(page, places):
     before = shown(page)
     rate_cell(cell, rating=1, by=assessor, seen=0)
     page.keyboard.press("r")
-    expect(page.get_by_role("alert")).to_contain_text("There you said 1; that stands.")
+    expect(page.get_by_role("alert")).to_contain_text("In another window you said 1; that was kept.")
     assert shown(page) == before
     press_and_go_on(page, "r")
     assert said() == [("", 1), ("right", field["shown"])]
@@ -119,7 +119,7 @@ def test_without_javascript(people, places):
     assert shown(page) != first
     expect(page.get_by_text("Saved.")).to_be_visible()
     page.locator("#wrong summary").click()
-    page.get_by_role("button", name="Only wrong").click()
+    page.get_by_role("button", name="Just wrong").click()
     assert [verdict for verdict, _ in said()] == ["right", "wrong"]
 
 

@@ -59,7 +59,7 @@ def test_retire_and_restore(page, places):
     item_of(page, places).get_by_role("link", name="Retire…").click()
     expect(page.locator("main")).to_contain_text("1 label changes; gen_rag 5 → 7.")
     page.get_by_role("button", name="Retire").click()
-    changed = page.get_by_label("What just changed")
+    changed = page.get_by_label("Last change")
     expect(changed).to_contain_text("Question retired:")
     page.get_by_text("Retired (1)").click()
     item_of(page, places).locator("summary").click()

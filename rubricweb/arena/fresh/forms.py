@@ -32,10 +32,10 @@ class AskForm(forms.Form):
     first = forms.ChoiceField(label=gettext_lazy("One system"), required=False)
     second = forms.ChoiceField(label=gettext_lazy("The other"), required=False)
     most_calls = forms.IntegerField(
-        label=gettext_lazy("At most calls of the model"), min_value=1, max_value=MOST_CALLS, initial=CALLS
+        label=gettext_lazy("Maximum number of model calls"), min_value=1, max_value=MOST_CALLS, initial=CALLS
     )
     most_dollars = forms.FloatField(
-        label=gettext_lazy("At most dollars"), min_value=0, max_value=1e4, initial=DOLLARS
+        label=gettext_lazy("Maximum cost, in US dollars"), min_value=0, max_value=1e4, initial=DOLLARS
     )
 
     def offer(self, collection: Collection, person: User) -> None:
@@ -54,7 +54,10 @@ class AskForm(forms.Form):
         elif roles.role_of(person, collection) == Role.ASSESSOR:
             most = float(collection.assessors_grade_up_to)
             self.fields["most_dollars"] = forms.FloatField(
-                label=gettext("At most dollars"), min_value=0, max_value=most, initial=min(most, DOLLARS)
+                label=gettext("Maximum cost, in US dollars"),
+                min_value=0,
+                max_value=most,
+                initial=min(most, DOLLARS),
             )
 
     @property

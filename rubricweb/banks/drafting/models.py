@@ -26,7 +26,7 @@ class DraftRequest(Task):
 
     class Asks(models.TextChoices):
         ITEMS = "items", gettext_lazy("for questions or nuggets")
-        IMPORTANCE = "importance", gettext_lazy("how much each nugget matters")
+        IMPORTANCE = "importance", gettext_lazy("the importance of each nugget")
 
     asks = models.CharField(max_length=20, choices=Asks, default=Asks.ITEMS)
     bank = models.ForeignKey("banks.Bank", on_delete=models.CASCADE, related_name="draft_requests")

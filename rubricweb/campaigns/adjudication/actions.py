@@ -78,7 +78,9 @@ def _refuse_newer(place: CellKey, seen: int) -> None:
 def withdraw(decision: Decision, *, by: User) -> Decision:
     """Withdraw the decision; the one before it holds again, if there is one. Sending it twice is harmless."""
     if decision.by_id != by.pk:
-        raise NotYourDecision("Only the person who decided can withdraw it; you can make a new decision.")
+        raise NotYourDecision(
+            "Only the person who made the decision can withdraw it. You can make a new one."
+        )
     if decision.withdrawn_at is None:
         cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
         last = humans.latest_by(by, cell)

@@ -74,7 +74,7 @@ class ConflictsPage:
 
 @dataclass(frozen=True, eq=False)
 class Conflicts:
-    """Cells on which assessors differ, without those that the reader still has to rate."""
+    """Cells on which assessors disagree, without those that the reader still has to rate."""
 
     ratings: dict[CellKey, Ratings]
     decisions: dict[tuple[int, int], Decision]

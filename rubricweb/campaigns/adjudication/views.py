@@ -25,7 +25,7 @@ PAGE_ROWS = 50
 
 @require_safe
 def adjudication(request: HtmxRequest, slug: str) -> HttpResponse:
-    """List the cells on which assessors differ."""
+    """List the cells on which assessors disagree."""
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     form = ConflictsForm(request.GET, collection)
     inbox = selectors.inbox(collection, form.query, request.user)

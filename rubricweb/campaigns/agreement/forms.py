@@ -14,7 +14,7 @@ class AssessorAgreementForm(CampaignFilter, GraderForm):
     which = forms.ChoiceField(
         label=gettext_lazy("Ratings"),
         choices=[
-            (str(CountedRating.LATEST), gettext_lazy("what each says now")),
+            (str(CountedRating.LATEST), gettext_lazy("each person's latest rating")),
             (str(CountedRating.INDEPENDENT), gettext_lazy("before the grader's was seen")),
         ],
         required=False,
@@ -22,7 +22,7 @@ class AssessorAgreementForm(CampaignFilter, GraderForm):
     )
 
     field_order = ("grader", "campaign", "which", "names")
-    all_campaigns = "any work"
+    all_campaigns = "all ratings"
 
     @property
     def counted(self) -> CountedRating:

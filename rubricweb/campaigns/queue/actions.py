@@ -58,11 +58,11 @@ def open_campaign(
         raise UnfitCampaign("No cell matches: choose other topics, kinds or cells.")
     if len(drawn.cells) * plan.assessors > MOST_TURNS:
         raise UnfitCampaign(
-            f"These are {len(drawn.cells):,} cells; {plan.assessors} assessors each are more than "
+            f"This selects {len(drawn.cells):,} cells; {plan.assessors} assessors each are more than "
             f"{MOST_TURNS:,} ratings. Choose a sample."
         )
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
-        raise UnfitCampaign(f"There is a campaign named \u201c{plan.name}\u201d already.")
+        raise UnfitCampaign(f"A campaign has the name \u201c{plan.name}\u201d already.")
     campaign = _campaign(choice, plan, by, seed=seed, drawn=drawn)
     campaign.people.set(plan.people)
     cells = _frozen(campaign, drawn.cells)
@@ -269,7 +269,7 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellSt
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:
     """Save the comment to the adjudicator on a cell that `by` holds; raises NotYours."""
     if not cell.turns.filter(person=by).update(comment=text):
-        raise NotYours("You can only comment on a cell that you hold.")
+        raise NotYours("You can comment only on cells that are yours to rate now.")
 
 
 @transaction.atomic

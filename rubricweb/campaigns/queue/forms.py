@@ -85,7 +85,8 @@ class CampaignForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     bank = forms.ChoiceField(label=gettext_lazy("Bank"))
     grader = forms.ChoiceField(
-        label=gettext_lazy("Grader to check"), help_text=gettext_lazy("Its ratings decide choice and order.")
+        label=gettext_lazy("Grader to check"),
+        help_text=gettext_lazy("Its ratings decide which cells are chosen, and in which order."),
     )
     kinds = forms.MultipleChoiceField(
         label=gettext_lazy("Kinds of items"),
@@ -97,15 +98,15 @@ class CampaignForm(forms.Form):
         Topic.objects.none(),
         label=gettext_lazy("Topics"),
         required=False,
-        help_text=gettext_lazy("None chosen means all."),
+        help_text=gettext_lazy("If you choose none: all."),
     )
     diverse = forms.IntegerField(
         label=gettext_lazy("Diverse topics"),
         min_value=1,
         required=False,
         help_text=gettext_lazy(
-            "So many of these topics that have items, as different by their attributes as can be. "
-            "Empty for all."
+            "Draws this many of the topics with items, as different in their attributes as "
+            "possible. Empty: all."
         ),
     )
     diverse_seed = forms.IntegerField(
@@ -120,44 +121,46 @@ class CampaignForm(forms.Form):
         choices=Campaign.Cells.choices,
         initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
-        help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum; it usually "
-        "estimates to within 0.05 to 0.1.",
+        help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum. It usually "
+        "estimates scores to within 0.05 to 0.1.",
     )
     min_grade = forms.IntegerField(
         label=gettext_lazy("Threshold"),
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        help_text=gettext_lazy("From which rating an item is covered. Empty for the grader's own."),
+        help_text=gettext_lazy("The lowest rating that covers an item. Empty: the grader's own."),
     )
     cutoff = forms.IntegerField(label=gettext_lazy("Rank cutoff k"), min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
         label=gettext_lazy("Maximum number of cells"),
         min_value=1,
         required=False,
-        help_text=gettext_lazy("Empty for all."),
+        help_text=gettext_lazy("Empty: all."),
     )
     order = forms.ChoiceField(
         label=gettext_lazy("Cells to draw first"),
         choices=Campaign.Order.choices,
-        help_text=gettext_lazy("Where there is a maximum, the others are left out."),
+        help_text=gettext_lazy("If there is a maximum, the rest are left out."),
     )
     passage_order = forms.ChoiceField(
         label=gettext_lazy("Order of the passages"),
         choices=Campaign.PassageOrder.choices,
         initial=Campaign.PassageOrder.TOPIC,
         required=False,
-        help_text=gettext_lazy("With all items of a passage together, people read it once."),
+        help_text=gettext_lazy("With all items of a passage together, people read the passage once."),
     )
     random_percent = forms.IntegerField(
         label=gettext_lazy("Drawn at random, %"),
         min_value=0,
         max_value=100,
         initial=20,
-        help_text=gettext_lazy("Of all cells, estimates stand on these only. In random order all are."),
+        help_text=gettext_lazy(
+            "The share of cells drawn at random. Estimates use only these. In random order, all cells are."
+        ),
     )
     assessors = forms.IntegerField(
-        label=gettext_lazy("Assessors per cell, independent of each other"),
+        label=gettext_lazy("Independent assessors per cell"),
         min_value=1,
         max_value=MOST_ASSESSORS,
         initial=1,
@@ -172,7 +175,7 @@ class CampaignForm(forms.Form):
         User.objects.none(),
         label=gettext_lazy("Who rates"),
         required=False,
-        help_text=gettext_lazy("None chosen means everybody."),
+        help_text=gettext_lazy("If you choose none: every assessor."),
         widget=_checkboxes(),
     )
     seconds = forms.FloatField(
@@ -180,7 +183,9 @@ class CampaignForm(forms.Form):
         min_value=1,
         max_value=3_600,
         required=False,
-        help_text=gettext_lazy("Your guess, for the estimate. Empty for the pace of those who rated here."),
+        help_text=gettext_lazy(
+            "Your guess, for the estimate of hours. Empty: the pace of those who rated here."
+        ),
     )
 
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:

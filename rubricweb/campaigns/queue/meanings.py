@@ -12,8 +12,8 @@ OF_WHOLE_SCALE: Meanings = (
     (5, "fully"),
     (4, "with small gaps"),
     (3, "in part"),
-    (2, "touches on it"),
-    (1, "hardly has to do with it"),
+    (2, "is related"),
+    (1, "is hardly related"),
     (0, "not at all"),
 )
 

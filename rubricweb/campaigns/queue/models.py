@@ -17,7 +17,8 @@ from rubricweb.grades.humans.latest_ratings import Cell
 from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
 
 UNFINISHED = (
-    " Passage after passage, they are a random sample only once all are rated; in drawn order at any time."
+    " In order of passages they are a random sample only once all are rated; in drawn order "
+    "they are at any time."
 )
 
 
@@ -27,7 +28,7 @@ class Campaign(models.Model):
     class Mode(models.TextChoices):
         BLIND = "blind", gettext_lazy("blind: rate first, then see the grader's rating")
         ASSISTED = "assisted", gettext_lazy("assisted: rate beside the grader's rating")
-        MIXED = "mixed", gettext_lazy("randomised mix: each cell and assessor by lot")
+        MIXED = "mixed", gettext_lazy("mixed: blind or assisted at random for each cell and assessor")
 
     class Order(models.TextChoices):
         RANDOM = "random", gettext_lazy("random")
@@ -38,7 +39,7 @@ class Campaign(models.Model):
     class PassageOrder(models.TextChoices):
         TOPIC = "topic", gettext_lazy("by topic: all items of a passage together, topic after topic")
         BOARD = "board", gettext_lazy("by value for the leaderboard: all items of a passage together")
-        CELL = "cell", gettext_lazy("none: each cell by itself, as it was drawn")
+        CELL = "cell", gettext_lazy("in the order drawn, each cell by itself")
 
     class Cells(models.TextChoices):
         ALL = "all", gettext_lazy("all")

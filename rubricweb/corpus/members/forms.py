@@ -17,12 +17,12 @@ class InvitationForm(RoleForm):
         min_value=1,
         max_value=MOST_DAYS,
         initial=7,
-        help_text=gettext_lazy("Afterwards the link opens nothing."),
+        help_text=gettext_lazy("Then the link expires."),
     )
     max_uses = forms.IntegerField(
         label=gettext_lazy("People"),
         min_value=1,
         max_value=MOST_USES,
         initial=1,
-        help_text=gettext_lazy("How many may join by it."),
+        help_text=gettext_lazy("How many people can join with it."),
     )

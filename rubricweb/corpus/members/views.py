@@ -45,7 +45,7 @@ def revoke(request: HtmxRequest, slug: str, invitation_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     invitation = get_object_or_404(collection.invitations, pk=invitation_id)
     invitations.revoke(invitation, by=request.user)
-    messages.success(request, gettext("The link opens nothing any more. Who has joined by it stays."))
+    messages.success(request, gettext("The link no longer works. People who joined with it stay members."))
     return redirect("corpus:invitations", slug)
 
 
@@ -60,7 +60,7 @@ def remove(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
         except LastOrganizer as reason:
             messages.error(request, str(reason))
         else:
-            messages.success(request, gettext("%(user)s is no member any more.") % {"user": membership.user})
+            messages.success(request, gettext("%(user)s is no longer a member.") % {"user": membership.user})
             is_own = membership.user_id == request.user.pk and not request.user.is_superuser
             return redirect("home:home") if is_own else redirect("corpus:settings", slug)
     context = {"collection": collection, "section": "settings", "membership": membership}

@@ -35,7 +35,7 @@ class RunConflict(Exception):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        super().__init__("Somebody changed this run while you were editing it.")
+        super().__init__("Somebody else changed this run while you were editing it.")
 
 
 @transaction.atomic

@@ -22,20 +22,20 @@ class RunForm(forms.Form):
         min_value=1,
         max_value=1_000,
         required=False,
-        help_text=gettext_lazy("1 is the run that the team cares about most."),
+        help_text=gettext_lazy("1 is the team's most important run."),
     )
     description = forms.CharField(max_length=5_000, required=False, widget=forms.Textarea(attrs={"rows": 4}))
     tags = forms.CharField(
         max_length=MOST_TAGS * (TAG_CHARS + 2),
         required=False,
-        help_text=gettext_lazy("Words to group runs by, with commas."),
+        help_text=gettext_lazy("Words to group runs by, separated by commas."),
     )
     llm = forms.CharField(
         label=gettext_lazy("Language model"),
         max_length=200,
         required=False,
         help_text=gettext_lazy(
-            "The model that wrote its answers, if any: a board that the same model grades says so."
+            "The model that wrote its answers, if any. A board graded by the same model says so."
         ),
     )
     is_closed_book = forms.BooleanField(

@@ -32,14 +32,16 @@ def run_accept(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
     undo = "run-withdraw" if run.state == Run.State.WITHDRAWN else ""
     actions.accept_run(run, by=request.user)
-    return _changed(request, run, f"{run} counts: it is on boards, in pools and in files.", undo=undo)
+    return _changed(
+        request, run, f"{run} is accepted. It now counts on boards, in pools and in files.", undo=undo
+    )
 
 
 @require_POST
 def run_withdraw(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
     actions.withdraw_run(run, by=request.user)
-    return _changed(request, run, f"{run} is withdrawn. Nothing of it is deleted.", undo="run-accept")
+    return _changed(request, run, f"{run} is withdrawn. Nothing was deleted.", undo="run-accept")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -100,7 +100,7 @@ def bank_secrets(request: HtmxRequest, bank_id: int) -> HttpResponse:
 def _mark(request: HtmxRequest, form: MarkForm) -> None:
     if not form.is_valid():
         messages.error(
-            request, gettext("Nothing changed: some of these items are not listed any more. Choose again.")
+            request, gettext("Nothing was changed: some of these items are no longer listed. Select again.")
         )
         return
     change, state = CHANGES[form.cleaned_data["change"]]

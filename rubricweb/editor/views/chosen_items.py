@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from rubricweb.banks import access
@@ -27,6 +27,7 @@ from rubricweb.editor.trial import Setting, Trial, trial
 from rubricweb.editor.views.items import editor_url, items_changed
 
 PAGE = "editor/chosen_items.html"
+NONE_CHOSEN = gettext_lazy("Select items first, then choose what to do with them.")
 
 
 @require_POST
@@ -35,7 +36,7 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = ChosenItemsForm(request.POST)
     if not form.is_valid():
-        return _asked(request, (bank, topic), form, problem="Choose items first, then what to do with them.")
+        return _asked(request, (bank, topic), form, problem=str(NONE_CHOSEN))
     items = _items(bank, topic, form.seen)
     _require_editor(request, items)
     if form.cleaned_data["act"] == "retire":
@@ -45,12 +46,8 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
         changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    offer_items_undo(
-        request,
-        (bank, topic),
-        gettext("%(items)s changed.") % {"items": counted(changed, "item")},
-        before(items),
-    )
+    words = gettext("%(items)s changed.") % {"items": counted(changed, "item")}
+    offer_items_undo(request, (bank, topic), words, before(items))
     return _done(request, bank, topic)
 
 
@@ -119,7 +116,9 @@ def _words(refusal: BankError) -> str:
         return str(refusal)
     theirs = banks.last_change(refusal.item)
     by, verb = (theirs.by or "somebody", theirs.verb) if theirs else ("somebody", "changed")
-    return f"Nothing was changed: \u201c{refusal.item}\u201d was {verb} by {by} meanwhile. Choose again."
+    return (
+        f"Nothing was changed: \u201c{refusal.item}\u201d was {verb} by {by} in the meantime. Select again."
+    )
 
 
 def _asked(

@@ -43,7 +43,7 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
 
     def ask() -> str:
         made = actions.request_drafts(bank, topic, form.options(), by=request.user)
-        return f"{made.llm} is asked for {made.kind}s; they will come in as drafts."
+        return f"{made.llm} was asked for {made.kind}s. They will appear as drafts."
 
     return after_request(request, (bank, topic), form, ask)
 
@@ -106,12 +106,12 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
-    messages.success(request, gettext("%(_count)s accepted.") % {"_count": _count(len(accepted.items))})
+    messages.success(request, gettext("%(drafts)s accepted.") % {"drafts": _count(len(accepted.items))})
     if accepted.left:
         messages.warning(
             request,
-            gettext("%(_count)s not accepted: asked already, or decided by others.")
-            % {"_count": _count(accepted.left)},
+            gettext("%(drafts)s not accepted: the bank already asks this, or somebody else decided.")
+            % {"drafts": _count(accepted.left)},
         )
     return after_decision(request, bank, topic)
 
@@ -122,7 +122,7 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
-    messages.success(request, gettext("%(_count)s rejected.") % {"_count": _count(count)})
+    messages.success(request, gettext("%(drafts)s rejected.") % {"drafts": _count(count)})
     return after_decision(request, bank, topic)
 
 

@@ -27,7 +27,7 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
         options = form.options()
         named = {"backend": options.backend, "llm": options.llm}
         made = importance.request_importance(bank, topic, **named, by=request.user)
-        return f"{made.llm} is asked how much the nuggets matter."
+        return f"{made.llm} was asked for the importance of the nuggets."
 
     return after_request(request, (bank, topic), form, ask)
 

@@ -187,7 +187,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = MoveForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("A place in the list is a number from 0."))
+        messages.error(request, gettext("A position in the list is a number from 0."))
         return after_change(request, item)
     before = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     try:
@@ -197,7 +197,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     else:
         if order != before:
             fields = {"place": before.index(item.pk), "seen": ",".join(map(str, order))}
-            offer_undo(request, "Moved.", change_url(request, item, "move"), **fields)
+            offer_undo(request, "Item moved.", change_url(request, item, "move"), **fields)
     return after_change(request, item)
 
 

@@ -79,12 +79,12 @@ def _context(bank: Bank, topic: Topic, items: list[Item], form: SecretItemsForm)
 
 @require_POST
 def item_hide(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    return _changed(request, (bank_id, item_id), hide_item, "Secret from now on.")
+    return _changed(request, (bank_id, item_id), hide_item, "The item is secret now.")
 
 
 @require_POST
 def item_show(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    return _changed(request, (bank_id, item_id), show_item, "Public again.")
+    return _changed(request, (bank_id, item_id), show_item, "The item is public again.")
 
 
 def _changed(

@@ -86,7 +86,7 @@ def _refused(form: WeightTrialForm) -> bool:
     """Saving a solo would retire all other items, which nobody intends."""
     if form.only is None:
         return False
-    form.add_error("solo", gettext("Solo is a preview: turn it off, then save."))
+    form.add_error("solo", gettext("Solo is only a preview. Turn it off, then save."))
     return True
 
 

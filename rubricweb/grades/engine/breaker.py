@@ -17,18 +17,18 @@ SHARE, SHARE_OF = {"parse": 0.2}, 50
 """Pauses at more than this share of at least so many cells."""
 
 REMEDIES = {
-    "auth": "Check the key of the model server in the worker's environment, and start the worker again.",
-    "quota": "The account has nothing left: raise its limit or wait until it is renewed.",
-    "rate": "The server asks for fewer calls: run fewer workers, or wait a while.",
-    "timeout": "The server answers too slowly: see whether it is overloaded, or raise the time limit.",
-    "server": "The model server has errors of its own: read its log.",
-    "parse": "The model does not answer as the prompt asks: read some of its replies, then choose another "
+    "auth": "Check the model server's key in the worker's environment, and restart the worker.",
+    "quota": "The account's quota is used up. Raise the limit, or wait until it is renewed.",
+    "rate": "The server asks for fewer calls. Run fewer workers, or wait a while.",
+    "timeout": "The server answers too slowly. Check whether it is overloaded, or raise the time limit.",
+    "server": "The model server reports errors. Read its log.",
+    "parse": "The model does not reply as the prompt asks. Read some of its replies, then choose another "
     "prompt or model.",
-    "context": "The prompt is longer than the model can read: choose a model with a longer context.",
-    "memory": "The device has too little memory for this model: choose a smaller one or a larger device.",
-    "unavailable": "The grader cannot run here: see what the error says to install or to start.",
+    "context": "The prompt is longer than the model can read. Choose a model with a longer context.",
+    "memory": "The device has too little memory for this model. Choose a smaller model or a larger device.",
+    "unavailable": "The grader cannot run here. The error says what to install or start.",
 }
-OTHERWISE = "Read the errors; they may differ from cell to cell."
+OTHERWISE = "Read the errors. They may differ from cell to cell."
 WORDS = {
     "auth": "the server refused the key",
     "quota": "the quota is used up",

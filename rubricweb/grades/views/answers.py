@@ -23,7 +23,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.selectors import GraderRow, answer_sources
 
-OWN = "Its own: what the grader of Settings extracts"
+OWN = "The answers of the grader chosen in Settings"
 
 
 class AnswersForm(forms.Form):
@@ -38,7 +38,9 @@ def answers(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _form(collection, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         choose_answers(collection, form.cleaned_data["answers_by"], by=request.user)
-        messages.success(request, gettext("Saved. Verdicts of other answers stay with their own grader."))
+        messages.success(
+            request, gettext("Saved. Earlier verdicts stay with the grader whose answers they are about.")
+        )
         return redirect("corpus:settings", slug)
     is_verifying = any(prompt.needs_answer for prompt in active_prompts(collection))
     context = {"collection": collection, "section": "settings", "form": form, "is_verifying": is_verifying}

@@ -35,7 +35,7 @@ def default_grader(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _form(collection, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         choose_default_grader(collection, form.cleaned_data["default_grader"], by=request.user)
-        messages.success(request, gettext("Saved. Addresses that name a grader still show that one."))
+        messages.success(request, gettext("Saved. Pages whose address names a grader still show that one."))
         return redirect("corpus:settings", slug)
     context = {"collection": collection, "section": "settings", "form": form}
     return form_response(request, "grades/default_grader.html", context)

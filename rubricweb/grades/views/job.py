@@ -42,12 +42,12 @@ def resume(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_POST
 def first(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    return _steered(request, slug, job_id, steer=actions.go_first, says="Job {} goes first.")
+    return _steered(request, slug, job_id, steer=actions.go_first, says="Job {} now has high priority.")
 
 
 @require_POST
 def in_turn(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    return _steered(request, slug, job_id, steer=actions.go_in_turn, says="Job {} takes its turn.")
+    return _steered(request, slug, job_id, steer=actions.go_in_turn, says="Job {} now has normal priority.")
 
 
 @require_POST
@@ -88,16 +88,16 @@ def _say_asked(request: HtmxRequest, started: list[GradingJob]) -> None:
     if started:
         messages.success(request, gettext("Grading the cell again."))
     else:
-        messages.info(request, gettext("The cell is being graded again already."))
+        messages.info(request, gettext("The cell is already being graded again."))
 
 
 SAYS = {
-    GradingJob.State.PAUSED: "Job {} is paused: workers save what they are at, and take no more.",
-    GradingJob.State.CANCELLING: "Job {} ends when what is being graded now is saved.",
+    GradingJob.State.PAUSED: "Job {} is paused. Workers save what they are grading, and take no more.",
+    GradingJob.State.CANCELLING: "Job {} ends once the cells being graded now are saved.",
     GradingJob.State.CANCELLED: "Job {} is cancelled. Its grades are kept.",
-    GradingJob.State.RUNNING: "Job {} goes on.",
-    GradingJob.State.QUEUED: "Job {} goes on.",
-    GradingJob.State.WAITING: "Job {} waits for answers: it begins by itself, or can be cancelled.",
+    GradingJob.State.RUNNING: "Job {} has resumed.",
+    GradingJob.State.QUEUED: "Job {} has resumed.",
+    GradingJob.State.WAITING: "Job {} waits for answers. It starts by itself; you can cancel it.",
 }
 
 

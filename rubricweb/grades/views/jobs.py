@@ -65,7 +65,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     if started:
         messages.success(request, _started_words(started))
     else:
-        messages.info(request, gettext("Nothing to start: every missing grade is being made already."))
+        messages.info(request, gettext("Nothing to start: every missing cell is already being graded."))
     return after(request, collection)
 
 
@@ -82,7 +82,7 @@ def _started_words(started: list[GradingJob]) -> str:
     if not later:
         return f"Grading {now:,} cells."
     first = f"Grading {now:,} cells; at" if now else "At"
-    return f"{first} most {later:,} more are verified when their answers are extracted."
+    return f"{first} most {later:,} more will be verified once their answers are extracted."
 
 
 def _now_and_later(started: list[GradingJob]) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def say_retried(request: HtmxRequest, started: list[GradingJob]) -> None:
         follows = f"; at most {later:,} more {'is' if later == 1 else 'are'} verified then" if later else ""
         messages.success(request, f"{message}{follows}.")
     else:
-        messages.info(request, gettext("Nothing to retry: every failed grade is being retried already."))
+        messages.info(request, gettext("Nothing to retry: every failed grade is already being retried."))
 
 
 def after(request: HtmxRequest, collection: Collection) -> HttpResponse:

@@ -36,12 +36,12 @@ class PoolForm(forms.Form):
     """A pool rule."""
 
     depth = _depth("Passages of each run and topic", required=True)
-    automatic = _depth("Of automatic runs", help_text="If left empty: as above.")
-    manual = _depth("Of manual runs", help_text="If left empty: as above.")
+    automatic = _depth("Of automatic runs", help_text="Empty: as above.")
+    manual = _depth("Of manual runs", help_text="Empty: as above.")
     runs = forms.MultipleChoiceField(
         label=gettext_lazy("Runs"),
         required=False,
-        help_text=gettext_lazy("None chosen: all, those that come later included."),
+        help_text=gettext_lazy("If you choose none: all runs, including later ones."),
     )
 
     def __init__(self, collection: Collection, sent: Mapping[str, Any] | None) -> None:

@@ -222,7 +222,7 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
 
 COVER_CHOICE = "a sample that estimates every run's Rubric-Cover"
 """What a campaign calls it."""
-ASSUMES = "The model takes people to disagree with the grader as often on one run's passages as on another's."
+ASSUMES = "The estimate assumes that people disagree with the grader equally often on every run's passages."
 
 
 def estimand(spec: BoardSpec) -> str:

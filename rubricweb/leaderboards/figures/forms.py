@@ -33,7 +33,7 @@ class FigureForm(AnalysisForm):
         max_length=300,
         required=False,
         label=gettext_lazy("And measures"),
-        help_text=gettext_lazy("Several with spaces between."),
+        help_text=gettext_lazy("Several, separated by spaces."),
     )
     reference = forms.MultipleChoiceField(
         required=False, label=gettext_lazy("And"), widget=forms.CheckboxSelectMultiple

@@ -27,7 +27,8 @@ class InfluenceForm(AnalysisForm):
         max_length=400,
         label=gettext_lazy("Runs of one team or model"),
         help_text=gettext_lazy(
-            "Patterns with spaces between, such as bm25* GPT4*; others go by their tag's beginning."
+            "Patterns separated by spaces, such as bm25* GPT4*. Other runs are grouped by "
+            "the beginning of their tag."
         ),
     )
     depth = forms.IntegerField(min_value=1, max_value=1000, label=gettext_lazy("Pool depth"))

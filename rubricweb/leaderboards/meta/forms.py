@@ -44,14 +44,14 @@ class MetaForm(forms.Form):
         label=gettext_lazy("Measures"),
         max_length=400,
         help_text=gettext_lazy(
-            "Several with spaces between: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval."
+            "Several, separated by spaces: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval."
         ),
     )
     k = forms.IntegerField(
         label=gettext_lazy("Official top only"), required=False, min_value=3, max_value=100_000
     )
     within = forms.FloatField(
-        label=gettext_lazy("As good within (empty: by intervals)"),
+        label=gettext_lazy("As good if within (empty: by intervals)"),
         required=False,
         min_value=0,
         max_value=1,
@@ -164,7 +164,7 @@ class OfficialForm(forms.Form):
 
     name = forms.CharField(
         max_length=NAME_LIMIT,
-        help_text=gettext_lazy("Such as: official NDCG@10. A board of this name is replaced."),
+        help_text=gettext_lazy("For example: official NDCG@10. A board with this name is replaced."),
     )
     file = forms.FileField(
         help_text=gettext_lazy(
@@ -175,14 +175,14 @@ class OfficialForm(forms.Form):
     measure = forms.CharField(
         required=False,
         max_length=60,
-        help_text=gettext_lazy("Of a trec_eval summary; else its ndcg_cut_10, or map."),
+        help_text=gettext_lazy("For a trec_eval summary. Empty: its ndcg_cut_10, or else map."),
     )
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > UPLOAD_BYTES:
             raise forms.ValidationError(
-                gettext("More than %(UPLOAD_BYTES)s MB: is this a leaderboard?")
+                gettext("Larger than %(UPLOAD_BYTES)s MB. Is it a leaderboard?")
                 % {"UPLOAD_BYTES": UPLOAD_BYTES // 1000000}
             )
         return file

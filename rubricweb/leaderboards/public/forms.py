@@ -12,24 +12,24 @@ from rubricweb.leaderboards.public import actions
 
 class PublishForm(forms.Form):
     title = forms.CharField(
-        max_length=120, help_text=gettext_lazy("Shown above the board to everybody who has the link.")
+        max_length=120, help_text=gettext_lazy("Shown above the board to anybody with the link.")
     )
     kind = forms.ChoiceField(
         label=gettext_lazy("The link shows"),
         choices=[
-            ("live", gettext_lazy("the board as it is when it is read")),
-            ("frozen", gettext_lazy("the board as it is now, for ever")),
+            ("live", gettext_lazy("the current board, whenever it is read")),
+            ("frozen", gettext_lazy("the board as it is now, unchanged for ever")),
         ],
         initial="live",
         required=False,
         help_text=gettext_lazy(
-            "A paper cites a frozen board: edits, imports and withdrawn runs do not change it."
+            "Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it."
         ),
     )
     is_anonymous = forms.BooleanField(
         required=False,
         label=gettext_lazy("Hide the names of runs"),
-        help_text=gettext_lazy("Each goes by a made-up name that stays."),
+        help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
     )
 
     def publish(self, collection: Collection, *, query: str, by: User) -> str:

@@ -55,9 +55,7 @@ def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     is_valid = bool(chosen.graders) and chosen.is_valid()
     if form.is_bound and is_valid and form.is_valid():
         words = form.publish(collection, query=query_of(chosen), by=request.user)
-        messages.success(
-            request, gettext("%(words)s Everybody who has the link can read it.") % {"words": words}
-        )
+        messages.success(request, gettext("%(words)s Anybody with the link can read it.") % {"words": words})
         return redirect("leaderboards:publish", slug)
     context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
     context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}
@@ -70,5 +68,5 @@ def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     board = get_object_or_404(collection.public_boards, pk=board_id)
     actions.close_board(board, by=request.user)
-    messages.success(request, gettext("%(board)s is closed: its link leads nowhere now.") % {"board": board})
+    messages.success(request, gettext("%(board)s is closed. Its link no longer works.") % {"board": board})
     return redirect("leaderboards:publish", slug)

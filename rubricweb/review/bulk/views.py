@@ -61,15 +61,18 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
         count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
-        messages.info(request, gettext("%(count)s verdicts taken back.") % {"count": number(count)})
+        messages.info(request, gettext("%(count)s verdicts undone.") % {"count": number(count)})
         return True
     if cleaned["cells"] != len(plan.cells):
         messages.error(
-            request, gettext("Nothing was changed: the selection has other cells now. Check again.")
+            request,
+            gettext(
+                "Nothing was changed, because the selected cells are no longer the same. Check them again.",
+            ),
         )
         return False
     if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
-        messages.error(request, gettext("Nothing was changed: too many cells. Select fewer."))
+        messages.error(request, gettext("Nothing was changed: too many cells are selected. Select fewer."))
         return False
     return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
@@ -86,22 +89,25 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
-    messages.success(request, gettext("%(n)s ratings found right.") % {"n": number(len(events))})
+    messages.success(request, gettext("%(n)s ratings marked as verified.") % {"n": number(len(events))})
     return True
 
 
 def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
-        messages.error(request, gettext("Nothing was changed: choose who shall rate these cells."))
+        messages.error(request, gettext("Nothing was changed. Choose who is to rate these cells."))
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):
-        raise PermissionDenied("Topic developers give cells to others; you may assign them to yourself.")
+        raise PermissionDenied(
+            "Only topic developers assign cells to others; you can assign them to yourself."
+        )
     new = assign_cells(bank, plan.cells, to=person, by=request.user)
     messages.success(
         request,
-        gettext("%(new)s cells are in the queue of %(person)s.") % {"new": number(new), "person": person},
+        gettext("%(new)s cells were added to the queue of %(person)s.")
+        % {"new": number(new), "person": person},
     )
     return True
 

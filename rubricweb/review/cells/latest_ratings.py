@@ -25,7 +25,7 @@ class NoText(HumanGradeError):
     """The item is known only by its id, from a file of grades."""
 
     def __init__(self) -> None:
-        super().__init__("This item has no text yet: supply it to rate it.")
+        super().__init__("This item has no text yet: supply it before you rate it.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,5 +51,6 @@ def may_decide(user: User, flag: Flag) -> bool:
 def require_decider(user: User, flag: Flag) -> None:
     if not may_decide(user, flag):
         raise PermissionDenied(
-            "Topic developers decide about flags; others about those that they opened or have."
+            "Only topic developers resolve or assign flags that others opened; you can do so "
+            "with those that you opened or that are assigned to you."
         )

@@ -114,4 +114,4 @@ def _sent(uid: UUID, by: User | None) -> Flag | None:
 
 def _require_words(text: str) -> None:
     if not text.strip():
-        raise EmptyComment("Write something first.")
+        raise EmptyComment("Write a comment first.")

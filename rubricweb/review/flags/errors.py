@@ -29,4 +29,4 @@ class MovedMeanwhile(FlagError):
 
     def __init__(self, flag: Flag, since: list[FlagEvent]) -> None:
         self.flag, self.since = flag, since
-        super().__init__("Somebody changed this flag while you were writing.")
+        super().__init__("Somebody else changed this flag while you were writing.")

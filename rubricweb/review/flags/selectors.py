@@ -29,7 +29,7 @@ class Who(TextChoices):
     ANYBODY = "", gettext_lazy("anybody")
     ASSIGNED = "assigned", gettext_lazy("assigned to me")
     MINE = "mine", gettext_lazy("opened by me")
-    UNASSIGNED = "unassigned", gettext_lazy("assigned to nobody")
+    UNASSIGNED = "unassigned", gettext_lazy("unassigned")
 
 
 STATES = {State.OPEN: Q(resolved_at__isnull=True), State.RESOLVED: Q(resolved_at__isnull=False)}

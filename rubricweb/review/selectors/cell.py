@@ -102,7 +102,7 @@ class CellView:
         n_other = sum(difference > 0 for difference in differences)
         if not n_other:
             return f"{words}, graded the same"
-        return f"{words}, {n_other} graded otherwise, by up to {max(differences)}"
+        return f"{words}, {n_other} graded differently, by up to {max(differences)}"
 
     @property
     def how_found(self) -> str:
@@ -183,16 +183,14 @@ def _asking(grade: Grade, item: Item, passage: Passage) -> PromptAndReply:
         prompt = spec_of(config).prompt
     except UnknownPrompt:
         return PromptAndReply(
-            config, grade, "", "The file names this prompt class; its words are not known here."
+            config, grade, "", "The file names this prompt class, whose text is unknown here."
         )
     if not item.revision.text:
-        return PromptAndReply(
-            config, grade, "", "The text of this item is not known, so neither is what was asked."
-        )
+        return PromptAndReply(config, grade, "", "The text of this item is unknown, and so is the prompt.")
     answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
     pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
-        note += " The file names only the class: these are its words here, the model may have seen others."
+        note += " The file names only the prompt class. The model may have seen another text."
     return PromptAndReply(config, grade, prompt.render(pair, context), note)

@@ -23,16 +23,16 @@ def _any(cells: Mask) -> Mask:
 
 SHOWS: dict[str, tuple[str, Callable[[CheckedSheet], Mask]]] = {
     "all": ("all", lambda sheet: np.ones(len(sheet.judged), dtype=np.bool_)),
-    "uncovered": ("uncovered relevant", lambda sheet: sheet.uncovered),
-    "disagree": ("at odds with the judgment", lambda sheet: sheet.disagree),
-    "failed": ("with failures", lambda sheet: _any(sheet.graded == FAILED)),
-    "missing": ("with missing cells", lambda sheet: _any(sheet.graded == MISSING)),
-    "stale": ("graded with older words", lambda sheet: _any(sheet.stale)),
+    "uncovered": ("relevant but uncovered", lambda sheet: sheet.uncovered),
+    "disagree": ("in conflict with the judgment", lambda sheet: sheet.disagree),
+    "failed": ("with failed grades", lambda sheet: _any(sheet.graded == FAILED)),
+    "missing": ("with missing grades", lambda sheet: _any(sheet.graded == MISSING)),
+    "stale": ("graded for an earlier wording", lambda sheet: _any(sheet.stale)),
     "unsure": ("low confidence", lambda sheet: _any(sheet.unsure)),
     "overridden": ("overridden by people", lambda sheet: _any(sheet.overridden)),
-    "checked": ("checked by people", lambda sheet: _any(sheet.checked)),
-    "mine": ("with my ratings", lambda sheet: _any(sheet.mine)),
-    "ungraded-relevant": ("ungraded relevant", lambda sheet: sheet.ungraded_relevant),
+    "checked": ("verified by people", lambda sheet: _any(sheet.checked)),
+    "mine": ("rated by me", lambda sheet: _any(sheet.mine)),
+    "ungraded-relevant": ("relevant but ungraded", lambda sheet: sheet.ungraded_relevant),
 }
 SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
     "pool": ("pool order", lambda sheet: np.zeros(len(sheet.judged))),
@@ -45,11 +45,11 @@ SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
 ITEM_FILTERS: dict[str, tuple[str, Callable[[GridColumn], bool]]] = {
     "all": ("all", lambda column: True),
     "nobody": ("never covered", lambda column: column.is_covering_nobody),
-    "spurious": ("spurious suspects", lambda column: column.is_spurious),
+    "spurious": ("spurious", lambda column: column.is_spurious),
     "unknown": ("without text", lambda column: not column.text),
 }
 ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
-    "bank": ("order of the bank", lambda column: 0.0),
+    "bank": ("bank order", lambda column: 0.0),
     "spurious": ("most spurious first", lambda column: -np.nan_to_num(column.spurious, nan=-1.0)),
     "covered": ("most covered first", lambda column: -np.nan_to_num(column.covered, nan=-1.0)),
     "discrimination": (

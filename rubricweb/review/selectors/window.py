@@ -211,11 +211,11 @@ MARKED = {
     "verified": "verified",
     "overridden": "overridden",
     "unsure": "low confidence",
-    "stale": "older words are graded",
+    "stale": "an earlier wording is graded",
 }
 """Masks of a CheckedSheet, as words that cells show."""
 WORDLESS = "wordless"
-NO_TEXT = "the item has no text yet: supply it to rate it"
+NO_TEXT = "the item has no text yet: supply it before you rate it"
 
 
 def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCell:

@@ -26,7 +26,7 @@ class SpansForm(forms.Form):
         required=False,
         max_length=MOST_SPANS * (SPAN_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=gettext_lazy("Marked or pasted from the passage; kept with the item."),
+        help_text=gettext_lazy("Marked in the passage, or pasted from it. It is stored with the item."),
     )
 
     def __init__(

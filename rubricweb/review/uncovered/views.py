@@ -160,7 +160,7 @@ def _save(request: HtmxRequest, opened: OpenedPassage, form: DraftItemForm) -> I
         return added
     item = named_item(opened, words["item"])
     if item is None:
-        raise BankError("That item was retired meanwhile. Write a new one, or choose another.")
+        raise BankError("That item has been retired. Write a new one, or choose another.")
     actions.revise_item(item, seen=words["seen"] or 0, **change)
     messages.success(
         request,

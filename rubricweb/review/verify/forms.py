@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.chips import ChipForm
@@ -19,9 +19,9 @@ from rubricweb.review.cells.forms import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 ORDERS = (
-    (MIXED, "worst and random"),
-    (WORST, "worst first"),
-    (RANDOM, "at random"),
+    (MIXED, gettext_lazy("worst and random")),
+    (WORST, gettext_lazy("worst first")),
+    (RANDOM, gettext_lazy("at random")),
 )
 
 
@@ -31,11 +31,12 @@ class CheckForm(ChipForm, GraderForm):
     in_toolbar = ("topic", "order", "rating", "grader", "min_grade")
     outdated = ("at", "item")
 
-    topic = select_at_once("Topic", ())
+    topic = select_at_once(gettext_lazy("Topic"), ())
     item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
-    order = select_at_once("Order", ORDERS)
+    order = select_at_once(gettext_lazy("Order"), ORDERS)
     rating = select_at_once(
-        "Rated", [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))]
+        gettext_lazy("Rated"),
+        [("", gettext_lazy("anything")), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
     )
     min_grade = covered_from()
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)

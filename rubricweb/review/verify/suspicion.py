@@ -66,9 +66,9 @@ class Suspicions:
         is_high = rating >= self.min_grades[column]
         reasons = []
         if is_high and self.answers[row, column] == UNANSWERABLE:
-            reasons.append(f"rated {rating}, yet the extracted answer says that there is none")
+            reasons.append(f"rated {rating}, but the extracted answer says that there is none")
         if is_high and self.answers[row, column] == OFF_PASSAGE:
-            reasons.append(f"rated {rating}, yet the extracted answer is not in the passage")
+            reasons.append(f"rated {rating}, but the extracted answer is not in the passage")
         if 0 <= confidence < LOW_CONFIDENCE:
             reasons.append(f"the grader's confidence is {confidence} %")
         for config, ratings in self.others.items():

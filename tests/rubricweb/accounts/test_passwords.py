@@ -141,4 +141,4 @@ def test_a_new_password_ends_the_lockout(person, client):
 
 def test_a_link_that_was_cut_says_so(client, db):
     page = client.get(reverse("accounts:password-set", args=["MQ", "abc-123"]))
-    assert "does not work any more" in markup(page)
+    assert "no longer works" in markup(page)

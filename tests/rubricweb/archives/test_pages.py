@@ -60,7 +60,7 @@ def test_while_it_is_made_the_page_says_so(bank, owner, client_of, redis_server)
     client.post(PAGE)  # twice makes one
     Archive.objects.get()
     assert "waits for a worker" in words(client.get(PAGE))
-    assert "No worker is alive" in words(client.get(PAGE))
+    assert "No worker is running" in words(client.get(PAGE))
     assert "1 archive" in words(client.get(DELETE))
 
 
@@ -81,7 +81,7 @@ def test_a_change_makes_an_archive_an_old_one(bank, owner, client_of, change):
     assert "has changed since" in words(client.get(PAGE))
     assert "has changed since" in words(client.get(DELETE))
     answer = client.post(DELETE, {"slug": "autumn"})
-    assert "Archive it first, or tick this." in words(answer)
+    assert "Archive the collection first, or tick this." in words(answer)
     assert answer.status_code == 422
     assert archived(client).pk != first.pk
 
@@ -104,7 +104,10 @@ def test_a_deleted_collection_is_gone_and_its_archive_stays(bank, owner, client_
 def test_deleting_needs_the_slug_and_a_word_about_the_archive(bank, owner, client_of):
     client = client_of(owner)
     assert "It has no archive" in words(client.get(DELETE))
-    for sent, told in (({"slug": "winter"}, "This is not autumn."), ({"slug": "autumn"}, "Archive it first")):
+    for sent, told in (
+        ({"slug": "winter"}, "This is not autumn."),
+        ({"slug": "autumn"}, "Archive the collection first"),
+    ):
         answer = client.post(DELETE, sent)
         assert answer.status_code == 422
         assert told in words(answer)
@@ -128,7 +131,7 @@ def test_a_worker_deletes_a_large_collection(large, owner, viewer, developer, cl
     assert [client_of(who).get(page).status_code for who in (developer, UserFactory())] == [403, 404]
     work_on(Deletions.name, Deletion.objects.first().pk)
     assert not Collection.objects.exists()
-    assert "Nothing of it is left." in words(client.get(page))
+    assert "All of its data is gone." in words(client.get(page))
     assert client_of(developer).get(page).status_code == 404
 
 
@@ -159,11 +162,11 @@ def test_a_deletion_goes_on_where_it_ended(bank, owner, outsider, client_of):
     named = {"collection_key": collection.pk, "slug": collection.slug, "name": collection.name}
     deletion = Deletion.objects.create(by=owner, state="failed", error="The disk is full.", **named)
     page, client = deletion.get_absolute_url(), client_of(owner)
-    assert "its rows are not all removed.</strong> The disk is full." in words(client.get(page))
+    assert "some of its data is not yet deleted.</strong> The disk is full." in words(client.get(page))
     assert client_of(outsider).post(page).status_code == 404
     assert client.post(page)["Location"] == page
     work_on(Deletions.name, deletion.pk)
-    assert "Nothing of it is left." in words(client.get(page))
+    assert "All of its data is gone." in words(client.get(page))
     assert rows_of(collection) == {}
 
 

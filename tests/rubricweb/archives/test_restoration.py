@@ -56,7 +56,7 @@ def test_staff_uploads_an_archive_and_organizes_its_collection(
     staff, client_of, django_capture_on_commit_callbacks
 ):
     client = client_of(staff)
-    assert "Restore one from an archive" in words(client.get("/new-collection/"))
+    assert "Restore a collection from an archive" in words(client.get("/new-collection/"))
     with django_capture_on_commit_callbacks(execute=True):
         row = restored(client)
     collection = Collection.objects.get(pk=row.collection_key)

@@ -125,7 +125,7 @@ def test_votes_are_events_and_the_last_one_holds(collection, assessor):
     ]
     assert [entry.verb for entry in AuditEntry.objects.order_by("pk")] == [
         "voted",
-        "vote taken back",
+        "vote withdrawn",
         "voted",
     ]
 

@@ -66,7 +66,7 @@ def test_a_vote_in_another_window_is_told(assessor, answers, client_of):
     actions.vote(battle, ballot("right"), by=assessor, seen=0)
     sent = fields(page) | {"answer": "left", "evidence": "tie"}
     page = client.post(f"{battle.get_absolute_url()}vote/", sent, follow=True)
-    assert "You voted in another window meanwhile" in markup(page)
+    assert "You have voted in another window" in markup(page)
     assert battle.votes.get().answer == "right"
 
 

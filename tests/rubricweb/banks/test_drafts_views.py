@@ -192,7 +192,7 @@ def test_accepting_with_other_words(client_of, bank, drafts, developer):
     item = bank.items.get()
     assert str(item) == words
     history = markup(client_of(developer).get(of("item-history", bank, item)))
-    assert f"with other words; the model wrote: {PIGMENT}" in history
+    assert f"after editing; the model wrote: {PIGMENT}" in history
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -220,7 +220,7 @@ def test_a_draft_that_another_decided(client_of, bank, drafts, developer, owner,
     actions.reject_draft(drafts[0], by=owner)
     answer = client_of(developer).post(of(name, bank, drafts[0]), **HTMX)
     html = markup(answer)
-    assert "Somebody decided about this draft already." in html
+    assert "Somebody has already decided about this draft." in html
     assert PIGMENT not in html
     assert not bank.items.exists()
 
@@ -246,7 +246,7 @@ def test_together_decides_only_about_what_was_seen(client_of, bank, topic, draft
     banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=developer)
     html = markup(client.post(place("drafts-accept", bank, topic), seen | {"near": "1"}, **HTMX))
     assert "0 drafts accepted." in html
-    assert "1 draft not accepted: asked already, or decided by others." in html
+    assert "1 draft not accepted: the bank already asks this, or somebody else decided." in html
     assert client.post(place("drafts-reject", bank, topic), seen).status_code == 302
     assert list(Draft.objects.values_list("state", flat=True)) == ["rejected", "waiting", "waiting"]
 
@@ -258,7 +258,7 @@ def test_a_failure_shows_why_with_the_reply_as_text(client_of, bank, topic, aske
     assert "&lt;script&gt;alert(1)&lt;/script&gt;</pre>" in html
     client_of(developer).post(of("request-again", bank, asked))
     again = markup(client_of(developer).post(of("request-again", bank, asked), **HTMX))
-    assert "This request is done, or a worker is still at it." in again
+    assert "This request is finished, or a worker is still working on it." in again
     assert DraftRequest.objects.get().state == "queued"
 
 

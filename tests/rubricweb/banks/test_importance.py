@@ -1,4 +1,4 @@
-"""A model says how much nuggets matter; an item changes only when a person accepts it."""
+"""A model says the importance of nuggets; an item changes only when a person accepts it."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
     sent = {"kind": "nugget", "facet_id": "", **MODEL}
     answer = client.post(url("importance-request", bank.pk, topic.pk), sent, **HTMX)
     assert answer.status_code == 200
-    assert "tiny is asked how much the nuggets matter." in markup(answer)
-    assert "asked how much nuggets matter" not in (inbox := page(client, bank, topic))
-    assert "tiny how much nuggets matter" in inbox
+    assert "tiny was asked for the importance of the nuggets." in markup(answer)
+    assert "asked the importance of nuggets" not in (inbox := page(client, bank, topic))
+    assert "tiny the importance of nuggets" in inbox
     says('["okay", "okay", "okay"]')
     work_on("drafts", DraftRequest.objects.get().pk)
     assert "Accept all (3)" in page(client, bank, topic)
@@ -147,7 +147,7 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
     found = bank.items.order_by("position").values_list("importance", flat=True)
     assert list(found) == ["okay", "vital", "okay"]
     again = client.post(url("importance-accept", bank.pk, first.pk), follow=True)
-    assert "Somebody decided about this draft already." in markup(again)
+    assert "Somebody has already decided about this draft." in markup(again)
 
 
 def page(client, bank, topic):

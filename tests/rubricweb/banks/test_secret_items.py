@@ -137,7 +137,7 @@ def test_items_of_many_topics_are_marked_together(bank, developer, assessor, cli
         bank.items.exclude(topic=first.topic).exclude(pk=ticked["item"][1])
     )
     listed = client.get(f"{address}?q={topic}&state=public").content.decode()
-    assert "No such item" in listed
+    assert "No matching items" in listed
     client.post(f"{address}?state=secret", {"item": [second.pk], "change": "show"})
     assert is_secret(first, second) == [True, False]
     client.post(f"{address}?state=secret", {"item": [second.pk], "change": "hide"})

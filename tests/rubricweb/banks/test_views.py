@@ -169,7 +169,7 @@ def test_history_names_words_people_and_times_and_offers_old_words(client_of, de
     assert f"{url_of('item-edit', item)}?wording=1" in html
     seen_by_viewer = markup(client_of(viewer).get(url_of("item-history", item), **HTMX))
     assert seen_by_viewer.lstrip().startswith('<aside id="item-panel"')
-    assert "Use these words again" not in seen_by_viewer
+    assert "Use this wording again" not in seen_by_viewer
     again = markup(client_of(developer).get(url_of("item-edit", item) + "?wording=1"))
     assert f"{WORDS}</textarea>" in again
     assert client_of(developer).get(url_of("item-edit", item) + "?wording=7").status_code == 404
@@ -190,7 +190,7 @@ def test_moving_by_buttons(client_of, developer, item):
     assert f'id="item-{item.pk}-down"' in markup(row)
     assert f'id="item-{item.pk}-up"' not in markup(row)
     refused = posted(client_of(developer), url_of("item-move", item), htmx=True, place="top")
-    assert "A place in the list is a number from 0." in markup(refused)
+    assert "A position in the list is a number from 0." in markup(refused)
 
 
 def test_an_order_that_changed_meanwhile_is_not_overwritten(client_of, developer, item):
@@ -199,7 +199,7 @@ def test_an_order_that_changed_meanwhile_is_not_overwritten(client_of, developer
     posted(client, url, htmx=True, place=1, seen=f"{item.pk},{other.pk}")
     assert list(item.bank.items.active()) == [other, item]
     late = posted(client, url, htmx=True, place=0, seen=f"{item.pk},{other.pk}")
-    assert "somebody changed the order meanwhile" in markup(late)
+    assert "somebody else changed the order" in markup(late)
     assert list(item.bank.items.active()) == [other, item]
 
 
@@ -210,7 +210,7 @@ def test_supplying_the_words_of_an_id(client_of, developer, bank, topic):
     assert unknown.uid in markup(client_of(developer).get(url))
     wrong = posted(client_of(developer), url, htmx=True, text="Which pigment?")
     assert wrong.status_code == 422
-    assert "These are not the words behind this id" in markup(wrong)
+    assert "This is not the text of this id" in markup(wrong)
     assert "Which pigment?</textarea>" in markup(wrong)
     assert posted(client_of(developer), url, htmx=True, text=WORDS).status_code == 200
     unknown.refresh_from_db()

@@ -12,7 +12,9 @@ from django.utils import translation
 
 TEMPLATES = sorted(Path(settings.FILES_DIR, "templates").rglob("*.html"))
 MARKED = re.compile(
-    r"\{% (blocktranslate|comment)\b.*?\{% end\1 %\}|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->", re.DOTALL
+    r"\{% block body_class %\}.*?\{% endblock %\}|\{% (blocktranslate|comment)\b.*?\{% end\1 %\}"
+    r"|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->",
+    re.DOTALL,
 )
 UNREAD = re.compile(r"<(script|style|code|pre|kbd|textarea)\b[^>]*>.*?</\1>", re.DOTALL)
 TAG = r"""<[/!]?[a-zA-Z](?:[^>"']|"[^"]*"|'[^']*')*>"""

@@ -48,7 +48,7 @@ def test_it_lists_every_run_with_its_state(owner, collection, run, client_of):
 
 def test_withdraw_and_bring_back(owner, collection, run, client_of):
     client, stamps = client_of(owner), [collection.stamp]
-    for verb, state, offered in (("withdraw", "withdrawn", "Bring back"), ("accept", "accepted", "Withdraw")):
+    for verb, state, offered in (("withdraw", "withdrawn", "Restore"), ("accept", "accepted", "Withdraw")):
         response = client.post(change(run, verb), follow=True)
         run.refresh_from_db()
         collection.refresh_from_db()

@@ -76,7 +76,7 @@ def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
     )
     assert "1 not graded" in html
     assert "1 failed" in html
-    assert "75\u202f% of 4 grades are known" in html
+    assert "75\u202f% of 4 cells are graded" in html
     lower = markup(client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=2")))
     assert "2 of 4 rated 2 or more" in lower
 
@@ -97,7 +97,7 @@ def test_another_grader_by_its_id_in_the_address(client_of, viewer, item, passag
     html = markup(client_of(viewer).get(editor(item.bank, item.topic, f"?grader={other.pk}")))
     assert "4 of 4 rated 4 or more" in html
     assert f'<option value="{other.pk}" selected>' in html
-    assert "grades are known" not in html
+    assert "cells are graded" not in html
     assert "Look at the <a" in html
 
 
@@ -245,13 +245,13 @@ def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, dev
     assert "<html" not in html
     assert (item.topic.revisions.count(), Grade.objects.count(), Item.objects.count()) == (revisions, 3, 1)
     page = markup(preview(client_of(developer), item, htmx=False, text="Does frost make leaves red?"))
-    assert "Nothing was saved" in page
+    assert "Nothing has been saved" in page
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"text": "  "}, "Nothing to grade: nothing is written yet"),
+        ({"text": "  "}, "Nothing to grade: the text is empty"),
         ({"text": WORDS}, "This topic already asks exactly this."),
         ({"text": "x" * 2001}, "Keep it under 2,000 characters; this has 2,001."),
         ({"text": "Why?", "kind": "riddle"}, "riddle is not one of the available choices"),
@@ -263,7 +263,7 @@ def test_what_the_preview_says_of_odd_words(client_of, developer, item, fields, 
 
 def test_unchanged_and_known_words(client_of, developer, item):
     client = client_of(developer)
-    assert "same as now" in markup(preview(client, item, text=WORDS, item=item.pk))
+    assert "empty or unchanged" in markup(preview(client, item, text=WORDS, item=item.pk))
     actions.revise_item(item, text="Why red?", seen=1, by=developer)
     words = strip_tags(markup(preview(client, item, text=WORDS, item=item.pk)))
     assert "1 passage to grade" in words

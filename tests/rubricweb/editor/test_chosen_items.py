@@ -74,7 +74,7 @@ def test_a_conflict_changes_nothing(client_of, developer, owner, url, items, act
 def test_what_cannot_be_done(client_of, developer, url, items, sent):
     answer = client_of(developer).post(url, sent)
     assert answer.status_code == 422
-    assert "Choose items first" in markup(answer)
+    assert "Select items first" in markup(answer)
     assert importances(items) == ["vital"] * 3
 
 

@@ -109,7 +109,7 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
     part = client.get(url, sent(items, on=without), headers=HTMX)
     assert markup(part).strip().startswith('<section id="board"')
     assert "1 of 3 runs move" in markup(part)
-    assert "so all of this may be noise" in markup(part)
+    assert "so all of these moves may be noise" in markup(part)
     assert ranks(part) == {"behind": 1, "ahead": 2, "apart": 3}
     solo = client.get(url, sent(items, solo=items[0].pk))
     assert ranks(solo) == {"ahead": 1, "behind": 2, "apart": 2}
@@ -121,15 +121,15 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
 
 def test_the_board_says_why_nothing_moves(client_of, viewer, url, items):
     client = client_of(viewer)
-    assert "This is the bank as it is" in markup(client.get(url))
+    assert "Nothing is changed yet" in markup(client.get(url))
     weighed = sent(items, **{f"weight-{items[0].pk}": 3})
     html = markup(client.get(url, weighed, headers=HTMX))
-    assert "Weights make no difference in Rubric-Cover@20." in html
+    assert "Weights do not count in Rubric-Cover@20." in html
     switched = client.get(re.search(r'href="([^"]+measure=weighted_cover)"', html)[1].replace("&amp;", "&"))
     assert ranks(switched) == {"ahead": 1, "behind": 2, "apart": 3}
-    assert "Weights make no difference" not in markup(switched)
+    assert "Weights do not count" not in markup(switched)
     alike = sent(items, **{f"weight-{item.pk}": 2 for item in items}, measure="weighted_cover")
-    assert "Weights make no difference in Weighted cover@20." in markup(client.get(url, alike))
+    assert "Weights do not count in Weighted cover@20." in markup(client.get(url, alike))
     both_cover = sent(items, **{f"weight-{items[1].pk}": 2}, measure="weighted_cover")
     assert "Scores change by at most 0.0833: too little" in markup(client.get(url, both_cover))
 
@@ -182,7 +182,7 @@ def test_a_conflict_saves_nothing(client_of, developer, owner, url, items):
 
 def test_a_topic_that_nobody_grades(client_of, viewer, bank, topic, collection):
     page = client_of(viewer).get(f"/banks/{bank.pk}/topics/{topic.pk}/trial/")
-    assert "No grader grades the items of this topic yet" in markup(page)
+    assert "No grader has graded the items of this topic yet" in markup(page)
 
 
 def test_queries_are_few(client_of, viewer, url, items):

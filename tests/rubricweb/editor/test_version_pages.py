@@ -88,7 +88,7 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "<strong>1 label changes</strong>" in html
     assert "1 run moves" in html
     assert "Possible before" in html
-    assert "so all of this may be noise" in html
+    assert "so all of these moves may be noise" in html
     assert "<del>Which pigment?</del>" in html
     assert "/leaderboards/autumn/moved/?bank=" in html
     assert "Restore version 1" not in html
@@ -113,7 +113,7 @@ def test_restoring(client_of, developer, viewer, outsider, bank, version):
     assert "Restored version 1: 1 item changed." in markup(answer)
     assert bank.items.active().count() == 2
     after = markup(client_of(developer).get(url(bank, "diff"), {"before": 1}))
-    assert "The bank holds exactly this version." in after
+    assert "The bank is already the same as this version." in after
     assert client_of(developer).post(url(bank, 7, "restore"), {"seen": "x"}).status_code == 404
 
 
@@ -124,7 +124,7 @@ def test_restoring_what_somebody_changed_meanwhile(client_of, developer, owner, 
     answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": seen})
     html = markup(answer)
     assert answer.status_code == 409
-    assert "Somebody changed this bank meanwhile" in html
+    assert "Somebody else changed this bank" in html
     assert "trees, then?</ins>" in html
     assert f'name="seen" value="{bank_stamp(bank)}"' in html
     assert bank.items.active().count() == 1
@@ -146,13 +146,13 @@ def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins)
     listed = markup(client.get(address))
     assert f"?keep={keep.pk}&amp;duplicate={twin.pk}" in listed
     shown = markup(client.get(address, merge))
-    assert "Is retired as its duplicate" in shown
+    assert "To be retired as its duplicate" in shown
     assert "If they are merged" in shown
     assert client_of(viewer).post(address, merge | {"seen": 1}).status_code == 403
     assert client_of(outsider).get(address).status_code == 404
     stale = client.post(address, merge | {"seen": 7})
     assert stale.status_code == 422
-    assert "Somebody changed this item" in markup(stale)
+    assert "Somebody else changed this item" in markup(stale)
     assert client.post(address, merge | {"seen": 1}).status_code == 302
     twin.refresh_from_db()
     assert (twin.is_retired, twin.merged_into) == (True, keep)

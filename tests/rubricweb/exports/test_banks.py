@@ -58,7 +58,7 @@ def test_the_file_is_the_one_that_was_imported(bank, person, client_of, request)
 def test_the_page_lists_what_the_format_cannot_say(bank, developer, client_of):
     client = client_of(developer)
     lossless = markup(client.get(address(bank)))
-    assert "The file says all that the bank does." in lossless
+    assert "The file contains everything in the bank." in lossless
     assert "Auto-ARGUE drops answers without documents" not in lossless
     assert "has no answers: Auto-ARGUE drops the question" in lossless
 
@@ -66,7 +66,7 @@ def test_the_page_lists_what_the_format_cannot_say(bank, developer, client_of):
     content = markup(other)
     assert content.lstrip().startswith('<div id="bank-export"')
     for what in (
-        "What the file will lack",
+        "What the file will not contain",
         "aggregator_type &#x27;OR&#x27;",
         "sub_nuggets (2)",
         "Download bank",

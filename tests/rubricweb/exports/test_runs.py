@@ -31,7 +31,7 @@ def answers(collection) -> Run:
 def test_answers_go_out_as_they_came(answers, owner, client_of):
     client = client_of(owner)
     shown = markup(client.get(page(answers)))
-    assert "The file says all that the run does." in shown
+    assert "The file contains everything in the run." in shown
     written = client.get(f"{page(answers)}file/", {"format": "ragtime"}).content.splitlines()
     read = (FORMATS / "ragtime.jsonl").read_bytes().splitlines()
     assert list(map(json.loads, written)) == list(map(json.loads, read))
@@ -39,7 +39,7 @@ def test_answers_go_out_as_they_came(answers, owner, client_of):
 
 def test_what_another_format_cannot_say_is_listed_first(answers, owner, client_of):
     client = client_of(owner)
-    assert "What the file will lack" in markup(client.get(page(answers), {"format": "rag24"}))
+    assert "What the file will not contain" in markup(client.get(page(answers), {"format": "rag24"}))
     ranking = markup(client.get(page(answers), {"format": "trec-run"}))
     assert "the text of the answer, and what it cites" in ranking
     assert client.get(page(answers), {"format": "other"}).status_code == 422

@@ -118,7 +118,7 @@ class TestThePage:
         shown = markup(client.get(page))
         assert f"google/flan-t5-large · {EXTRACTING} (from a file, 3 cells)" in shown
         answer = client.post(page, {"answers_by": imported.fingerprint}, follow=True)
-        assert "those that another grader extracted" in markup(answer)
+        assert "extracted by another grader" in markup(answer)
         collection.refresh_from_db()
         assert collection.answers_by == imported.fingerprint
         assert AuditEntry.objects.get(verb="answers to verify chosen").by == owner
@@ -140,7 +140,7 @@ class TestThePage:
         assert client_of(developer).post(page, {"answers_by": ""}).status_code == 403
 
     def test_it_says_where_nothing_is_verified(self, collection, client_of, owner, page):
-        warning = "asks no prompt here that verifies"
+        warning = "uses no prompt that verifies"
         assert warning not in markup(client_of(owner).get(page))
         asking(collection, "scripted", EXTRACTING)
         assert warning in markup(client_of(owner).get(page))

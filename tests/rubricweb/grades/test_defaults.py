@@ -91,11 +91,11 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "banner-warn" not in html
     words = " ".join(html.split())
     assert f"The grades here are by <strong>{imported}</strong>." in words
-    assert "Re-grade would start another grader:" in words
+    assert "Re-grade would use another grader:" in words
     assert "12 by lexical · LexicalBaseline." in words
     assert "Re-grade 12 cells</button>" in words
     assert "Time unknown" in words
-    assert "2 items have no text yet: supply it to rate them." in words
+    assert "2 items have no text yet. Supply it before you rate them." in words
 
 
 def test_grading_with_another_does_not_change_what_an_address_shows(

@@ -51,7 +51,7 @@ def test_the_page_shows_failed_calls_with_all_that_is_known(client_of, viewer, j
     page = markup(client_of(viewer).get(url("job", job.pk)))
     assert page.count('<article class="card call"') == 5
     assert "5 \N{MULTIPLICATION SIGN} replies without a rating" in page
-    assert "The model does not answer as the prompt asks" in page
+    assert "The model does not reply as the prompt asks" in page
     assert "I would rather not." in page
     assert "no digit" in page
     assert "1 attempt," in page

@@ -37,7 +37,7 @@ def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
     page = markup(client_of(viewer).get(url("jobs")))
     assert "6 items of 2 topics" in page
     assert "0 of 30" in page
-    assert "No worker is alive: start one with <code>python manage.py worker</code>" in page
+    assert "No worker is running: start one with <code>python manage.py worker</code>" in page
     assert "Cancel" not in page
 
 
@@ -46,9 +46,9 @@ def test_jobs_page_shows_workers(client_of, viewer, job):
     queue.beat(WorkerBeat("attic-7", heard, f"job {job.pk}", "cuda (bfloat16)", backends=("hf_causal",)))
     page = markup(client_of(viewer).get(url("jobs")))
     assert "attic-7" in page
-    assert re.search(r"Heard \d+ s ago · cuda \(bfloat16\)", page)
+    assert re.search(r"Last heard from \d+ s ago · cuda \(bfloat16\)", page)
     assert "Runs Causal language model" in page
-    assert "No worker is alive" not in page
+    assert "No worker is running" not in page
 
 
 def test_jobs_page_without_redis(client_of, viewer, job, redis_server):
@@ -130,7 +130,7 @@ def test_start_answers_htmx_with_the_running_job(client_of, developer, bank):
     assert (job.by, job.total) == (developer, 30)
     assert f"Job {job.pk}" in text
     assert "0 of 30" in text
-    assert "No worker is alive" in text
+    assert "No worker is running" in text
     assert "grades missing" not in text
     assert "Grading 30 cells." in text
 

@@ -84,7 +84,7 @@ def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
 def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, client_of):
     page = markup(client_of(owner).get(PAGE))
     assert "option_" not in page
-    assert "This grader has none." in page
+    assert "This grader has no options." in page
     client_of(owner).post(PAGE, SENT | {"grader_backend": "hf_extractive"})
     page = markup(client_of(owner).get(PAGE))
     assert 'name="option_no_answer_bias"' in page

@@ -167,7 +167,7 @@ def test_without_javascript_the_button_leads_back_to_the_cell(client_of, develop
     assert (
         client.post(url(grades[0]), {"next": "https://evil.example/"})["Location"] != "https://evil.example/"
     )
-    assert "being graded again already" in markup(client.get(cell))
+    assert "already being graded again" in markup(client.get(cell))
 
 
 def test_the_job_page_offers_it_for_each_of_its_calls(client_of, developer, grades):

@@ -185,9 +185,9 @@ class TestTheWaitingJob:
         client = client_of(owner)
         priced = markup(client.get(f"/grades/{collection.slug}/missing/"))
         assert "<strong>15</strong> grades missing" in priced
-        assert "5 of them verify answers that are extracted first; it is fewer" in priced
+        assert "5 of them verify answers that must be extracted first" in priced
         said = markup(client.post(f"/grades/{collection.slug}/start/", follow=True))
-        assert "Grading 10 cells; at most 5 more are verified when their answers are extracted." in said
+        assert "Grading 10 cells; at most 5 more will be verified once their answers are extracted." in said
         verification, extraction = GradingJob.objects.all()
         link = f'<a href="/grades/{collection.slug}/jobs/{extraction.pk}/">job {extraction.pk}</a>'
         for address in ("jobs/", f"jobs/{verification.pk}/"):

@@ -175,5 +175,5 @@ def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_o
     for address in ("/exports/autumn/qrels/", "/leaderboards/autumn/", "/leaderboards/autumn/agreement/"):
         answer = client_of(assessor).get(address)
         assert answer.status_code == 403
-        assert b"to be rated without seeing what others say" in answer.content
+        assert b"to be rated blind" in answer.content
         assert client_of(owner).get(address).status_code == 200

@@ -101,7 +101,7 @@ def test_hits_are_few_and_queries_do_not_grow(autumn, owner, client_of, django_a
 
 def test_a_page_without_htmx_and_a_part_with_it(autumn, viewer, client_of):
     client = client_of(viewer)
-    assert "Nothing has these words" in markup(client.get(URL, {"q": "zzz"}))
+    assert "Nothing matches these words" in markup(client.get(URL, {"q": "zzz"}))
     part = client.get(URL, {"q": "bm25", "of": "autumn"}, headers={"HX-Request": "true"}).text
     assert 'role="listbox"' in part
     assert "<html" not in part

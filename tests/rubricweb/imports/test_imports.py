@@ -81,7 +81,7 @@ def test_every_refused_file_has_its_message_beside_it_and_can_be_left_out(upload
     wrong = {"a.run": RUN + "t1 Q0 d3 3 bm25\n", "q.txt": "t1 0 d1 three\n", "queries.json": QUERIES}
     batch = upload(wrong)
     page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "2 files refused: leave them out, or upload them mended." in page
+    assert "2 files refused: leave them out, or upload them corrected." in page
     assert "line 3:</strong> 5 columns, expected 6" in page
     assert "t1 Q0 d3 3 bm25" in page
     assert "line 1:</strong>" in page
@@ -138,7 +138,7 @@ def test_a_refused_zip_has_its_message_and_the_other_files_stay(upload, client):
 def test_an_upload_without_anything_keeps_the_page(client, collection):
     answer = client.post(PAGE, {"pasted": " "})
     assert answer.status_code == 422
-    assert "Choose a file, or paste some text." in words(answer)
+    assert "Choose a file, or paste text." in words(answer)
     assert not Import.objects.exists()
 
 

@@ -194,7 +194,7 @@ def test_a_later_import_keeps_it_also_one_of_the_command_line(imported, tmp_path
 def test_an_import_that_changed_rows_cannot_be_undone(imported):
     imported(ALL)
     batch = imported({"q.txt": "t1 0 d1 0\n"}, replace="on")
-    assert undo.why_not(batch) == "It changed judgments, whose earlier state is gone."
+    assert undo.why_not(batch) == "It changed judgments, whose earlier state is not kept."
 
 
 def test_rows_that_others_added_at_the_same_moment_are_never_taken_for_its_own(collection):

@@ -1,4 +1,4 @@
-"""A job that somebody waits for goes first, also when its chunks are in Redis already."""
+"""A job that somebody waits for now has high priority, also when its chunks are in Redis already."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def test_the_monitor_raises_and_lowers(client_of, developer, two):
     assert url("first", job) in page
     assert url("in-turn", job) not in page
     text = markup(client.post(url("first", job), {"part": "jobs"}, headers=HTMX))
-    assert f"Job {job.pk} goes first." in text
+    assert f"Job {job.pk} now has high priority." in text
     assert url("in-turn", job) in text
     text = markup(client.post(url("in-turn", job), {"part": "job"}, headers=HTMX))
-    assert f"Job {job.pk} takes its turn." in text
+    assert f"Job {job.pk} now has normal priority." in text
     assert client.get(url("first", job)).status_code == 405
 
 

@@ -130,7 +130,7 @@ def test_meta_evaluation_compares_it(made, shown_on):
 
 def test_what_moved_is_explained_by_items(shown_on):
     shown = shown_on(f"{BOARD}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
-    assert "These parts sum to the difference of the scores." in shown
+    assert "These parts add up to the difference of the scores." in shown
     assert "+0.2500" in shown
 
 

@@ -114,7 +114,7 @@ def test_a_test_that_cannot_tell_finds_nothing(made, viewer, client_of):
 def test_one_topic_says_nothing_of_others(made, viewer, client_of):
     response = client_of(viewer).get(BOARD, {"topic": "t1"})
 
-    assert "One topic says nothing of others. No ranks, no intervals." in text_of(response)
+    assert "One topic says nothing about others. So there are no ranks and no intervals." in text_of(response)
     assert [row[0] for row in shown(response)] == ["-"] * 4
     assert "only topic t1" in text_of(response)
 
@@ -153,7 +153,7 @@ def test_verified_cells_have_a_column(made, viewer, assessor, client_of):
     rate_cell(cell, rating=5, by=assessor, seen=0)
     response = client_of(viewer).get(BOARD)
 
-    assert "People have rated or checked 1 of 8 cells." in text_of(response)
+    assert "People have rated or verified 1 of 8 cells." in text_of(response)
     assert "The board cannot tell: no campaign drew cells for it." in text_of(response)
     assert shown(response)[0] == ["1-4", "both", "1.0000", "0.0000", "100 %", "20 %", "2"]
     humans = client_of(viewer).get(BOARD, {"source": "humans"})

@@ -89,7 +89,7 @@ def test_saving_makes_an_immutable_prompt(client, collection, owner):
     assert f"Saved as {STRICT.prompt_id}." in words(client.get(at()))
     client.post(at("save/"), WRITTEN)
     assert OwnPrompt.objects.count() == 1
-    assert "These words were saved before: they are" in words(client.get(at()))
+    assert "This text was saved before, as" in words(client.get(at()))
     client.post(at("save/"), WRITTEN | {"unreadable": "fail"})
     assert len(set(OwnPrompt.objects.values_list("version", flat=True))) == 2
     assert AuditEntry.objects.filter(verb="prompt saved", by=owner).count() == 2
@@ -114,7 +114,7 @@ def test_saving_makes_an_immutable_prompt(client, collection, owner):
         ({"lowest": ""}, "needs a scale"),
         ({"highest": "9"}, "less than or equal to 5"),
         ({"labels": "good"}, "Line 1: write a rating, a colon and its labels"),
-        ({"labels": "3: good\n2: good"}, "Line 2: good is there twice"),
+        ({"labels": "3: good\n2: good"}, "Line 2: good appears twice"),
         ({"labels": "5: good"}, "the rating 5, out of the scale 0 to 3"),
         ({"read_as": "label"}, "needs two or more"),
         ({"read_as": "label", "labels": "1: yes!\n0: no"}, "must be words of letters"),
@@ -169,12 +169,12 @@ def test_a_published_prompt_is_a_start_under_another_name(client):
 def test_putting_away_and_bringing_back(client, collection, owner):
     row, _ = save_prompt(collection, STRICT, by=owner)
     assert client.post(at(f"{row.pk}/put-away/"), **HTMX).status_code == 200
-    assert "Put away (1)" in words(client.get(at()))
+    assert "Retired (1)" in words(client.get(at()))
     assert client.post(at(f"{row.pk}/bring-back/")).status_code == 302
-    assert "Put away (" not in words(client.get(at()))
+    assert "Retired (" not in words(client.get(at()))
 
 
-# What a model is told
+# What the model reads
 
 
 def test_the_prompt_is_shown_without_any_model(client, topic):
@@ -221,7 +221,7 @@ def test_a_passage_outside_the_pool_is_named(client, topic):
 def test_what_is_wrong_is_said_while_writing(client):
     sent = WRITTEN | {"template": "{question} {passage}"}
     page = words(client.post(at("preview/"), sent, **HTMX, HTTP_HX_TARGET="shown"))
-    assert "The prompt cannot be asked yet." in page
+    assert "The prompt is not complete yet." in page
     assert "Prompt text: {passage} is no placeholder" in page
 
 
@@ -268,7 +268,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
     assert queue.get_queue(dispatch.queue_of(dry_run)).job_ids == [f"dry-run-{dry_run.pk}-0"]
     assert (dry_run.state, len(dry_run.doc_ids)) == ("queued", 2)
     waiting = words(client.get(answer["Location"], **HTMX))
-    assert "No worker is alive, and only a worker runs models" in waiting
+    assert "No worker is running, and models need one" in waiting
     assert 'hx-trigger="sse:progress, every 3s"' in waiting
     scripts.append(replied)
     work_on("dry-run", dry_run.pk)
@@ -308,8 +308,8 @@ def test_without_a_model_only_the_prompt_is_shown(client, topic):
     assert '<option value="" selected>no model: only show the prompt' in page
     refused = tried(client, topic, backend="", llm="")
     assert refused.status_code == 422
-    assert "Choose a model to ask: without one only the prompt can be shown." in words(refused)
-    assert "see what its form says" in words(tried(client, topic, name=""))
+    assert "Choose a model. Without one, only the prompt can be shown." in words(refused)
+    assert "Correct the marked fields" in words(tried(client, topic, name=""))
     assert not DryRun.objects.exists()
 
 

@@ -212,6 +212,6 @@ def test_a_change_meanwhile_leaves_no_release(made, tmp_path, owner):
             withdraw_run(made.collection.runs.get(run_tag="both"), by=owner)
 
     contents = contents_of(made.collection, ReleaseOptions())
-    with pytest.raises(ChangedMeanwhile, match="make it again"):
+    with pytest.raises(ChangedMeanwhile, match="Make it again"):
         write_release(contents, tmp_path / "release.zip", note=note)
     assert list(tmp_path.iterdir()) == []

@@ -126,7 +126,7 @@ def test_a_zip_that_is_elsewhere_is_said_to_be(make, owner, client_of):
     release = make()
     release.path.unlink()
 
-    assert "not on this machine" in text(client_of(owner).get(f"{PAGE}{release.pk}/file/", follow=True))
+    assert "not on this server" in text(client_of(owner).get(f"{PAGE}{release.pk}/file/", follow=True))
 
 
 def test_what_is_wrong_is_said(made, owner, client_of):
@@ -146,7 +146,7 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
     response = client_of(owner).post(PAGE, {"title": "Autumn"})
 
     assert response.status_code == 422
-    assert "are to be rated without seeing" in text(response)
+    assert "are to be rated blind" in text(response)
     release = Release.objects.create(collection=collection, title="Autumn", by=owner)
     work_on(Releases.name, release.pk)
     release.refresh_from_db()

@@ -69,7 +69,7 @@ def test_mark_verified_and_take_back(autumn, assessor, client_of):
     client = client_of(assessor)
     sent = ticks(autumn, ["d1", "d4"], [0, 1]) | deed(autumn, "right", 4)
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "4 ratings found right." in markup(response)
+    assert "4 ratings marked as verified." in markup(response)
     events = HumanGrade.objects.order_by("pk")
     assert {(row.verdict, row.rating == row.seen_rating, row.how) for row in events} == {
         ("right", True, "verified")
@@ -80,7 +80,7 @@ def test_mark_verified_and_take_back(autumn, assessor, client_of):
     assert HumanGrade.objects.count() == 4
     rate_cell(Cell.of(autumn.items[0], autumn.passages["d1"]), rating=3, by=assessor, seen=1)
     back = client.post(at(autumn), sent | {"deed": "take-back"}, headers=HTMX)
-    assert "3 verdicts taken back." in markup(back)
+    assert "3 verdicts undone." in markup(back)
     assert HumanGrade.objects.filter(is_withdrawn=True).count() == 3
 
 
@@ -93,7 +93,7 @@ def test_assigned_cells_are_in_the_queue_of_that_person(autumn, owner, assessor,
     refused = client.post(at(autumn), sent | {"person": viewer.pk}, headers=HTMX)
     assert "Select a valid choice" in markup(refused)
     nobody = client.post(at(autumn), sent | {"person": ""}, headers=HTMX)
-    assert "choose who shall rate" in markup(nobody)
+    assert "Choose who is to rate" in markup(nobody)
     assert Turn.objects.count() == 2
 
 
@@ -103,7 +103,7 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     grade(autumn.config, autumn.items[2], autumn.passages["d3"], 1)
     grade(autumn.config, autumn.items[2], autumn.passages["d6"], 1)  # relevant, and uncovered by now
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "has other cells now" in markup(response)
+    assert "the selected cells are no longer the same" in markup(response)
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
 

@@ -108,7 +108,7 @@ def test_the_answer_of_the_same_model_is_shown_in_its_place(autumn, viewer, clie
     assert "<mark>maple leaves</mark>" in html
     assert "Question: Which pigment makes leaves red?" in text_of(html)
     assert "Can the question be answered based on the available context?" in html
-    assert "these are its words here" in html
+    assert "The model may have seen another text" in html
     # The lexical grade of the same cell is another grader's, and the other way round.
     assert "lexical · LexicalBaseline" in html
     lexical = page(client_of(viewer), autumn.cell("d1", 0))
@@ -118,7 +118,7 @@ def test_the_answer_of_the_same_model_is_shown_in_its_place(autumn, viewer, clie
 
 def test_an_answer_in_other_words_is_said_to_be_absent(autumn, viewer, client_of):
     Grade.objects.filter(passage=autumn.passages["d1"], rating=5).update(answer="crimson foliage")
-    assert "these words are not in the passage" in page(client_of(viewer), autumn.cell("d1", 0))
+    assert "not found word for word in the passage" in page(client_of(viewer), autumn.cell("d1", 0))
 
 
 def test_the_prompt_holds_what_the_model_saw(autumn, viewer, client_of):
@@ -134,13 +134,13 @@ def test_unknown_prompts_and_unknown_texts_are_said(autumn, viewer, client_of):
     config = imported_config("gpt-4", "HouseSelfRatedPrompt", Purpose.RATE)
     grade(config, autumn.items[0], autumn.passages["d1"], 4)
     address = f"{autumn.cell('d1', 0)}?grader={config.pk}"
-    assert "its words are not known here" in page(client_of(viewer), address)
+    assert "whose text is unknown here" in page(client_of(viewer), address)
     revision = autumn.items[0].revision
     revision.text = ""
     revision.save()
     html = page(client_of(viewer), autumn.cell("d1", 0))
     assert revision.uid in html
-    assert "The text of this item is not known" in html
+    assert "The text of this item is unknown" in html
 
 
 def test_words_of_others_are_escaped(autumn, viewer, client_of):

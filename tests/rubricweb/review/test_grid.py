@@ -83,7 +83,10 @@ def test_what_filters_can_be_taken_back(autumn, viewer, client_of):
     form = client_of(viewer).get(autumn.grid, address).context["form"]
     chips = {chip.field.name: chip for chip in form.chips if chip.is_on}
     assert not form.errors
-    assert {name: chip.shown for name, chip in chips.items()} == {"show": "with failures", "min_grade": "3"}
+    assert {name: chip.shown for name, chip in chips.items()} == {
+        "show": "with failed grades",
+        "min_grade": "3",
+    }
     assert chips["show"].address_without == "min_grade=3&order=bank&rows=compact"
     assert not any(chip.is_on for chip in client_of(viewer).get(autumn.grid).context["form"].chips)
 

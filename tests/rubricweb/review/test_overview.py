@@ -32,7 +32,7 @@ def test_it_says_what_waits_and_leads_to_every_screen(bank, assessor, developer,
     )
 
     page = markup(client_of(assessor).get(ADDRESS))
-    for words in ("1 cell on which assessors differ", "1 that they rated the same", "1 open flag"):
+    for words in ("1 cell on which assessors disagree", "1 on which they agree", "1 open flag"):
         assert words in page
     assert f'href="/review/autumn/banks/{bank.pk}/verify/"' in page
     for place in ("spurious/", "uncovered/"):
@@ -52,7 +52,7 @@ def test_it_links_nothing_that_a_role_may_not_open(assessor, developer, viewer, 
 
 def test_an_empty_collection_says_so(viewer, client_of):
     page = markup(client_of(viewer).get(ADDRESS))
-    for words in ("No campaign waits", "No cell on which assessors differ", "No open flag", "No bank yet"):
+    for words in ("No campaign waits", "No cell on which assessors disagree", "No open flag", "No bank yet"):
         assert words in page
 
 

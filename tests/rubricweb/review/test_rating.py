@@ -100,7 +100,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of):
     rate(client, autumn, "d1", 0, rating=2)
     conflict = rate(client, autumn, "d1", 0, rating=4)
     assert conflict.status_code == 409
-    assert "There you said 2" in markup(conflict)
+    assert "In another window you rated it 2" in markup(conflict)
     assert 'data-rates="4"' in markup(conflict)
     assert rate(client, autumn, "d1", 0, rating=6, seen=1).status_code == 422
     assert rate(client, autumn, "d1", 0, rating="x", seen=1).status_code == 422

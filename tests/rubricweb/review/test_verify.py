@@ -61,7 +61,7 @@ def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
     context = client_of(assessor).get(address(autumn, order="worst", grader=autumn.config.pk)).context
     assert names(context)[:3] == [("d1", "Which", 5), ("d3", "Which", 4), ("d4", "Chlor", 2)]
     assert context["now"].reasons == (
-        "rated 5, yet the extracted answer says that there is none",
+        "rated 5, but the extracted answer says that there is none",
         "the grader's confidence is 30 %",
     )
     assert context["ahead"][0].reasons == (f"rated 4, by {other} 0",)
@@ -72,7 +72,7 @@ def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, wo
     Grade.objects.filter(rating=4).update(answer="ripe APPLES  turn")
     Grade.objects.filter(rating=5).update(answer="cinnamon")
     context = client_of(assessor).get(worst).context
-    assert context["now"].reasons == ("rated 5, yet the extracted answer is not in the passage",)
+    assert context["now"].reasons == ("rated 5, but the extracted answer is not in the passage",)
     assert [
         candidate.reasons
         for candidate in context["ahead"]
@@ -130,7 +130,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     rate_cell(cell, rating=1, by=assessor, seen=0)
     refused = client.post(worst, sent, headers=HTMX)
     assert refused.status_code == 409
-    assert "There you said 1" in markup(refused)
+    assert "In another window you said 1" in markup(refused)
     assert refused.context["now"].doc_id == "d1"
     assert client.post(worst, sent | {"seen": 1, "shown": 3}, headers=HTMX).status_code == 409
     assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
@@ -252,7 +252,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
     html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
-    assert ("drawn by campaigns for something else" in html) == bool(elsewhere)
+    assert ("drawn by campaigns for other purposes" in html) == bool(elsewhere)
     assert "too few: " in html
 
 

@@ -48,7 +48,7 @@ def test_the_panel_offers_no_rating_and_says_why(client_of, assessor, item, pass
 def test_the_grid_says_why_its_cells_cannot_be_rated(client_of, assessor, item):
     page = client_of(assessor).get(reverse("review:grid", args=[item.bank_id, item.topic_id]))
     cells = [cell for row in page.context["grid"].rows for cell in row.cells]
-    why = "the item has no text yet: supply it to rate it"
+    why = "the item has no text yet: supply it before you rate it"
     assert [(cell.state, cell.marks) for cell in cells] == [("5", "wordless"), ("missing", "wordless")]
     assert [cell.name.split(", ", 2)[2] for cell in cells] == [f"grade 5, {why}", f"not graded, {why}"]
     html = markup(page)
@@ -61,7 +61,7 @@ def test_a_rating_that_is_sent_nonetheless_is_refused(client_of, assessor, item,
     address = reverse("review:rate", args=where(item, passage))
     refused = client_of(assessor).post(address, sent, headers={"HX-Request": "true"})
     assert refused.status_code == 422
-    assert f"{NO_TEXT}: supply it to rate it." in markup(refused)
+    assert f"{NO_TEXT}: supply it before you rate it." in markup(refused)
     assert not HumanGrade.objects.exists()
 
 
@@ -69,7 +69,7 @@ def test_nothing_of_it_is_to_be_verified(client_of, assessor, item, passage):
     address = reverse("review:verify", args=[item.bank.collection.slug, item.bank_id])
     page = client_of(assessor).get(address)
     assert page.context["now"] is None
-    assert "1 item has no text yet: supply it to rate it." in markup(page)
+    assert "1 item has no text yet. Supply it before you rate it." in markup(page)
     named = client_of(assessor).get(address, {"at": f"{item.topic_id}-{passage.pk}-{item.pk}"})
     assert named.context["now"] is None
 

@@ -63,7 +63,7 @@ def test_what_breaks_a_rule_is_reported_and_nothing_is_imported(send, call, part
     page = client_of(participant).get(sent.get_absolute_url())
     assert "Refused: " in words(page)
     assert "1 t1 1" in words(page), "line, topic and sentence"
-    assert "Send the corrected file in" in words(page)
+    assert "Submit the corrected file" in words(page)
 
 
 def test_a_corrected_file_replaces_the_draft(send, call):
@@ -207,7 +207,7 @@ def test_a_late_file_is_refused_with_its_time_until_an_organizer_lets_it_in(
     assert (sent.outcome, Run.objects.exists()) == ("late", False)
     page = words(client_of(participant).get(sent.get_absolute_url()))
     assert f"Late: received {sent.received_at:%-d %b %Y, %H:%M:%S} UTC, after the deadline of" in page
-    assert "Let it in" not in page
+    assert "Accept this late file" not in page
     assert client_of(participant).post(f"{sent.get_absolute_url()}let-in/").status_code == 404
     assert client_of(owner).post(f"{sent.get_absolute_url()}let-in/").status_code == 302
     sent.refresh_from_db()
@@ -259,5 +259,5 @@ def test_an_upload_over_the_limit_is_refused(call, participant, client_of, setti
     settings.UPLOAD_BYTES = 10
     answer = post(client_of(participant), call, answers("m1"))
     assert answer.status_code == 422
-    assert "too large for one upload" in words(answer)
+    assert "file is too large" in words(answer)
     assert not Submission.objects.exists()

@@ -175,7 +175,7 @@ def test_an_organizer_accepts_on_the_desk_and_on_the_page_of_the_submission(
     Call.objects.update(deadline=timezone.now() - timedelta(minutes=1))
     client.post(f"{second.get_absolute_url()}withdraw/")
     assert set(Run.objects.accepted().values_list("run_tag", flat=True)) == {"m1"}
-    assert "Bring the run back" in markup(client.get(second.get_absolute_url()))
+    assert "Restore the run" in markup(client.get(second.get_absolute_url()))
 
 
 def test_refused_files_go_some_time_after_the_deadline(send, call):

@@ -41,7 +41,7 @@ def test_every_method_is_offered_in_plain_words(sea, owner, client_of):
     page = markup(client_of(owner).get(MAKE))
     for method in METHODS.values():
         assert f'href="?method={method.name}"' in page
-    assert "about 43 a topic" in page
+    assert "about 43 per topic" in page
     assert "none: it costs nothing" in page
 
 
@@ -53,7 +53,7 @@ def test_a_method_is_previewed_and_started(sea, owner, client_of, method):
     assert client.get(MAKE, {"method": method}).status_code == 200
     preview = client.get(MAKE, fields(method))
     assert preview.status_code == 200
-    assert ("nothing: no model is asked" in markup(preview)) == (not METHODS[method].needs_model)
+    assert ("nothing, because no model is asked" in markup(preview)) == (not METHODS[method].needs_model)
     assert not SystemJob.objects.exists()
     response = client.post(MAKE, fields(method, most_calls=50))
     job = SystemJob.objects.get()
@@ -74,7 +74,7 @@ def test_a_preset_fills_in_the_form(sea, owner, client_of, preset):
 def test_without_a_price_the_limit_on_calls_is_demanded(sea, owner, client_of):
     client = client_of(owner)
     page = markup(client.get(MAKE, fields("ragnarok")))
-    assert "unknown: no price is set for this model" in page
+    assert "unknown, because no price is set for this model" in page
     assert "No price is set for this model. Expected: 2." in page
     response = client.post(MAKE, fields("ragnarok"))
     assert response.status_code == 422
@@ -168,7 +168,7 @@ def test_limits_are_raised_and_the_job_goes_on(sea, owner, client_of, writer):
 def test_a_run_says_how_it_was_made(sea, owner, client_of, writer):
     job = work(start(sea, owner, answering=Answering.RAGNAROK, rerank_passes=1, **MODEL))
     page = markup(client_of(owner).get(made_address(job)))
-    for words in ("Listwise@1, ChatQa@1", "m, openai_compatible", "1 pass<", "nothing is drawn at random"):
+    for words in ("Listwise@1, ChatQa@1", "m, openai_compatible", "1 pass<", "nothing is random"):
         assert words in page
     assert made_address(job) in markup(client_of(owner).get(reverse("corpus:runs", args=["autumn"])))
 

@@ -40,7 +40,8 @@ class Command(BaseCommand):
         if restored.strangers:
             names = ", ".join(restored.strangers)
             self.stderr.write(
-                f"Unknown here; their accounts cannot sign in until an administrator says so: {names}"
+                f"Unknown here. They have accounts now, which an administrator must activate "
+                f"before they can sign in: {names}"
             )
 
 

@@ -136,7 +136,7 @@ class Command(BaseCommand):
             self._say(f"Redis does not answer ({error}); the job waits in the database.")
             return
         if not is_alive:
-            self._say(f"No worker is alive. Start one with: {settings.COMMAND} worker")
+            self._say(f"No worker is running. Start one with: {settings.COMMAND} worker")
 
     def _wait(self, job: GradingJob) -> GradingJob:
         """Poll the database until the job has ended; say how far it is when that changes."""

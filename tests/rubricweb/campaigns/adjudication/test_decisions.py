@@ -201,7 +201,7 @@ class TestPages:
         response = client_of(owner).post(address, decision, HTTP_HX_REQUEST="true")
         html = markup(response)
         assert response.status_code == 409
-        for words in ("because of line 2", "line 3 takes it back", "Keep theirs", "Decide mine over it"):
+        for words in ("because of line 2", "line 3 takes it back", "Keep theirs", "Decide as I did"):
             assert words in html
         assert 'name="seen" value="1"' in html
         assert Decision.objects.get().rating == 4

@@ -156,9 +156,9 @@ class TestScreens:
         return judge
 
     def told(self, client, address: str, **query):
-        """The page's context, and what it says is left out."""
+        """The page's context, and what it says is hidden."""
         page = client.get(address, query)
-        found = re.search(r"(\d+ \w+) (?:is|are) left out", markup(page))
+        found = re.search(r"(\d+ \w+) (?:is|are) hidden until", markup(page))
         return page.context, found and found[1]
 
     def test_verify_grading(self, cell, bank, client_of, assessor, developer):
@@ -195,7 +195,7 @@ class TestScreens:
             context, left_out = self.told(client_of(person), address, min_grade=5)
             assert (context["page"].paginator.count, left_out) == (count, said)
             html = markup(client_of(person).get(desk, {"min_grade": 5}))
-            assert ("whether it is covered shows once" in html) == (person == assessor)
+            assert ("you see whether it is covered once" in html) == (person == assessor)
 
     def test_by_people_passages_of_assisted_campaigns_too(
         self, bank, campaign_of, second, client_of, assessor

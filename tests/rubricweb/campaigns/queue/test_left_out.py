@@ -32,9 +32,9 @@ def test_secret_cells_leave_the_total(campaign_of, client_of, assessor, owner):
     hide_item(first.item, seen=first.item.version, by=owner)
     page = markup(client_of(owner).get(at("campaign", campaign)))
     assert "1 of 10" in page, "its rated cell stays, two others go"
-    assert "Not asked any more" in page
+    assert "No longer asked" in page
     finish(campaign, assessor)
-    assert "All 10 ratings are there" in markup(client.get(at("queue", campaign)))
+    assert "All 10 ratings are done" in markup(client.get(at("queue", campaign)))
 
 
 def test_cells_of_withdrawn_runs_leave_the_total(campaign_of, client_of, assessor, owner):
@@ -46,4 +46,4 @@ def test_cells_of_withdrawn_runs_leave_the_total(campaign_of, client_of, assesso
     withdraw_run(run, by=owner)
     assert "0 of 10" in markup(client_of(owner).get(at("campaign", campaign)))
     finish(campaign, assessor)
-    assert "All 10 ratings are there" in markup(client_of(assessor).get(at("queue", campaign)))
+    assert "All 10 ratings are done" in markup(client_of(assessor).get(at("queue", campaign)))

@@ -48,7 +48,7 @@ def test_graders_disagree_across_the_threshold():
 
 
 def test_grader_and_judgment_disagree():
-    """A spurious entry, an uncovered relevant passage, a covered one, and one without a judgment."""
+    """A spurious entry, an relevant but uncovered passage, a covered one, and one without a judgment."""
     cells = cells_of([[5, 0], [1, 0], [5, 0], [5, 0]], judged=[0, 3, 3, UNJUDGED])
     assert ordering.disagreeing(cells).tolist() == [
         [True, False],

@@ -64,7 +64,7 @@ def test_without_scripts_the_page_keeps_what_was_filled_in(bank, client_of, owne
     address = reverse("campaigns:campaign-preview", args=["autumn"])
     page = markup(client_of(owner).post(address, new_campaign(bank)))
     assert 'value="Second look"' in page
-    assert "hours, together" in page
+    assert "hours in total" in page
     assert client_of(viewer).post(address).status_code == 403
     assert client_of(owner).get(address).status_code == 405
 

@@ -246,7 +246,7 @@ def test_blind_cells_give_nothing_away_until_rated(blind, client_of, assessor):
     assert after.url == at("queue-cell", blind, cell.pk)
     seen = markup(client.get(after.url))
     assert "The grader rated" in seen
-    assert ANSWER in seen or "Its answer is marked in the passage." in seen
+    assert ANSWER in seen or "The answer that it extracted is marked in the passage." in seen
     assert "Keep 2" in seen
     assert seen.count("The grader rated") == 1  # not of the next cell
 
@@ -266,9 +266,9 @@ def test_a_cell_rated_in_another_window_shows_both(campaign, client_of, assessor
     response = client.post(address, send(5))
     html = markup(response)
     assert response.status_code == 409
-    assert "You rated this cell in another window" in html
+    assert "In another window you rated this cell" in html
     assert 'name="seen" value="1"' in html
-    assert "You rated this cell in another window" in markup(client.get(f"{address}?mine=5"))
+    assert "In another window you rated this cell" in markup(client.get(f"{address}?mine=5"))
     assert client.get(f"{address}?mine=nonsense").status_code == 200
 
 
@@ -310,7 +310,7 @@ def test_the_end_says_what_is_left(campaign_of, client_of, assessor, second):
     assert "1 rating wait for other assessors" in markup(client.get(at("queue", campaign)))
     client_of(second).get(at("queue", campaign))
     client_of(second).post(at("queue-cell", campaign, cell.pk), send(3))
-    assert "All 2 ratings are there" in markup(client.get(at("queue", campaign)))
+    assert "All 2 ratings are done" in markup(client.get(at("queue", campaign)))
 
 
 def test_progress_shows_who_is_on_what(campaign, client_of, assessor, second, owner):

@@ -77,7 +77,7 @@ def test_refused_controls_and_roles(sliced, viewer, outsider, client_of):
 
 
 def test_without_attributes_there_is_one_next_step(made, viewer, owner, client_of):
-    assert "No attributes of topics" in text(client_of(viewer).get(PAGE))
+    assert "Topics have no attributes" in text(client_of(viewer).get(PAGE))
     assert "Import topics" not in text(client_of(viewer).get(PAGE)), "a viewer may not"
     assert "Import topics" in text(client_of(owner).get(PAGE))
 

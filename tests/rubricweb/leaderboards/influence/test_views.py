@@ -25,7 +25,7 @@ def text(response):
         ("runs", "stray 2 1\N{EN DASH}4 4 Why does bread rise? t2"),
         ("pairs", "Nothing to show"),
         ("holes", "stray 2 1\N{EN DASH}4 0.500 0.333 0.333 0.333 1"),
-        ("teams", "On average a run would be"),
+        ("teams", "On average, a run's rank would be off by"),
         ("origins", "All items of this board have one origin"),
         ("nonsense", "Which pigment makes leaves red?"),
     ],

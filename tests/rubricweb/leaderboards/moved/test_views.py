@@ -68,12 +68,12 @@ def test_the_usual_against_another(rich, viewer, client_of, name, before, after,
 
     assert response.status_code == 200
     assert said in text(response)
-    assert "parts sum to the difference" in text(response)
+    assert "parts add up to the difference" in text(response)
 
 
 def test_before_what(made, viewer, client_of):
     assert "Choose what to compare with" in text(client_of(viewer).get(PAGE))
-    assert "Both boards are made of the same" in text(client_of(viewer).get(PAGE, {"was_min_grade": "4"}))
+    assert "Both boards have the same settings" in text(client_of(viewer).get(PAGE, {"was_min_grade": "4"}))
 
 
 def test_what_is_wrong_is_said(made, viewer, client_of):
@@ -105,7 +105,7 @@ def test_options_of_both_boards(rich, viewer, client_of):
     """`lacks` covers two of three of subtopic a, none of b; from grade 5 on one; t2 is not its mean's."""
     asked = {"was_min_grade": "5", "run": "lacks", "missing": "skip", "units": "subtopics"}
     page = client_of(viewer).get(PAGE, asked)
-    assert "Of both: subtopics, one topic" in text(page)
+    assert "For both: subtopics, one topic" in text(page)
     assert "Why lacks differs: rank 3 to 3, score 0.1667 to 0.3333" in text(page)
     assert "When does chlorophyll break down? t1 gained +0.1667" in text(page)
     assert "do not apply here" not in text(page)

@@ -61,7 +61,7 @@ def test_it_says_since_when_and_what_of_withdrawn_runs(publish):
     frozen = markup(page(publish("frozen")))
 
     assert "Frozen on" in frozen
-    assert "a run that has been withdrawn is still listed here" in " ".join(frozen.split())
+    assert "a run that was withdrawn later is still listed" in " ".join(frozen.split())
     assert "Frozen on" not in markup(page(publish("live")))
 
 

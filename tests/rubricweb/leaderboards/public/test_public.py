@@ -77,8 +77,8 @@ def test_it_is_cached_politely_and_not_indexed(publish):
 def test_made_up_names(publish):
     board = publish(is_anonymous="on")
     said = text(Client().get(board.get_absolute_url()))
-    assert "names of runs are made up" in said
-    shown = said.split("Topics")[1].split("What this board stands on")[0]
+    assert "runs have pseudonyms" in said
+    shown = said.split("Topics")[1].split("What this board is based on")[0]
     assert not [tag for tag in ("both", "stray", "first", "lacks") if re.search(rf"\b{tag}\b", shown)]
     names = [made_up_name(board, run_tag) for run_tag in ("both", "stray", "first", "lacks")]
     assert len(set(names)) == 4

@@ -52,14 +52,14 @@ def test_grades_stand_side_by_side(searched, viewer, client_of):
 
     assert "2 of 6 passages have near-duplicates, in 1 group" in shown
     assert "2 passages in pools have a near-duplicate in the same pool, in 1 group." in shown
-    assert "grades 1 of 1 item otherwise for one of them, 1 by 2 or more" in shown, "the other grade failed"
+    assert "grades 1 of 1 item differently for one of them, 1 by 2 or more" in shown, "the other grade failed"
     assert "100 % alike" in shown.replace("\u202f", " ")
     assert "Which pigment makes leaves red? differ by 3" in shown
 
 
 def test_before_the_first_search_there_is_one_next_step(made, owner, viewer, client_of):
     assert "Find near-duplicates" in text(client_of(owner).get(PAGE))
-    assert "An organizer of the collection can." in text(client_of(viewer).get(PAGE))
+    assert "An organizer of the collection can start one." in text(client_of(viewer).get(PAGE))
 
 
 def test_the_button_starts_one_search(made, owner, viewer, outsider, client_of):
@@ -124,6 +124,4 @@ def test_the_view_of_influence(searched, viewer, client_of, measure):
     assert "0 of 4 runs return a passage below a near-duplicate of it" in shown
     assert ("this measure has none" in shown) == (measure == "P_20")
     DuplicateSearch.objects.all().delete()
-    assert "Nobody has looked for near-duplicates yet" in text(
-        client_of(viewer).get(page, {"view": "duplicates"})
-    )
+    assert "No search for near-duplicates yet" in text(client_of(viewer).get(page, {"view": "duplicates"}))

@@ -120,7 +120,7 @@ def test_opening_by_htmx_brings_the_threads_and_an_empty_form(place, client_of, 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"kind": "comment", "text": "  "}, "Write something first."),
+        ({"kind": "comment", "text": "  "}, "Write a comment first."),
         ({"kind": "", "text": "My words."}, "Choose what is wrong."),
         ({"kind": "uncovered", "text": "My words."}, "is not one of the available choices"),
         (
@@ -200,7 +200,7 @@ def test_a_conflict_shows_both_and_mine_can_be_decided_again(flag, client_of, de
 def test_a_reply_without_words_is_said_at_its_field(flag, client_of, developer):
     answer = sent(client_of(developer), flag.get_absolute_url(), True, verb="reply", text=" ", seen=1)
     assert answer.status_code == 422
-    assert f'id="flag-{flag.pk}-error">Write something first.' in markup(answer)
+    assert f'id="flag-{flag.pk}-error">Write a comment first.' in markup(answer)
 
 
 @pytest.mark.parametrize("seen", ["", "x", "0"])
@@ -216,7 +216,7 @@ def test_assigning(flag, client_of, developer, assessor, viewer):
     assert sent(client, url, assignee=assessor.pk, seen=1)["Location"].endswith(f"#flag-{flag.pk}")
     html = markup(client.get(flag.get_absolute_url()))
     assert f"assigned to {assessor}" in html
-    assert f"gave it to {assessor}" in html
+    assert f"assigned it to {assessor}" in html
     assert f">{viewer}</option>" not in html
     refused = markup(sent(client, url, True, assignee=viewer.pk, seen=2))
     assert "Choose a member who may answer flags." in refused
@@ -256,7 +256,7 @@ def test_the_inbox_filters_by_its_address(place, flag, client_of, assessor, deve
         "Open": 2,
         "Assigned to me": 1,
         "Opened by me": 1,
-        "Assigned to nobody": 1,
+        "Unassigned": 1,
         "Resolved": 1,
     }.items():
         assert f'{name} <span class="muted">{count}</span>' in html

@@ -68,12 +68,12 @@ def test_without_judgments_by_what_people_rated(client_of, viewer, assessor, aut
     autumn.collection.save()
     empty = client_of(viewer).get(listed)
     assert found_in(empty) == []
-    assert "Nobody has rated a passage below 4 throughout" in markup(empty)
+    assert "that people rated below 4 on every item" in markup(empty)
     for doc_id, rating in {"d3": 1, "d1": 5}.items():
         rate_cell(Cell.of(autumn.items[1], autumn.passages[doc_id]), rating=rating, by=assessor, seen=0)
     page = client_of(viewer).get(listed)
     assert found_in(page) == [(Q1, 1, 1)]
-    assert "people rated below 4 throughout" in markup(page)
+    assert "people rated below 4 on every item" in markup(page)
 
 
 @pytest.mark.usefixtures("developers_only")
@@ -82,7 +82,7 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
         assert client_of(outsider).get(address).status_code == 404
         assert client_of(viewer).get(address).status_code == 200
         assert client_of(viewer).post(address).status_code == 405
-    assert "Reformulate" not in markup(client_of(assessor).get(closer(autumn)))
+    assert "Reword" not in markup(client_of(assessor).get(closer(autumn)))
     for verb in ("reword/", "retire/"):
         assert client_of(assessor).post(closer(autumn) + verb, {"seen": 1}).status_code == 403
         assert client_of(outsider).post(closer(autumn) + verb, {"seen": 1}).status_code == 404
@@ -95,7 +95,7 @@ def test_who_may_see_and_do_what(client_of, viewer, assessor, outsider, autumn, 
 def test_a_closer_look_shows_the_passages(client_of, developer, autumn):
     html = markup(client_of(developer).get(closer(autumn)))
     assert "<!DOCTYPE html>" in html
-    assert "Not relevant, yet covering (1)" in html
+    assert "Not relevant but covering it (1)" in html
     assert "Ripe apples turn red because of anthocyanins." in html
     assert autumn.cell("d3", 0) in html
     assert "Maples are planted" not in html
@@ -134,7 +134,7 @@ def test_two_who_reformulate_at_once(client_of, developer, owner, autumn):
     answer = client_of(developer).post(closer(autumn) + "reword/", {"text": "Mine?", "seen": 1}, headers=HTMX)
     html = markup(answer)
     assert answer.status_code == 409
-    assert "Nothing was saved over it" in html
+    assert "Yours was not saved" in html
     assert "Theirs?" in html
     assert 'name="seen" value="2"' in html
     autumn.items[0].refresh_from_db()

@@ -42,7 +42,7 @@ def test_the_list(client_of, viewer, listed):
     html = markup(page)
     assert found_in(page) == [("d2", 2, 1, 1)]
     assert "1 passage</strong> judged 2 or more" in html
-    assert "1 relevant passage has no grade at all" in html
+    assert "1 relevant passage has no grade yet" in html
     assert "Maples are planted along many streets." in html
 
 
@@ -132,7 +132,7 @@ def test_saving_by_htmx_brings_a_fresh_form(client_of, developer, autumn, passag
         ({"text": ""}, "Write the question or nugget first."),
         ({"text": "Which pigment makes leaves red?"}, "already asks exactly this"),
         ({"kind": "poem"}, "Select a valid choice"),
-        ({"item": "999999"}, "retired meanwhile"),
+        ({"item": "999999"}, "has been retired"),
     ],
 )
 def test_what_cannot_be_saved(client_of, developer, autumn, passage_url, wrong, said):
@@ -145,7 +145,7 @@ def test_what_cannot_be_saved(client_of, developer, autumn, passage_url, wrong, 
 def test_the_nearest_items(client_of, developer, autumn, passage_url):
     client = client_of(developer)
     near = markup(client.post(passage_url + "nearest/", {"spans": "Maples are"}, headers=HTMX))
-    assert "No item of this topic shares a rare word" in near
+    assert "No item of this topic is similar" in near
     actions.revise_item(autumn.items[0], text="Which streets have maples?", seen=1, by=developer)
     near = markup(
         client.post(passage_url + "nearest/", {"spans": "planted along many streets"}, headers=HTMX)
@@ -191,7 +191,7 @@ def test_rewording_what_was_changed_meanwhile(client_of, developer, owner, autum
     answer = client_of(developer).post(passage_url, draft(text="Mine?", item=item.pk, seen=1), headers=HTMX)
     html = markup(answer)
     assert answer.status_code == 409
-    assert "Nothing was saved over it" in html
+    assert "Yours was not saved" in html
     assert "Theirs?" in html
     assert 'name="seen" value="2"' in html
     assert SPAN in html
