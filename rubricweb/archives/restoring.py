@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, DataError, IntegrityError, connection, connections, transaction
 from django.db.models import Field, JSONField, Model
 
 from grading.errors import BadFormat
@@ -134,7 +134,8 @@ def _reserved(archive: Archive) -> _Keys:
 
 
 def _present(archive: Archive) -> list[tables.Table]:
-    return [table for table in tables.archived() if table.label in archive.manifest.tables]
+    by_model = {table.model: table for table in tables.archived() if table.label in archive.manifest.tables}
+    return [by_model[model] for model in copies.parents_first(by_model)]
 
 
 def _restore_with_own_keys(archive: Archive, slug: str, files: list[Path], progress: Progress) -> Restored:
@@ -255,7 +256,9 @@ def _converter(column: Field[Any, Any], keys: _Keys) -> Callable[[Any], Any]:
     target = tables.target_of(column)
     if target is not None:
         return lambda number: None if number is None else keys.key(target, number)
-    save = partial(column.get_db_prep_save, connection=connection)
+    save = partial(
+        column.get_db_prep_save, connection=connections[DEFAULT_DB_ALIAS]
+    )  # no proxy for each value
     return save if isinstance(column, JSONField) else lambda value: save(column.to_python(value))
 
 

@@ -13,9 +13,10 @@ import fcntl
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,7 +89,7 @@ class Changes:
                 raise Overtaken(str(error)) from error
 
     def _write(self) -> None:
-        """Foreign keys are checked when the transaction ends, so tables need no order."""
+        """Rows go in after those that they refer to: see `parents_first`."""
         with connection.cursor() as cursor:
             old = {table: f"SELECT 1 FROM {COPY}.{table.old}" for table in self.tables}  # noqa: S608
             changed = [table for table, rows in old.items() if _has(cursor, rows)]
@@ -149,14 +150,31 @@ def _reserve_keys() -> list[Table]:
 
     Called after the copy was made, which so has no key that is reserved.
     """
-    counted = {model._meta.db_table for model in _models()}
+    counted = [model._meta.db_table for model in parents_first(_models())]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT name, seq FROM sqlite_sequence")
         last = dict(cursor.fetchall())
-        for name in sorted(counted - last.keys()):
+        for name in (name for name in counted if name not in last):
             cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, 0)", [name])
         cursor.execute("UPDATE sqlite_sequence SET seq = seq + %s", [RESERVED])
-    return [Table(name, last.get(name, 0)) for name in sorted(counted)]
+    return [Table(name, last.get(name, 0)) for name in counted]
+
+
+def parents_first(models: Iterable[type[Model]]) -> list[type[Model]]:
+    """Each model after those that its foreign keys lead to.
+
+    In another order SQLite would look for the children of each new parent, as long as any foreign key leads
+    nowhere yet; where a foreign key has no index, it reads the whole table of the children for each parent.
+    """
+    wanted = {model._meta.label: model for model in models}
+    parents = {
+        label: {
+            field.related_model._meta.label for field in model._meta.concrete_fields if field.related_model
+        }
+        for label, model in sorted(wanted.items())
+    }
+    order = TopologicalSorter({label: to - {label} for label, to in parents.items()}).static_order()
+    return [wanted[label] for label in order if label in wanted]
 
 
 def _release_keys(tables: list[Table]) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.db import connection, transaction
 
 from rubricweb.core import copies
@@ -152,3 +153,13 @@ def test_a_transaction_needs_no_copy(stored):
     assert copies.are_possible()
     with transaction.atomic():
         assert not copies.are_possible()
+
+
+def test_rows_go_in_after_those_that_they_refer_to():
+    models = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    order = copies.parents_first(models)
+
+    assert sorted(order, key=str) == sorted(models, key=str)
+    for place, model in enumerate(order):
+        targets = {field.related_model for field in model._meta.concrete_fields} - {None, model}
+        assert targets <= set(order[:place])
