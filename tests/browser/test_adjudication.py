@@ -81,7 +81,7 @@ def test_two_adjudicators_on_one_cell(people, inbox):
     second.keyboard.press("Tab")
     second.keyboard.press("0")
     merge = second.get_by_role("alert")
-    expect(merge).to_contain_text("Developer decided this cell while you looked at it")
+    expect(merge).to_contain_text("Developer decided this cell while you were looking at it")
     expect(merge.get_by_role("region", name="Theirs")).to_contain_text("4")
     expect(merge.get_by_role("region", name="Mine")).to_contain_text("It does not.")
     assert Decision.objects.get().rating == 4

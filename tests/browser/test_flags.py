@@ -228,7 +228,7 @@ def test_a_conflict_shows_both_and_loses_nothing(people, places, flag):
     page.get_by_label("Reply").fill("Done.")
     page.get_by_role("button", name="Resolve").click()
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Assessor replied meanwhile. Nothing of yours was saved")
+    expect(alert).to_contain_text("Assessor replied in the meantime. Your change was not saved")
     expect(alert.locator("figure").first).to_contain_text("Wait for me!")
     expect(alert.locator("figure").last).to_contain_text("Done.")
     expect(page.get_by_label("Reply")).to_have_value("Done.")

@@ -105,11 +105,11 @@ def test_pause_resume_and_priority(people, places, slow, grading):
     expect(of(page, slow)).to_contain_text(f"{done:,} of {slow.total:,}")
     assert_counts_equal_rows(slow)
     press(page, slow, "Raise priority")
-    expect(of(page, slow)).to_contain_text("high")
+    expect(of(page, slow)).to_contain_text("high priority")
     press(page, slow, "Resume")
     expect(badge).to_have_text("running")
     press(page, slow, "Lower priority")
-    expect(of(page, slow)).to_contain_text("in turn")
+    expect(of(page, slow)).to_contain_text("normal priority")
     wait_until(lambda: slow.chunks.aggregate(done=Sum("done"))["done"] > done, what="more grades")
 
 

@@ -266,7 +266,7 @@ def test_rated_in_another_window_shows_both(people, campaign_of):
     rate_cell(cell.human_cell, rating=1, by=User.objects.get(username="assessor"), seen=0)
     page.keyboard.press("5")
     page.wait_for_url("**/cells/*/?mine=5")
-    expect(page.get_by_role("alert")).to_contain_text("In another window you rated this cell")
+    expect(page.get_by_role("alert")).to_contain_text("You rated this cell in another window")
     page.keyboard.press("5")
     expect_cell(page, campaign, 2)
     expect_saved(page)

@@ -50,10 +50,10 @@ def test_an_answer_without_a_label_has_no_score_rather_than_0():
     assert (score.missing, score.failed, score.judged) == (1, 1, 0)
 
 
-def test_an_uncited_sentence_beside_unlabelled_ones_does_not_make_precision_0():
+def test_an_uncited_sentence_beside_unlabelled_ones_makes_no_score():
     score = support_score([[MISSING], []])
     assert math.isnan(score.precision)
-    assert score.recall == 0
+    assert math.isnan(score.recall)
 
 
 def test_an_answer_without_sentences_has_no_score():

@@ -65,7 +65,7 @@ def test_a_conflict_changes_nothing(client_of, developer, owner, url, items, act
     actions.revise_item(Item.objects.get(pk=items[1].pk), text="Theirs?", seen=1, by=owner)
     answer = client_of(developer).post(url, chosen(*items, act=act), headers=HTMX)
     assert answer.status_code == 409
-    assert f"\u201cTheirs?\u201d was reworded by {owner} meanwhile" in markup(answer)
+    assert f"\u201cTheirs?\u201d was reworded by {owner} in the meantime" in markup(answer)
     assert importances(items) == ["vital"] * 3
     assert items[0].bank.items.active().count() == 3
 
@@ -125,7 +125,7 @@ def test_an_undo_overwrites_no_later_change(client_of, developer, owner, url, un
     before = list(Item.objects.values("pk", "importance", "retired_at", "version"))
     answer = client.post(undo_url, undo_of_last(changed), headers=HTMX)
     assert answer.status_code == 409
-    assert f"\u201cTheirs?\u201d was reworded by {owner} meanwhile" in markup(answer)
+    assert f"\u201cTheirs?\u201d was reworded by {owner} in the meantime" in markup(answer)
     assert list(Item.objects.values("pk", "importance", "retired_at", "version")) == before
 
 

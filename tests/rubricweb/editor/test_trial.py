@@ -167,7 +167,7 @@ def test_what_cannot_be_saved(client_of, developer, url, items):
         answer = client.post(url, sent(items, **wrong))
         assert answer.status_code == 422
         assert 'role="alert"' in markup(answer)
-    assert "Solo is a preview" in markup(client.post(url, sent(items, solo=items[0].pk)))
+    assert "Solo is only a preview" in markup(client.post(url, sent(items, solo=items[0].pk)))
     assert {item.version for item in items[0].bank.items.all()} == {1}
 
 

@@ -164,7 +164,7 @@ def rate(owner) -> None:
             ),
             "flags",
         ),
-        (lambda owner: item().delete(), "Some of its items are gone"),
+        (lambda owner: item().delete(), "Some of its items have been removed"),
     ],
     ids=["rated", "graded", "reworded", "flagged", "removed"],
 )

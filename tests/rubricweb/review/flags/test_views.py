@@ -187,7 +187,7 @@ def test_a_conflict_shows_both_and_mine_can_be_decided_again(flag, client_of, de
     answer = sent(client, url, htmx, verb="resolve", text="Done.", seen=1)
     html = markup(answer)
     assert answer.status_code == 409
-    assert f"{assessor} replied meanwhile. Nothing of yours was saved" in html
+    assert f"{assessor} replied in the meantime. Your change was not saved" in html
     assert html.count("Not yet!") == 2  # in the thread, and beside mine
     assert "<strong>Resolve</strong>" in html
     assert "\nDone.</textarea>" in html
