@@ -94,9 +94,21 @@ class RecordingModel:
     ) -> str:
         """The stripped reply to a filled prompt; `fact` is one of its words, too."""
         messages = prompt.messages(fact=fact, **words)
+        return self.send(stage, prompt.prompt_id, messages, source=source, fact=fact)
+
+    def send(
+        self,
+        stage: str,
+        prompt_id: str,
+        messages: Sequence[tuple[str, str]],
+        *,
+        source: int | None = None,
+        fact: str = "",
+    ) -> str:
+        """The stripped reply to messages of (role, text)."""
         reply = self.llm.complete(messages)
         text = "\n\n".join(text for _, text in messages)
-        self.steps.append(Step(stage, prompt.prompt_id, text, reply, source, fact))
+        self.steps.append(Step(stage, prompt_id, text, reply, source, fact))
         return reply.strip()
 
 

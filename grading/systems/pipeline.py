@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from grading.generation.drafting import TextModel
+from grading.prompts.prompt import Prompt
 from grading.systems import prompts, ragnarok, rifer
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
 from grading.systems.extractive import BestSentences
 from grading.systems.prompted import STYLES, Prompted
 from grading.systems.ragnarok import Ragnarok
-from grading.systems.reranking import STRIDE, WINDOW, ListwiseReranker, windows
+from grading.systems.reranking import (
+    STRIDE,
+    WINDOW,
+    ListwiseReranker,
+    PointwiseReranker,
+    Reranker,
+    rating_prompts,
+    windows,
+)
 from grading.systems.retrieval import DEPTH
 from grading.systems.rifer import Rifer
 from grading.types import Ranking, Topic
@@ -82,6 +92,9 @@ class SystemSpec:
     depth: int = DEPTH
     """Passages that are retrieved."""
     rerank_passes: int = 0
+    """Of listwise reranking."""
+    rating_prompt: str = ""
+    """Class of the prompt by which each passage is rated to rerank them; empty for none."""
     sources: int = 0
     """Passages that the answer is made from; 0 for the paper's number."""
     max_words: int = MAX_WORDS
@@ -94,6 +107,8 @@ class SystemSpec:
             raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
         if self.sources < 0 or self.max_words < 1:
             raise ValueError("an answer needs sources and words")
+        if self.rating_prompt and (self.rerank_passes or self.rating_prompt not in _rating_prompts()):
+            raise ValueError(f"passages are reranked in lists, or by one of {', '.join(_rating_prompts())}")
         if self.needs_model and not (self.backend and self.llm):
             raise ValueError(f"{LABELS[self.answering]} needs a model")
 
@@ -108,7 +123,11 @@ class SystemSpec:
 
     @property
     def needs_model(self) -> bool:
-        return self.rerank_passes > 0 or self.answering not in (Answering.NONE, Answering.SENTENCES)
+        return self.reranks or self.answering not in (Answering.NONE, Answering.SENTENCES)
+
+    @property
+    def reranks(self) -> bool:
+        return self.rerank_passes > 0 or self.rating_prompt != ""
 
     @property
     def is_closed_book(self) -> bool:
@@ -128,7 +147,9 @@ class SystemSpec:
         ('Wiki@1',)
         """
         reranking = ("Listwise",) if self.rerank_passes else ()
-        return tuple(prompts.get(name).prompt_id for name in (*reranking, *PROMPTS.get(self.answering, ())))
+        rating = (_rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
+        answering = (*reranking, *PROMPTS.get(self.answering, ()))
+        return (*rating, *(prompts.get(name).prompt_id for name in answering))
 
     @property
     def n_sources(self) -> int:
@@ -146,6 +167,8 @@ class SystemSpec:
             parts.append(" + ".join(self.runs) or "BM25")
         if self.rerank_passes:
             parts.append(f"reranked {self.rerank_passes} times")
+        if self.rating_prompt:
+            parts.append(f"reranked by {self.rating_prompt}")
         if self.answering is not Answering.NONE:
             over = f" over the first {self.n_sources}" if self.reads_sources else ""
             parts.append(f"{LABELS[self.answering]}{over}")
@@ -156,8 +179,8 @@ class SystemSpec:
     def calls(self, candidates: int) -> int:
         """How many calls of the model a topic with so many candidates is expected to take."""
         calls = 0
-        if self.rerank_passes:
-            calls += _reranker(self, _NoModel()).calls(min(candidates, self.depth))
+        if reranker := _reranker(self, _NoModel()):
+            calls += reranker.calls(min(candidates, self.depth))
         answering = _answering(self, _NoModel())
         return calls + (answering.calls(min(candidates, self.n_sources)) if answering else 0)
 
@@ -168,6 +191,8 @@ class SystemSpec:
         if self.rerank_passes:
             spans = windows(depth, WINDOW, STRIDE)
             read += self.rerank_passes * sum(end - start for start, end in spans)
+        if self.rating_prompt:
+            read += depth
         if self.answering is Answering.RAGNAROK:
             read += sources
         elif self.answering in (Answering.RIFER, Answering.EIFRP):
@@ -203,9 +228,9 @@ def make(
     sources = sources_of(candidates.doc_ids[: spec.depth])
     steps: tuple[Step, ...] = ()
     retrieved: tuple[str, ...] = ()
-    if spec.rerank_passes:
+    if reranker := _reranker(spec, model):
         retrieved = tuple(source.passage_id for source in sources)
-        reranked = _reranker(spec, model).rerank(topic, sources)
+        reranked = reranker.rerank(topic, sources)
         sources, steps = list(reranked.sources), reranked.steps
         candidates = reranked.ranking(candidates.run_tag, topic.query_id)
     answering = _answering(spec, model)
@@ -215,8 +240,15 @@ def make(
     return Made(candidates, answer, (*steps, *answer.steps), retrieved)
 
 
-def _reranker(spec: SystemSpec, llm: TextModel) -> ListwiseReranker:
-    return ListwiseReranker(llm, passes=spec.rerank_passes)
+def _reranker(spec: SystemSpec, llm: TextModel) -> Reranker | None:
+    if spec.rating_prompt:
+        return PointwiseReranker(llm, _rating_prompts()[spec.rating_prompt])
+    return ListwiseReranker(llm, passes=spec.rerank_passes) if spec.rerank_passes else None
+
+
+@cache
+def _rating_prompts() -> dict[str, Prompt]:
+    return {prompt.prompt_class: prompt for prompt in rating_prompts()}
 
 
 def _answering(spec: SystemSpec, llm: TextModel) -> AnswerSystem | None:

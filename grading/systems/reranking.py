@@ -1,4 +1,4 @@
-"""Reranking by a language model: lists in windows (RankGPT, RankZephyr), or each passage by its grade.
+"""Reranking by a language model: lists in windows (RankGPT, RankZephyr), or each passage by its rating.
 
 Windows of 20 passages slide from the last to the first by 10 (Sun et al. 2023, arXiv 2304.09542); RankZephyr
 rho makes three passes (Pradeep et al. 2024, Ragnarok, section 6).
@@ -7,13 +7,17 @@ rho makes three passes (Pradeep et al. 2024, Ragnarok, section 6).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from grading.errors import ParseFailure
 from grading.generation.drafting import TextModel
+from grading.prompts import catalogue
+from grading.prompts.prompt import Prompt
 from grading.systems import prompts
 from grading.systems.base import RecordingModel, Source, Step
-from grading.types import Ranking, Topic
+from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Ranking, Topic
 
 WINDOW = 20
 STRIDE = 10
@@ -32,6 +36,14 @@ class Reranked:
         """With `1 / rank` as the score, since a list has none."""
         ids = tuple(source.passage_id for source in self.sources)
         return Ranking(run_tag, query_id, ids, tuple(1 / rank for rank in range(1, len(ids) + 1)))
+
+
+class Reranker(Protocol):
+    """Puts passages into a new order."""
+
+    def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked: ...
+
+    def calls(self, sources: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,49 @@ class ListwiseReranker:
         return self.passes * sum(1 for _ in windows(sources, self.window, self.stride))
 
 
+@dataclass(frozen=True, slots=True)
+class PointwiseReranker:
+    """Has one passage a call rated on the topic, and puts the best rated first.
+
+    Passages with equal ratings stay in their order; those whose reply is no rating come last.
+    """
+
+    llm: TextModel
+    prompt: Prompt
+    """One of `rating_prompts`; the topic's query is its question."""
+
+    def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
+        """Raises whatever the model raises where it cannot be asked."""
+        model = RecordingModel(self.llm)
+        ratings = [self._rating(model, topic, place, source) for place, source in enumerate(sources)]
+        order = sorted(range(len(sources)), key=lambda place: -ratings[place])
+        return Reranked(tuple(sources[place] for place in order), tuple(model.steps))
+
+    def calls(self, sources: int) -> int:
+        """One a passage."""
+        return sources
+
+    def _rating(self, model: RecordingModel, topic: Topic, place: int, source: Source) -> float:
+        cell = CellToGrade(
+            Item(topic.query_id, ItemKind.DIRECT, topic.text),
+            Passage(source.passage_id, _shown(source)),
+            topic,
+        )
+        reply = model.send("rate", self.prompt.prompt_id, self.prompt.messages(cell), source=place)
+        try:
+            rating = self.prompt.parse(reply, cell, on_unparsable="fail").rating
+        except ParseFailure:
+            rating = None
+        return float("-inf") if rating is None else rating
+
+
+def rating_prompts() -> tuple[Prompt, ...]:
+    """The published prompts that rate a passage on a query or a question alone."""
+    kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
+    rating = (one for one in catalogue.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
+    return tuple(one for one in rating if not (one.needs_key or one.needs_answer))
+
+
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
     """(start, end) of each window of a list, from its end to its start; none where there is nothing to order.
 
@@ -90,18 +145,6 @@ def permutation(reply: str, size: int) -> list[int]:
     """
     named = dict.fromkeys(int(number) - 1 for number in re.findall(r"\d{1,6}", reply))
     return list(dict.fromkeys([*(place for place in named if 0 <= place < size), *range(size)]))
-
-
-def pointwise(run_tag: str, ranking: Ranking, grades: Mapping[str, float]) -> Ranking:
-    """Order a ranking by the grade of each passage; equal ones stay in order, ungraded ones follow.
-
-    >>> first = Ranking("r", "t1", ("d1", "d2", "d3"), (3.0, 2.0, 1.0))
-    >>> pointwise("graded", first, {"d2": 5.0, "d3": 1.0}).doc_ids
-    ('d2', 'd3', 'd1')
-    """
-    ordered = sorted(ranking.doc_ids, key=lambda doc_id: -grades.get(doc_id, float("-inf")))
-    scores = tuple(1 / rank for rank in range(1, len(ordered) + 1))
-    return Ranking(run_tag, ranking.query_id, tuple(ordered), scores)
 
 
 def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
+from grading.systems.reranking import rating_prompts
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.systems.methods import DEFAULTS, Method
@@ -34,6 +35,11 @@ class MakeForm(forms.Form):
         min_value=0,
         max_value=MOST_PASSES,
         help_text=gettext_lazy("By the same model, before it answers."),
+    )
+    rating_prompt = forms.ChoiceField(
+        label=gettext_lazy("Prompt"),
+        choices=[(one.prompt_class, f"{one.prompt_class}: {one.source}") for one in rating_prompts()],
+        help_text=gettext_lazy("Asked for each passage, with the topic's query as the question."),
     )
     sources = forms.IntegerField(
         label=gettext_lazy("Passages to answer from"), min_value=1, max_value=MOST_SOURCES
@@ -118,7 +124,8 @@ class MakeForm(forms.Form):
 
 
 def _initial(collection: Collection, method: Method) -> dict[str, object]:
-    initial = {**DEFAULTS, "rerank_passes": method.passes, "sources": SOURCES.get(method.answerings[0])}
+    initial = {**DEFAULTS, "rerank_passes": method.passes, "rating_prompt": method.rating_prompt}
+    initial |= {"sources": SOURCES.get(method.answerings[0])}
     if collection.grader_backend in dict(_backends()):
         initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
     return initial

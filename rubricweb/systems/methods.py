@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from grading.systems.base import MAX_WORDS
@@ -13,6 +14,7 @@ from grading.systems.retrieval import DEPTH
 
 RETRIEVAL = ("runs", "depth")
 RERANKING = ("rerank_passes",)
+RATING_PROMPT = "UmbrelaStyle"
 MODEL = ("backend", "llm")
 SOURCED = (*RETRIEVAL, "sources", "max_words")
 
@@ -34,6 +36,8 @@ class Method:
     """Names of the fields that it has, in their order."""
     passes: int = 0
     """Of reranking, unless somebody chooses otherwise."""
+    rating_prompt: str = ""
+    """By which passages are reranked, unless somebody chooses otherwise."""
 
     @property
     def needs_model(self) -> bool:
@@ -44,7 +48,8 @@ class Method:
         """Calls of the model per topic, in words."""
         if not self.needs_model:
             return "none: it costs nothing"
-        spec = SystemSpec(self.answerings[0], rerank_passes=self.passes, backend="any", llm="any")
+        reranking: dict[str, Any] = {"rerank_passes": self.passes, "rating_prompt": self.rating_prompt}
+        spec = SystemSpec(self.answerings[0], **reranking, backend="any", llm="any")
         calls = spec.calls(DEPTH)
         return f"{'about ' if calls > 1 else ''}{calls} per topic"
 
@@ -81,6 +86,16 @@ METHODS = {
             (Answering.NONE,),
             (*RETRIEVAL, *RERANKING, *MODEL),
             passes=MOST_PASSES,
+        ),
+        Method(
+            "rate",
+            "Reranking by ratings",
+            "Asks the model to rate each passage by itself, with a grader's prompt, and puts the best first.",
+            "a language model",
+            "RubricWeb, with the prompts of several papers",
+            (Answering.NONE,),
+            (*RETRIEVAL, "rating_prompt", *MODEL),
+            rating_prompt=RATING_PROMPT,
         ),
         Method(
             "sentences",

@@ -78,6 +78,8 @@ def reply_tokens(spec: SystemSpec) -> int:
 def _topics_a_second(spec: SystemSpec) -> float | None:
     """Of one worker, in the latest topics that the same system answered by the same model."""
     same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
+    if spec.rating_prompt:
+        same["rating_prompt"] = spec.rating_prompt
     return rate_of(
         SystemChunk.objects.filter(**{f"job__spec__{name}": value for name, value in same.items()})
     )

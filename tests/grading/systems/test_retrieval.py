@@ -5,11 +5,19 @@ import math
 import pytest
 
 from grading.errors import BadFormat
+from grading.prompts.prompt import Prompt
 from grading.systems.base import Source
 from grading.systems.fusion import reciprocal_rank_fusion
-from grading.systems.reranking import ListwiseReranker, permutation, windows
+from grading.systems.pipeline import Answering, SystemSpec
+from grading.systems.reranking import (
+    ListwiseReranker,
+    PointwiseReranker,
+    permutation,
+    rating_prompts,
+    windows,
+)
 from grading.systems.retrieval import K1, B, PassageIndex, index_words
-from grading.types import Passage, Ranking, Topic
+from grading.types import ItemKind, Passage, Purpose, Ranking, Topic
 
 TEXTS = {
     "d1": "Maple leaves turn red in autumn, because chlorophyll breaks down.",
@@ -150,6 +158,42 @@ def test_passes_move_the_best_up_window_by_window():
     assert [source.text for source in thrice.sources[:6]] == ["0", "1", "2", "3", "4", "5"]
     assert len(thrice.steps) == ListwiseReranker(Sorter(), window=4, stride=2, passes=3).calls(12) == 15
     assert once.ranking("zephyr", "t1").scores[:2] == (1.0, 0.5)
+
+
+class Rater:
+    """Replies with the passage of its prompt."""
+
+    def complete(self, messages):
+        return messages[-1][1].split("Passage: ")[-1].split("\n")[0]
+
+
+def test_passages_are_reranked_by_their_ratings():
+    prompt = Prompt(
+        "Own", "1", Purpose.DIRECT, frozenset({ItemKind.DIRECT}), (0, 3), "{query} Passage: {context}", ""
+    )
+    reranker = PointwiseReranker(Rater(), prompt)
+    sources = [Source(f"d{place}", text) for place, text in enumerate(["1", "no rating", "3", "1", "0"])]
+    reranked = reranker.rerank(TOPIC, sources)
+    assert [source.passage_id for source in reranked.sources] == ["d2", "d0", "d3", "d4", "d1"]
+    assert [(step.prompt_id, step.source) for step in reranked.steps] == [("Own@1", n) for n in range(5)]
+    assert len(reranked.steps) == reranker.calls(5)
+
+
+def test_prompts_that_rate_a_passage_need_nothing_but_a_query():
+    offered = {prompt.prompt_class for prompt in rating_prompts()}
+    assert {"UmbrelaStyle", "FagB", "QuestionSelfRatedUnanswerablePromptWithChoices"} <= offered
+    assert not offered & {
+        "NuggetSelfRatedPrompt",
+        "QuestionCompleteConciseUnanswerablePromptWithT5VerifyPrompt",
+    }
+
+
+def test_a_ranking_is_made_by_ratings():
+    spec = SystemSpec(Answering.NONE, rating_prompt="UmbrelaStyle", backend="any", llm="m")
+    assert (spec.method, spec.prompts) == ("BM25, reranked by UmbrelaStyle, by m", ("UmbrelaStyle@1",))
+    assert (spec.calls(40), spec.passages_read(40)) == (40, 40)
+    with pytest.raises(ValueError, match="reranked in lists, or by one of"):
+        SystemSpec(Answering.NONE, rating_prompt="Nobody", backend="any", llm="m")
 
 
 def test_a_stride_as_long_as_the_window_is_refused():

@@ -127,7 +127,7 @@ def test_several_actions_may_have_no_key(client_of, ana):
 def test_what_is_no_key_is_said_at_its_field(client_of, ana):
     answer = client_of(ana).post(URL, fields(undo="Tab"))
     assert answer.status_code == 422
-    assert 'id="key-undo_error">This is no key that can be used here.' in markup(answer)
+    assert 'id="key-undo_error">This key cannot be used here.' in markup(answer)
 
 
 def test_back_to_everybodys_keys(client_of, ana):

@@ -21,6 +21,7 @@ FIELDS = {
     "bm25": {"depth": 100},
     "fusion": {"depth": 100, "runs": ["a", "b"]},
     "rerank": {"depth": 100, "rerank_passes": 1, **MODEL},
+    "rate": {"depth": 100, "rating_prompt": "UmbrelaStyle", **MODEL},
     "sentences": {"depth": 100, "sources": 20, "max_words": 400},
     "ragnarok": {"depth": 100, "sources": 20, "max_words": 400, "rerank_passes": 0, **MODEL},
     "rifer": {"depth": 100, "sources": 5, "max_words": 400, **MODEL},

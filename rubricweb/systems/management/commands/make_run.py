@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--from-run", action="append", default=[], metavar="RUN", help="instead of BM25")
         parser.add_argument("--depth", type=int, default=DEPTH, help="passages to retrieve")
         parser.add_argument("--passes", type=int, default=0, choices=range(MOST_PASSES + 1), help="reranking")
+        parser.add_argument("--rating-prompt", default="", metavar="CLASS", help="rerank by its ratings")
         parser.add_argument("--sources", type=int, default=0, help="passages to answer from")
         parser.add_argument("--max-words", type=int, default=MAX_WORDS, help="of an answer")
         parser.add_argument("--backend", default="", help="such as openai_compatible")
@@ -74,6 +75,7 @@ def _spec(options: dict[str, object]) -> SystemSpec:
             runs=tuple(options["from_run"]),  # type: ignore[arg-type]
             depth=int(str(options["depth"])),
             rerank_passes=int(str(options["passes"])),
+            rating_prompt=str(options["rating_prompt"]),
             sources=int(str(options["sources"])),
             max_words=int(str(options["max_words"])),
             backend=str(options["backend"]),
