@@ -93,7 +93,7 @@ class CellView:
 
     @property
     def near_duplicates_words(self) -> str:
-        """ "2 near-duplicates in this pool, 1 graded otherwise, by up to 2"."""
+        """ "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
         n = len(self.near_duplicates)
         words = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
         differences = [one.difference for one in self.near_duplicates if one.difference is not None]

@@ -76,7 +76,7 @@ def test_assessors_start_grading_up_to_a_price(bank, assessor, viewer, outsider,
     collection.save()
     assert start(client_of(outsider), collection).status_code == 404
     assert start(client_of(viewer), collection).status_code == 403
-    assert b"price of this model is not known" in start(client_of(assessor), collection).content
+    assert b"price of this model is unknown" in start(client_of(assessor), collection).content
     settings.PRICES = {"a-model": 1_000_000}
     assert b"assessors may start up to $1.00" in start(client_of(assessor), collection).content
     refused = client_of(assessor).post(

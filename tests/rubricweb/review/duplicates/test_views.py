@@ -90,7 +90,7 @@ def test_roles_and_parts(searched, viewer, outsider, client_of):
 def test_a_cell_names_its_near_duplicates(searched, viewer, client_of):
     client = client_of(viewer)
     shown = [text(client.get(cell_address(searched, doc_id))) for doc_id in ("d2", "d1")]
-    assert "1 near-duplicate in this pool, 1 graded otherwise, by up to 3: d3" in shown[0]
+    assert "1 near-duplicate in this pool, 1 graded differently, by up to 3: d3" in shown[0]
     assert "near-duplicate in this pool" not in shown[1]
     Grade.objects.filter(passage=searched.passages["d3"]).delete()
     assert "1 near-duplicate in this pool: d3" in text(client.get(cell_address(searched, "d2")))
