@@ -100,7 +100,7 @@ def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, draf
     assert "Accept all (2)" in html
     assert "and the near-duplicate" in html
     assert "Draft with a model" in html
-    assert "This collection's grader, Lexical baseline (no model), cannot write." in html
+    assert "This collection's grader, Lexical baseline (no model), cannot write drafts." in html
     assert "Draft with a model" not in markup(client_of(viewer).get(place("topic", bank, topic)))
 
 
@@ -134,7 +134,7 @@ def test_asking_by_htmx_brings_the_form_as_it_was(client_of, bank, topic, develo
     assert "drafts-changed" in answer["HX-Trigger-After-Settle"]
     assert html.lstrip().startswith('<form id="drafting-form"')
     assert '<option value="nugget" selected>' in html
-    assert "tiny is asked for nuggets" in html
+    assert "tiny was asked for nuggets" in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
