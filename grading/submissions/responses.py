@@ -195,4 +195,4 @@ def _length(response: Response, track: ResponseRules, topic: TrackTopic | None) 
     text = " ".join(sentence.text for sentence in response.sentences)
     count = len(text.split()) if rules.unit == "words" else len(unicodedata.normalize("NFKC", text))
     if limit is not None and count > limit:
-        yield "length", f"{count:,} {rules.unit}, expected at most {limit:,}", None
+        yield "length", f"the answer has {count:,} {rules.unit}, expected at most {limit:,}", None

@@ -95,28 +95,15 @@ def test_the_sample_files_have_no_findings(name, track):
     assert check_file(FORMATS / name, rules_of(track)) == []
 
 
-LONG = sentence(0, text="word " * 1025)
 SHORT = sentence(0, text="word " * 1024)
 DEFECTS = [
-    ("rag26", rag26(run_id="a" * 21), "run_id_length", "error", "at most 20"),
-    ("rag26", rag26(run_id=".a"), "run_id_characters", "error", "[A-Za-z0-9_-][A-Za-z0-9_.-]*"),
-    ("rag26", rag26(run_id="a b"), "metadata", "error", "an id without white space"),
     ("rag26", rag26(run_id="bäum"), "run_id_characters", "error", "[A-Za-z0-9_-][A-Za-z0-9_.-]*"),
     ("rag26", rag26(run_desc=" "), "metadata", "error", "a value"),
-    ("rag26", rag26(answer=[LONG]), "length", "error", "at most 1,024"),
     ("rag26", rag26(answer=[]), "empty_answer", "warning", "an answer"),
     ("rag26", rag26(answer=[sentence(text=" \n")]), "empty_answer", "warning", "an answer"),
     ("rag26", rag26(answer=[sentence(0), sentence(text=" ")]), "blank_sentence", "error", "a sentence"),
     ("rag26", rag26(answer=[sentence(0, 0, 0, 0)]), "citation_count", "warning", "at most 3"),
-    ("rag26", rag26(answer=[sentence(1)]), "reference_index", "error", "0 to 0, a position in references"),
     ("rag26", rag26(answer=[sentence(-1)]), "reference_index", "error", "0 to 0, a position in references"),
-    (
-        "rag26",
-        rag26(answer=[sentence(SHARD), sentence(0)]),
-        "citation_format",
-        "error",
-        "document ids as in answer[0]",
-    ),
     (
         "rag26",
         rag26(answer=[{"text": "A.", "citations": {SHARD: 1}}]),
@@ -131,7 +118,6 @@ DEFECTS = [
         "error",
         "a number",
     ),
-    ("rag26", rag26(references=["shard_1_2xyz"]), "docid_pattern", "error", r"shard_\d+_\d+"),
     ("rag26", rag26(references=[SHARD, "xshard_1_2"]), "docid_pattern", "error", r"shard_\d+_\d+"),
     ("rag26", rag26(references=[SHARD, SHARD]), "references_duplicate", "warning", "once"),
     ("rag26", rag26(references=[SHARD, OTHER]), "references_uncited", "warning", "one that does"),
@@ -143,13 +129,6 @@ DEFECTS = [
         "a list of document ids",
     ),
     ("rag26", rag26(answer=[sentence(OTHER)]), "references_undeclared", "error", "it in references"),
-    (
-        "rag26",
-        rag26(narrative="How do tides work ?"),
-        "narrative",
-        "error",
-        "the topic's text, which has '?'",
-    ),
     ("rag26", ragtime([SHARD]), "layout", "error", "TREC RAG 2025 and 2026 answers"),
     ("rag26", ["t1"], "malformed", "error", "a response: {metadata"),
     ("rag25", rag26(answer=[sentence(0, text="word " * 401)]), "length", "warning", "at most 400"),
