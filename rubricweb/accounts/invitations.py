@@ -40,7 +40,7 @@ class InvitationOver(Exception):
 
 
 @transaction.atomic
-def invite(collection: Collection, offer: Joining, *, by: User) -> tuple[Invitation, str]:
+def invite(collection: Collection, offer: Joining, *, by: User | None) -> tuple[Invitation, str]:
     """Return an invitation and the path of its link, which nobody can read again."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     invitation = Invitation.objects.create(

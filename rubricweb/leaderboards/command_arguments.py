@@ -11,13 +11,13 @@ from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import columns, lookup
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
 
@@ -144,11 +144,3 @@ def board_spec_of(options: Options) -> BoardSpec:
         test=lookup.parse_choice(PairedTest, options["test"], "test"),
     )
     return columns.with_columns(lookup.check_scope(limited), options["columns"])
-
-
-def collection_named(slug: str) -> Collection:
-    collection: Collection | None = Collection.objects.filter(slug=slug).first()
-    if collection is None:
-        known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True)) or "none"
-        raise BoardError("collection", f"no collection {slug}; there are {known}")
-    return collection

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection
@@ -17,9 +18,11 @@ from rubricweb.grades.management.commands import grade as grade_command
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.jobs.run import work_on
 from tests.factories import UserFactory
+from tests.rubricweb.markup import markup
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITES_ARGUMENTS = r"""python() { printf '%s\0' "$@"; printf '\n\0'; }"""
+SERVER = "https://rubric.example.org"
 TOPICS = {"2024-1": "why do bees dance", "2024-2": "why do leaves turn red"}
 TEXTS = {
     "msmarco_v2.1_doc_01_1#1_1": "Bees dance to tell others where food is.",
@@ -91,7 +94,9 @@ def test_the_steps_lead_from_files_to_a_release_and_an_archive(
     monkeypatch.setattr(grade_command.time, "sleep", work)
     said = {}
     for name, step in steps().items():
-        for manage, command, *arguments in commands(step, TRACK=track, OUT=tmp_path, SLUG="ours"):
+        for manage, command, *arguments in commands(
+            step, TRACK=track, OUT=tmp_path, SLUG="ours", SERVER=SERVER
+        ):
             assert manage == "manage.py"
             call_command(command, *arguments)
         said[name] = capsys.readouterr().out
@@ -103,6 +108,9 @@ def test_the_steps_lead_from_files_to_a_release_and_an_archive(
     }
     assert Grade.objects.filter(topic__collection=ours).count() == Grade.objects.count() / 2 > 0, "and again"
     assert {"bm25", "maple-1"} <= set(re.findall(r"bm25|maple-1", said["board"]))
+    assert said["invite"].count(f"{SERVER}/accounts/join/") == 3
+    public = Client().get(said["public"].strip().removeprefix(SERVER))
+    assert "maple-1" in markup(public)
     assert (tmp_path / "qrels.txt").read_text().startswith("2024-1 0 ")
     assert (tmp_path / "bank.jsonl").stat().st_size
     with zipfile.ZipFile(tmp_path / "release.zip") as release:

@@ -19,7 +19,7 @@ def test_it_makes_a_participant_of_a_team(outsider, collection):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("spring", "outsider", "viewer"), "no collection 'spring'; there are: autumn"),
+        (("spring", "outsider", "viewer"), "no collection spring; there are: autumn"),
         (("autumn", "nobody", "viewer"), "no account 'nobody'"),
         (("autumn", "outsider", "king"), "invalid choice"),
         (("autumn", "outsider", "participant"), "A participant needs --team"),

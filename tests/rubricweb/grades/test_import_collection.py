@@ -222,7 +222,7 @@ def test_graders_lists_who_graded(folder, everything):
 
 def test_graders_of_an_unknown_collection_names_the_known(folder):
     folder.load("--queries", folder.queries())
-    with pytest.raises(CommandError, match="no collection 'winter'; there are: autumn"):
+    with pytest.raises(CommandError, match="no collection winter; there are: autumn"):
         call_command("graders", "winter")
 
 

@@ -78,7 +78,7 @@ def test_the_command_in_words(bank, capsys):
     said = capsys.readouterr().out
     assert "Would add 2 passages to the pools of 1 topics (top 3)." in said
     assert "1 more have no text" in said
-    assert "alpha: of its first 3 passages (top 3) 3 are in no pool, 1 with this one" in said
+    assert "alpha: 3 passages in its top 3; in no pool: 3 before, 1 after" in said
 
 
 @pytest.mark.parametrize(

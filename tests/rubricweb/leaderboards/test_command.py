@@ -106,7 +106,7 @@ def test_one_line_says_what_there_is_instead(made, arguments, told):
 
 
 def test_an_unknown_collection_lists_the_known_ones(made):
-    with pytest.raises(CommandError, match="no collection spring; there are autumn"):
+    with pytest.raises(CommandError, match="no collection spring; there are: autumn"):
         call_command("leaderboard", "spring", *made.names)
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import audit
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 
 
 class Command(BaseCommand):
@@ -22,9 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, metavar="F.zip", required=True)
 
     def handle(self, *, slug: str, out: Path, **options: Any) -> None:  # Any: what argparse parsed
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            raise CommandError(f"no collection {slug}")
+        collection = collection_named(slug)
         try:
             manifest = write_archive(collection, out)
         except OSError as error:

@@ -8,8 +8,8 @@ from django.core.management import BaseCommand, CommandError
 from django.template.defaultfilters import pluralize
 
 from grading.near_duplicates import THRESHOLD
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.duplicates.actions import search_now
-from rubricweb.corpus.models import Collection
 
 
 class Command(BaseCommand):
@@ -28,10 +28,7 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, threshold: float, **options: object) -> None:
         if not 0 < threshold <= 1:
             raise CommandError(f"--threshold is {threshold:g}, expected above 0 and at most 1")
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            known = ", ".join(Collection.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no collection {slug!r}; there are: {known}.")
+        collection = collection_named(slug)
         search = search_now(collection, threshold=threshold, by=None)
         marked, groups = search.members.count(), f"{search.groups:,} group{pluralize(search.groups)}"
         self.stdout.write(f"{marked:,} of {search.passages:,} passages have near-duplicates, in {groups}.")

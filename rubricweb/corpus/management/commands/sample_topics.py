@@ -10,7 +10,7 @@ from grading.errors import UnknownSlice
 from grading.formats.data_table import Value, from_mappings, tsv_lines
 from grading.topic_attributes import attributes, find_slice
 from grading.topic_sampler import DISTANCE, diverse_topics
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 
 
 class Command(BaseCommand):
@@ -30,10 +30,7 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, size: int, seed: int, topics: str, **options: object) -> None:
         if size < 1 or seed < 0:
             raise CommandError("--size is at least 1 and --seed at least 0")
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            known = ", ".join(Collection.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no collection {slug!r}; there are: {known}.")
+        collection = collection_named(slug)
         values = collection.topics.attribute_values()
         if not attributes(values):
             raise CommandError(f"The topics of {slug} have no attributes to tell them apart by.")

@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, CommandError
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 
 
 class Command(BaseCommand):
@@ -22,10 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--team", default="", help="whose runs a participant hands in")
 
     def handle(self, *, slug: str, username: str, role: str, team: str, **options: object) -> None:
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            known = ", ".join(Collection.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no collection {slug!r}; there are: {known}.")
+        collection = collection_named(slug)
         user = User.objects.filter(username=username).first()
         if user is None:
             raise CommandError(

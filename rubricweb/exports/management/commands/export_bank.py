@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.formats.banks import BY_NAME, write_bank
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.exports.banks import BankExport, bank_export
 
 
@@ -57,9 +57,7 @@ class Command(BaseCommand):
 
 def named_bank(slug: str, name: str) -> Bank:
     """Return the bank. Raises CommandError, which lists those that there are."""
-    collection = Collection.objects.filter(slug=slug).first()
-    if collection is None:
-        raise CommandError(f"no collection {slug}")
+    collection = collection_named(slug)
     bank: Bank | None = collection.banks.filter(name=name).first()
     if bank is None:
         known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
 from grading.formats.topics import FORMATS
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.exports.topics import topic_export
 
 
@@ -27,9 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, metavar="FILE", help=words)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            raise CommandError(f"no collection {slug}")
+        collection = collection_named(slug)
         export = topic_export(collection, options["format"])
         try:
             if options["out"]:

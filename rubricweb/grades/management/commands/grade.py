@@ -18,6 +18,7 @@ from grading.graders.base import ANSWERS_BY
 from grading.graders.options import Value, read_options
 from grading.prompts import Prompt
 from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions
@@ -70,7 +71,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        collection = _collection(slug)
+        collection = collection_named(slug)
         reading = _reading(collection, options["answers_by"])
         asked = _asked(collection, options["backend"], options["llm"], options["prompt_class"])
         chosen, running = _options(asked, options["option"])
@@ -155,14 +156,6 @@ class Command(BaseCommand):
             if not row.is_live:
                 return row.job
             time.sleep(POLL_SECONDS)
-
-
-def _collection(slug: str) -> Collection:
-    collection: Collection | None = Collection.objects.filter(slug=slug).first()
-    if collection is None:
-        known = Collection.objects.order_by("slug").values_list("slug", flat=True)
-        raise CommandError(f"no collection {slug!r}; there are: {_listed(known)}")
-    return collection
 
 
 def _topics(collection: Collection, query_ids: list[str]) -> list[Topic] | None:

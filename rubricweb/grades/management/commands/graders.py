@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades import selectors
 
 
@@ -19,10 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
-            raise CommandError(f"no collection {slug!r}; there are: {known or 'none yet'}")
+        collection = collection_named(slug)
         rows = [
             {
                 "id": row.config.pk,

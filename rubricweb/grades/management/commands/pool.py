@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, RunHoles, apply_pool, stored_rule
 from rubricweb.grades.engine import monitor
@@ -37,9 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        collection: Collection | None = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            raise CommandError(f"no collection {slug}")
+        collection = collection_named(slug)
         rule = _rule(collection, options["top"], options["top_of"], options["runs"])
         preview = preview_pool(collection, rule, workers=len(monitor.workers().rows))
         plan = preview.plan if options["dry_run"] else apply_pool(collection, rule, by=None)
@@ -92,10 +91,10 @@ def _lines(plan: PoolPlan, preview: PoolPreview, *, is_built: bool) -> list[str]
     money = "" if cost.dollars is None else f", about ${cost.dollars:,.2f}"
     tokens = "" if cost.tokens is None else f", about {cost.tokens:,} input tokens"
     time = cost.seconds_words or "unknown, this grader has not been measured yet"
-    lines.append(f"{cost.cells:,} cells to grade{tokens}{money}. Time: {time}.")
+    lines.append(f"{cost.cells:,} new cells to grade{tokens}{money}. Time: {time}.")
     return [*lines, *map(_holes, plan.runs)]
 
 
 def _holes(run: RunHoles) -> str:
-    first = f"{run.run_tag}: of its first {run.ranked:,} passages (top {run.depth})"
-    return f"{first} {run.before:,} are in no pool, {run.after:,} with this one"
+    first = f"{run.run_tag}: {run.ranked:,} passages in its top {run.depth}"
+    return f"{first}; in no pool: {run.before:,} before, {run.after:,} after"

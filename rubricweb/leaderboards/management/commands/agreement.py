@@ -8,12 +8,12 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.formats.data_table import tsv_lines
 from grading.types import MAX_RATING
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.agreement import files, selectors, sheets
 from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.meta.command_arguments import (
     LINES,
     add_comparing_arguments,

@@ -14,12 +14,12 @@ from grading.formats.sheets import PrintedTable
 from grading.formats.workbench import read_official
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.lookup import find_topics
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.command_arguments import collection_named
 from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.command_arguments import (
     LINES,

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.formats.reading import write_lines
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades.visibility import Refused
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.checks import warnings
@@ -33,20 +33,18 @@ class Command(BaseCommand):
         parser.add_argument("--anonymous", type=Path, metavar="F", help=words)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        collection = Collection.objects.filter(slug=slug).first()
-        if collection is None:
-            raise CommandError(f"no collection {slug}")
+        collection = collection_named(slug)
         words = {name: options[name] for name in ("title", "license", "citation", "contact")}
         chosen = ReleaseOptions(**words, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
         contents = contents_of(collection, chosen)
         try:
             written = write_release(contents, options["out"])
-            if options["anonymous"]:
-                _keep(options["anonymous"], written.names)
         except OSError as error:
-            raise CommandError(f"cannot write {error.filename}: {error.strerror}") from error
+            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
         except (Refused, ChangedMeanwhile) as error:
             raise CommandError(str(error)) from error
+        if options["anonymous"]:
+            _keep(options["anonymous"], written.names)
         self._report(written, [remark.text for remark in warnings(contents)])
 
     def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
@@ -57,4 +55,7 @@ class Command(BaseCommand):
 
 
 def _keep(path: Path, names: Names) -> None:
-    write_lines(path, (line.encode() for line in names.lines()))
+    try:
+        write_lines(path, (line.encode() for line in names.lines()))
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error

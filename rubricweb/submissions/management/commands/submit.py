@@ -8,7 +8,8 @@ from pathlib import Path
 
 from django.core.management import BaseCommand, CommandError
 
-from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.models import Run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions
 from rubricweb.submissions.findings import from_json
@@ -72,9 +73,7 @@ class Command(BaseCommand):
 
 
 def _call(slug: str, task: str) -> Call:
-    collection = Collection.objects.filter(slug=slug).first()
-    if collection is None:
-        raise CommandError(f"There is no collection {slug!r}.")
+    collection = collection_named(slug)
     calls = collection.calls.select_related("collection")
     chosen: list[Call] = list(calls.filter(task=task) if task else calls)
     if len(chosen) != 1:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.jobs.limited import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.price import SystemPrice, price
@@ -35,9 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--price-only", action="store_true", help="only say what it would take")
 
     def handle(self, **options: object) -> None:
-        collection = Collection.objects.filter(slug=options["slug"]).first()
-        if collection is None:
-            raise CommandError(f"no collection {options['slug']}")
+        collection = collection_named(str(options["slug"]))
         spec = _spec(options)
         topics = list(collection.topics.order_by("query_id"))
         expected = price(collection, spec, len(topics))

@@ -1,0 +1,33 @@
+"""What commands share: the collection that they are given, and where links begin."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.core.management import CommandError
+
+from rubricweb.corpus.models import Collection
+
+
+def collection_named(slug: str) -> Collection:
+    """Return the collection. Raises CommandError, which lists those that there are."""
+    collection: Collection | None = Collection.objects.filter(slug=slug).first()
+    if collection is None:
+        known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
+        raise CommandError(f"There is no collection {slug}; there are: {known or 'none yet'}")
+    return collection
+
+
+def add_server_argument(parser: ArgumentParser) -> None:
+    """Add the address that the links of a command's output begin with."""
+    parser.add_argument(
+        "--server",
+        default="http://localhost:8000",
+        metavar="URL",
+        help="the server's address, with which the link begins (%(default)s)",
+    )
+
+
+def link(server: str, path: str) -> str:
+    """Return the address of a page of the server."""
+    return server.rstrip("/") + path

@@ -1,0 +1,45 @@
+"""`manage.py invite SLUG ROLE [--team TEAM]`: print a link with which people join a collection."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.core.management import BaseCommand, CommandError
+
+from rubricweb.accounts import invitations
+from rubricweb.accounts.invitations import Joining
+from rubricweb.accounts.roles import Role
+from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link
+from rubricweb.corpus.members.forms import MOST_DAYS, MOST_USES, InvitationForm
+
+
+class Command(BaseCommand):
+    help = "Print a link with which people join a collection; whoever has no account makes one there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("role", choices=Role.values)
+        parser.add_argument("--team", default="", help="whose runs a participant hands in")
+        words = f"after which the link expires, at most {MOST_DAYS} (%(default)s)"
+        parser.add_argument("--days", type=int, default=7, metavar="N", help=words)
+        words = f"who can join with it, at most {MOST_USES} (%(default)s)"
+        parser.add_argument("--people", type=int, default=1, metavar="N", help=words)
+        add_server_argument(parser)
+
+    def handle(self, *, slug: str, people: int, server: str, **options: object) -> None:
+        collection = collection_named(slug)
+        form = InvitationForm(options | {"max_uses": people})
+        if not form.is_valid():
+            raise CommandError(" ".join(_problems(form)))
+        asked = form.cleaned_data
+        joining = Joining(Role(asked["role"]), asked["team"], asked["days"], asked["max_uses"])
+        invitation, path = invitations.invite(collection, joining, by=None)
+        self.stdout.write(link(server, path))
+        until = f"{invitation.expires_at:%Y-%m-%d %H:%M %Z}"
+        self.stderr.write(f"{joining.role.label} of {slug}, for {people} people, until {until}.")
+
+
+def _problems(form: InvitationForm) -> list[str]:
+    options = {"max_uses": "people"}
+    named = [(options.get(name, name), words) for name, words in form.errors.items()]
+    return [f"--{option}: {problem}" for option, problems in named for problem in problems]

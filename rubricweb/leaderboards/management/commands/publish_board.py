@@ -1,0 +1,87 @@
+"""`manage.py publish_board SLUG --llm L --prompt-class C`: a leaderboard that anybody with the link reads."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.measures import registry
+from grading.statistics.paired_tests import PairedTest
+from rubricweb.corpus.command_arguments import add_server_argument, link
+from rubricweb.grades.humans import Source
+from rubricweb.grades.scoring import Definition
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.command_arguments import (
+    Options,
+    add_board_arguments,
+    add_label_arguments,
+    board_spec_of,
+)
+from rubricweb.leaderboards.forms import PublishedBoardForm
+from rubricweb.leaderboards.public import actions
+
+NAMED_ALIKE = (
+    *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),
+    *("definition", "missing", "test", "topics", "topic"),
+)
+OPTIONS = {**{name: name for name in NAMED_ALIKE}, "source": "ratings", "facet": "subtopic"}
+"""By the name of a control in a board's address: the option."""
+DEFAULTS = {
+    "source": Source.GRADER,
+    "definition": Definition.PAPERS,
+    "missing": MissingTopic.ZERO,
+    "test": PairedTest.RANDOMISATION,
+}
+"""Choices that an address leaves empty."""
+
+
+class Command(BaseCommand):
+    help = "Publish a leaderboard of the collection, and print the link with which anybody can read it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_label_arguments(parser)
+        parser.add_argument("--measure", default=registry.DEFAULT, metavar="M", help="what ranks the runs")
+        add_board_arguments(parser)
+        parser.add_argument(
+            "--title", default="", help="shown above the board (Leaderboard of the collection)"
+        )
+        words = "the board as it is now, unchanged for ever; default: the current board, whenever it is read"
+        parser.add_argument("--frozen", action="store_true", help=words)
+        words = "hide the names of runs: each gets a pseudonym that stays the same"
+        parser.add_argument("--anonymous", action="store_true", help=words)
+        add_server_argument(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        publish = actions.freeze_board if options["frozen"] else actions.publish_board
+        try:
+            spec = board_spec_of(options)
+            board = publish(
+                spec.collection,
+                title=options["title"] or f"Leaderboard of {spec.collection}",
+                query=_query(spec, options),
+                is_anonymous=options["anonymous"],
+                by=None,
+            )
+        except BoardError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(link(options["server"], board.get_absolute_url()))
+
+
+def _query(spec: BoardSpec, options: Options) -> str:
+    """Return the board as the tail of an address. Raises BoardError for what the form of the page refuses."""
+    sent = {field: options[option] for field, option in OPTIONS.items()}
+    sent |= {field: "" for field, default in DEFAULTS.items() if sent[field] == default}
+    sent |= {
+        "grader": spec.config.pk,
+        "bank": spec.bank and spec.bank.pk,
+        "version": spec.version and spec.version.pk,
+        "units": "subtopics" if spec.by_subtopic else "",
+    }
+    form = PublishedBoardForm(sent, collection=spec.collection)
+    if not form.is_valid():
+        problems = [f"{name}: {problem}" for name, listed in form.errors.items() for problem in listed]
+        raise BoardError("board", " ".join(problems))
+    return query_of(form)
