@@ -10,7 +10,7 @@ from django.db.models import Count
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Subtopic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
@@ -82,6 +82,8 @@ class CollectionCounts:
     topics: int
     passages: int
     runs: int
+    unpooled_runs: int
+    """Runs whose first passage is in the pool of no topic."""
     judgments: int
     graders: list[GraderRow]
     running_jobs: int
@@ -106,10 +108,23 @@ def collection_counts(collection: Collection) -> CollectionCounts:
         topics=len(pool.topics),
         passages=collection.passages.count(),
         runs=len(pool.run_tags),
+        unpooled_runs=_unpooled_runs(pool),
         judgments=sum(len(topic.judgments) for topic in pool.topics),
         graders=graders(collection),
         running_jobs=running.count(),
     )
+
+
+def _unpooled_runs(pool: CollectionPool) -> int:
+    """Look at first passages only: a run of which none is pooled was left out of every pool."""
+    seen = [False] * len(pool.run_tags)
+    ranks_something = list(seen)
+    for topic in pool.topics:
+        for run, doc_ids in enumerate(topic.ranked):
+            if doc_ids:
+                ranks_something[run] = True
+                seen[run] = seen[run] or doc_ids[0] in topic.row_of
+    return sum(ranks_something) - sum(seen)
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:

@@ -9,10 +9,19 @@ from django.test.utils import CaptureQueriesContext
 from grading.formats.ids import item_id
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Subtopic, Topic
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
-from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, lexical_config
+from tests.factories import (
+    BankFactory,
+    ItemFactory,
+    RankingFactory,
+    RunFactory,
+    TopicFactory,
+    grade,
+    lexical_config,
+)
 from tests.rubricweb.markup import markup
 
 URL = "/collections/autumn/"
@@ -71,6 +80,20 @@ def test_grades_of_another_model_are_chosen_by_its_config(autumn, owner, client_
         assert only_row(response).facts.missing == 16
         assert f"{autumn.grid}?grader={config.pk}" in markup(response)
     assert only_row(client_of(owner).get(URL)).facts.missing == 7
+
+
+def test_runs_without_a_passage_in_the_pool_are_counted(autumn, owner, viewer, client_of):
+    assert "in the pool" not in markup(client_of(owner).get(URL))
+    late = RunFactory(collection=autumn.collection, run_tag="late")
+    RankingFactory(run=late, topic=autumn.topic, doc_ids=["d7", "d1"])
+    Collection.objects.update(stamp=new_stamp())
+    words = "1 run has no passage in the pool, so none of it is graded."
+    page = markup(client_of(owner).get(URL))
+    assert words in page
+    assert 'href="/grades/autumn/pool/"' in page
+    page = markup(client_of(viewer).get(URL))
+    assert words in page
+    assert 'href="/grades/autumn/pool/"' not in page
 
 
 def test_topics_are_sorted_and_found(autumn, owner, client_of):
