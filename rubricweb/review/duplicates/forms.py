@@ -29,10 +29,10 @@ class DuplicatesForm(GraderForm):
 
 class SearchForm(forms.Form):
     threshold = forms.FloatField(
-        label=gettext_lazy("Alike from"),
+        label=gettext_lazy("Lowest similarity"),
         min_value=0.3,
         max_value=1,
         initial=THRESHOLD,
         widget=forms.NumberInput({"step": "0.05"}),
-        help_text=gettext_lazy("Jaccard similarity of their sequences of nine words: 1 is the same text."),
+        help_text=gettext_lazy("Of their sequences of nine words (Jaccard): 1 is the same text."),
     )

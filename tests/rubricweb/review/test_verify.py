@@ -68,6 +68,12 @@ def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
     assert context["ahead"][1].reasons == ()
 
 
+def test_the_passage_comes_before_the_verdict(autumn, assessor, client_of, worst):
+    """On a phone one stands below the other, and people read before they say."""
+    page = markup(client_of(assessor).get(worst))
+    assert 0 < page.index('aria-label="Passage"') < page.index('class="verdict"')
+
+
 def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, worst):
     Grade.objects.filter(rating=4).update(answer="ripe APPLES  turn")
     Grade.objects.filter(rating=5).update(answer="cinnamon")
