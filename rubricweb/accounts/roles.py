@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import PermissionDenied
 from django.db.models import TextChoices
 from django.http import Http404
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -99,5 +99,8 @@ def require(user: User, collection: Collection, needed: Role) -> Role:
     if held is None or (held is Role.PARTICIPANT and needed is not TO_SUBMIT):
         raise Http404("No such collection.")
     if not held.includes(needed):
-        raise PermissionDenied(f"This needs the role {needed.label}; you are {held.label}.")
+        raise PermissionDenied(
+            gettext("This needs the role %(needed)s; your role here is %(held)s. An organizer can change it.")
+            % {"needed": needed.label, "held": held.label}
+        )
     return held

@@ -55,8 +55,15 @@ class AskForm(forms.Form):
         ),
     )
 
-    def offer(self) -> None:
-        offer_choices(self, "backend", [(one.name, one.label) for one in drafting_backends()])
+    def offer(self, collection: Collection) -> None:
+        """The collection's own model comes first, if it can be asked; otherwise a back-end's default."""
+        known = {backend.name: backend for backend in drafting_backends()}
+        offer_choices(self, "backend", [(one.name, one.label) for one in known.values()])
+        if collection.grader_backend in known:
+            self.initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
+        else:
+            backend = next(iter(known.values()))
+            self.initial |= {"backend": backend.name, "llm": backend.default_llm}
 
     @property
     def asking(self) -> Asking:

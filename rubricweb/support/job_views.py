@@ -37,9 +37,8 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Choose a model, preview what asking it takes; POST starts it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     sent = request.POST if request.method == "POST" else request.GET
-    own = {"backend": collection.grader_backend, "llm": collection.grader_llm}
-    form = AskForm(sent or None, initial=own)
-    form.offer()
+    form = AskForm(sent or None)
+    form.offer(collection)
     context = _place(collection) | {"form": form}
     if not (form.is_bound and form.is_valid()):
         return form_response(request, ASK, context)

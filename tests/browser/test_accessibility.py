@@ -133,7 +133,7 @@ def test_sign_in_and_refusals(inspector_of, places):
     stranger.inspect("refused sign-in")
     viewer = inspector_of("viewer")
     viewer.open(places.of_collection("corpus:settings"))
-    expect(viewer.page.get_by_role("heading", name="Not for your role")).to_be_visible()
+    expect(viewer.page.get_by_role("heading", name="Not open to you")).to_be_visible()
     viewer.inspect("403")
 
 

@@ -84,6 +84,14 @@ def test_nothing_left_is_said(assessor, collection, client_of):
     assert "No two answers to compare" in markup(page)
 
 
+def test_by_name_without_two_answers_says_what_to_do(assessor, owner, collection, client_of):
+    page = client_of(assessor).get(f"{ARENA}by-name/")
+    assert "No two answers to compare" in markup(page)
+    assert 'name="topic"' not in markup(page)
+    assert "Import answers" not in markup(page)
+    assert "Import answers" in markup(client_of(owner).get(f"{ARENA}by-name/"))
+
+
 def test_by_name(assessor, topics, runs, client_of):
     client = client_of(assessor)
     sent = {"topic": topics[0].pk, "left": runs[1].pk, "right": runs[0].pk}

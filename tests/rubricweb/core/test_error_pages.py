@@ -33,6 +33,16 @@ def test_too_little_role(client_of, viewer, collection):
     answer = client_of(viewer).get(f"/collections/{collection.slug}/settings/")
     assert answer.status_code == 403
     assert _is_ours(answer)
+    assert "This needs the role organizer; your role here is viewer." in markup(answer)
+
+
+@pytest.mark.django_db
+def test_what_only_staff_may_do_says_nothing_of_a_collection(client_of, viewer):
+    answer = client_of(viewer).get("/new-collection/")
+    assert answer.status_code == 403
+    assert _is_ours(answer)
+    assert "Only staff can create collections." in markup(answer)
+    assert "this collection" not in markup(answer)
 
 
 def test_a_host_that_is_not_served(client: Client):

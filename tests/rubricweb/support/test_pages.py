@@ -84,11 +84,20 @@ def test_the_board_asks_a_bounded_number_of_queries(
         client.get(BOARD)
 
 
+def test_the_form_starts_with_a_model_that_can_be_asked(sea, owner, client_of):
+    client = client_of(owner)
+    assert sea.grader_backend == "lexical"
+    assert client.get(ASK).context["form"].initial == {"backend": "hf_seq2seq", "llm": "google/flan-t5-large"}
+    sea.grader_backend, sea.grader_llm = "openai_compatible", "m"
+    sea.save()
+    assert client.get(ASK).context["form"].initial == {"backend": "openai_compatible", "llm": "m"}
+
+
 def test_a_model_is_asked_only_after_its_price_was_shown(sea, owner, client_of, settings):
     settings.PRICES = {"m": 2}
     client = client_of(owner)
     page = client.get(ASK, CHOSEN)
-    assert "4, one a citation" in text_of(page)
+    assert "4, one per citation" in text_of(page)
     assert "unknown: this model has labelled nothing" in text_of(page)
     assert "less than $0.01" in text_of(page)
     assert page.context["limits"].initial == {"most_calls": 8, "most_dollars": 0.01}
