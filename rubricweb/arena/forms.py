@@ -102,10 +102,12 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
         model = Arena
         fields = ("drawing", "is_board_open")
         labels = {
-            "drawing": "How battles are drawn",
-            "is_board_open": "Assessors and viewers see the vote board",
+            "drawing": gettext_lazy("How battles are drawn"),
+            "is_board_open": gettext_lazy("Assessors and viewers see the vote board"),
         }
-        help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
+        help_texts = {
+            "is_board_open": gettext_lazy("Open it when blind voting is over, because it shows who leads.")
+        }
 
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]

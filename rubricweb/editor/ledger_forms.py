@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank, ItemChange
@@ -27,7 +28,10 @@ class LedgerForm(forms.Form):
     verb = forms.ChoiceField(
         label=gettext_lazy("What happened"),
         required=False,
-        choices=[("", gettext_lazy("anything")), *ItemChange.Verb.choices],
+        choices=[
+            ("", gettext_lazy("anything")),
+            *((verb.value, capfirst(verb.label)) for verb in ItemChange.Verb),
+        ],
         widget=forms.Select(attrs=AT_ONCE),
     )
     topic = forms.TypedChoiceField(

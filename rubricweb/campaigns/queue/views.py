@@ -25,7 +25,7 @@ from rubricweb.campaigns.queue.forms import (
 )
 from rubricweb.campaigns.queue.meanings import meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
-from rubricweb.core.counted import number
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.defaults import banks
@@ -61,7 +61,7 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
         else:
             messages.success(
                 request,
-                gettext("Campaign opened: %(cells)s cells.") % {"cells": number(campaign.cells.count())},
+                gettext("Campaign opened: %(cells)s.") % {"cells": counted(campaign.cells.count(), "cell")},
             )
             return redirect("campaigns:campaign", slug, campaign.pk)
     context = {"collection": collection, "section": "review", "tab": "queue", "form": form}

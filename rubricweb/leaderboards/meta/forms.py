@@ -48,14 +48,19 @@ class MetaForm(forms.Form):
         ),
     )
     k = forms.IntegerField(
-        label=gettext_lazy("Official top only"), required=False, min_value=3, max_value=100_000
+        label=gettext_lazy("Top runs only"),
+        required=False,
+        min_value=3,
+        max_value=100_000,
+        help_text=gettext_lazy("The first ones of the other board. Empty: all."),
     )
     within = forms.FloatField(
-        label=gettext_lazy("As good if within (empty: by intervals)"),
+        label=gettext_lazy("As good if within"),
         required=False,
         min_value=0,
         max_value=1,
         widget=forms.NumberInput({"step": "any"}),
+        help_text=gettext_lazy("How far below the best still counts. Empty: by intervals."),
     )
     topics = forms.CharField(
         max_length=300,

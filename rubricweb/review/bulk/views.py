@@ -10,14 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue.actions import assign_cells
-from rubricweb.core.counted import number
+from rubricweb.core.counted import counted, number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading
@@ -61,7 +61,8 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
         count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
-        messages.info(request, gettext("%(count)s verdicts undone.") % {"count": number(count)})
+        undone = ngettext("%(n)s verdict undone.", "%(n)s verdicts undone.", count) % {"n": number(count)}
+        messages.info(request, undone)
         return True
     if cleaned["cells"] != len(plan.cells):
         messages.error(
@@ -83,13 +84,21 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
     missing, failed = list(plan.missing), list(plan.failed)
     jobs = grading.grade_cells(bank.collection, missing=missing, failed=failed, by=request.user)
     cells = sum(job.total for job in jobs)
-    messages.success(request, f"Grading {cells:,} cells." if cells else "Nothing to grade here.")
+    messages.success(request, _grading(cells))
     return True
+
+
+def _grading(cells: int) -> str:
+    if not cells:
+        return gettext("Nothing to grade here.")
+    return gettext("Grading %(cells)s.") % {"cells": counted(cells, "cell")}
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
-    messages.success(request, gettext("%(n)s ratings marked as verified.") % {"n": number(len(events))})
+    n = len(events)
+    marked = ngettext("%(n)s rating marked as verified.", "%(n)s ratings marked as verified.", n)
+    messages.success(request, marked % {"n": number(n)})
     return True
 
 
@@ -104,11 +113,8 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
             "Only topic developers assign cells to others; you can assign them to yourself."
         )
     new = assign_cells(bank, plan.cells, to=person, by=request.user)
-    messages.success(
-        request,
-        gettext("%(new)s cells were added to the queue of %(person)s.")
-        % {"new": number(new), "person": person},
-    )
+    added = gettext("Added to the queue of %(person)s: %(cells)s.")
+    messages.success(request, added % {"cells": counted(new, "cell"), "person": person})
     return True
 
 
