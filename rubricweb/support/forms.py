@@ -60,10 +60,10 @@ class AskForm(forms.Form):
         known = {backend.name: backend for backend in drafting_backends()}
         offer_choices(self, "backend", [(one.name, one.label) for one in known.values()])
         if collection.grader_backend in known:
-            self.initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
+            self.initial.update(backend=collection.grader_backend, llm=collection.grader_llm)
         else:
             backend = next(iter(known.values()))
-            self.initial |= {"backend": backend.name, "llm": backend.default_llm}
+            self.initial.update(backend=backend.name, llm=backend.default_llm)
 
     @property
     def asking(self) -> Asking:
