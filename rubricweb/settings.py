@@ -55,6 +55,9 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "rest_framework",
     "template_partials",
     "rubricweb.core",
     "rubricweb.help",
@@ -77,6 +80,7 @@ INSTALLED_APPS = [
     "rubricweb.exports",
     "rubricweb.releases",
     "rubricweb.archives",
+    "rubricweb.api",
     "rubricweb.demo",
 ]
 
@@ -236,6 +240,28 @@ FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rubricweb.api.authentication.TokenAuthentication",
+        "rubricweb.api.authentication.BrowserAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "rubricweb.api.schema.ResourceSchema",
+    "EXCEPTION_HANDLER": "rubricweb.api.problems.problem_response",
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "RubricWeb",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": r"/api/v1/(collections/\{slug\}/(?=.))?",
+    "SERVE_PERMISSIONS": ["rubricweb.api.authentication.HasScope"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
 
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOGGING = {

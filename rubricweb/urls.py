@@ -24,6 +24,7 @@ urlpatterns = [
     path("exports/", include("rubricweb.exports.urls")),
     path("", include("rubricweb.releases.urls")),
     path("", include("rubricweb.archives.urls")),
+    path("", include("rubricweb.api.urls")),
     path("admin/", admin.site.urls),
 ]
 

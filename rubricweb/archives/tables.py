@@ -28,6 +28,7 @@ OF_PEOPLE = ("username",)
 """All that an archive says of a person: no name, address or password."""
 
 LEFT_OUT = {
+    "api.Token": "it opens this server",
     "accounts.Invitation": "its link leads to this server",
     "archives.Archive": "it describes a file on this server",
     "prompts.DryRun": "it is kept for a day only",

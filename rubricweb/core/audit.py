@@ -37,6 +37,6 @@ def _collection_id(thing: Model) -> int | None:
     if thing._meta.label == "corpus.Collection":
         return int(thing.pk)
     if hasattr(thing, "collection_id"):
-        return int(thing.collection_id)
+        return None if thing.collection_id is None else int(thing.collection_id)
     parent = next((getattr(thing, name) for name in PARENTS if hasattr(thing, f"{name}_id")), None)
     return _collection_id(parent) if isinstance(parent, Model) else None

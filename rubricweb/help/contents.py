@@ -32,6 +32,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "export-and-release",
         "take-submissions",
         "make-runs",
+        "scripts",
         "people-and-settings",
     ),
     "Reference": ("measures", "prompts", "systems", "formats", "commands"),

@@ -8,6 +8,7 @@ from rubricweb.help.markdown import address_of
 PAGES = {
     "accounts": "people-and-settings#your-account",
     "accounts:keys": "find-your-way#keys",
+    "api": "scripts",
     "arena": "compare-answers",
     "arena:ask": "compare-answers#ask-a-question-of-your-own",
     "arena:board": "compare-answers#the-vote-board",

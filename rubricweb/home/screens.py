@@ -25,6 +25,7 @@ SITE = (
     Screen("New collection", "imports:new-collection", keywords="create"),
     Screen("Restore a collection", "archives:restore", keywords="archive upload backup"),
     Screen("Your keys", "accounts:keys", keywords="keyboard shortcuts"),
+    Screen("Your tokens", "api:tokens", keywords="API scripts"),
     Screen("Your account", "accounts:password", keywords="password density close"),
 )
 OF_STAFF = ("imports:new-collection", "archives:restore")

@@ -11,6 +11,7 @@ from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
@@ -110,6 +111,8 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
             "user_id": viewer.pk,
             "page": "method",
             "form": "tsv",
+            "steer": "pause",
+            "token_id": make_token(viewer, name="nightly", scopes=["read"], days=1)[0].pk,
             "listing": "grid",
             "uidb64": "MQ",
             "bank_id": bank.pk,

@@ -1,0 +1,139 @@
+"""What every resource is made of: the collection it belongs to, lists of plain rows, writes done once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, ClassVar, cast
+
+from django.db.models import QuerySet
+from django.http import Http404, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+from django.utils.text import compress_sequence
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.serializers import Serializer
+from rest_framework.throttling import UserRateThrottle
+from rest_framework.utils.encoders import JSONEncoder
+from rest_framework.views import APIView
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.api.models import Token
+from rubricweb.api.paging import KeysetPages, after_cursor
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+
+Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields
+STREAMED = 2_000
+"""Rows read at a time."""
+
+
+class Rate(UserRateThrottle):
+    """Requests a minute of one person, counted by each web process for itself."""
+
+    rate = "1200/min"
+
+
+class JsonLines(BaseRenderer):
+    """One JSON document a line, for lists as long as they are."""
+
+    media_type = "application/x-ndjson"
+    format = "jsonl"
+    charset = None
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
+    ) -> bytes:
+        """Errors are one line."""
+        return _line(data)
+
+
+def _line(document: object) -> bytes:
+    text: str = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode(document)
+    return text.encode() + b"\n"
+
+
+class Resource(APIView):
+    """A resource of a collection. `scopes` names what a token needs by method; reading needs `read`."""
+
+    scopes: ClassVar[Mapping[str, Token.Scope]] = {}
+    throttle_classes = (Rate,)
+
+    @property
+    def person(self) -> User:
+        return cast("User", self.request.user)  # HasScope lets nobody else in
+
+    def collection(self, *, needed: Role = roles.TO_VIEW) -> Collection:
+        """Return the collection of the address. Outsiders, and tokens of another collection, get 404."""
+        collection = collection_for(self.person, self.kwargs["slug"], needed=needed)
+        if limited_to(self.request) not in (None, collection.pk):
+            raise Http404("This token is for another collection.")
+        return collection
+
+    def fields(self, serializer: type[Serializer[Any]]) -> Row:
+        """Return what the request's body says. Raises ValidationError."""
+        sent = serializer(data=self.request.data)
+        sent.is_valid(raise_exception=True)
+        known: Row = sent.validated_data
+        return known
+
+
+def limited_to(request: Request) -> int | None:
+    """Return the only collection that the request's token opens, by its primary key; None for all."""
+    token = request.auth
+    return token.collection_id if isinstance(token, Token) else None
+
+
+class ListResource(Resource):
+    """A list of plain rows, in pages, or as one JSON document a line.
+
+    The serializer only describes a row: each field is a column, which its `source` names with dots.
+    """
+
+    renderer_classes = (JSONRenderer, JsonLines)
+    pagination_class = KeysetPages
+    serializer_class: type[Serializer[Any]]
+
+    def rows(self) -> QuerySet[Any]:
+        """Return the rows that the reader may see."""
+        raise NotImplementedError
+
+    def shown(self, rows: list[Row]) -> list[Row]:
+        """Change what columns alone do not say, such as pseudonyms."""
+        return rows
+
+    def get(self, request: Request, **_: object) -> HttpResponseBase:
+        rows = self.rows().values_list(*columns(self.serializer_class).values())
+        if isinstance(request.accepted_renderer, JsonLines):
+            return self._lines(after_cursor(rows, request), request)
+        pages = self.pagination_class()
+        return pages.get_paginated_response(self._named(pages.paginate_queryset(rows, request, self)))
+
+    def _lines(self, rows: QuerySet[Any], request: Request) -> StreamingHttpResponse:
+        lines: Iterable[bytes] = (_line(row) for row in self._in_portions(rows))
+        headers = {}
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            lines, headers = compress_sequence(lines), {"Content-Encoding": "gzip"}
+        response = StreamingHttpResponse(lines, content_type=JsonLines.media_type, headers=headers)
+        patch_vary_headers(response, ["Accept", "Accept-Encoding"])
+        return response
+
+    def _in_portions(self, rows: QuerySet[Any]) -> Iterator[Row]:
+        found = rows.iterator(chunk_size=STREAMED)
+        while portion := list(islice(found, STREAMED)):
+            yield from self._named(portion)
+
+    def _named(self, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
+        names = [*columns(self.serializer_class)]
+        return self.shown([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def columns(serializer: type[Serializer[Any]]) -> dict[str, str]:
+    """Return the columns of a row by the names of its fields, as `QuerySet.values_list` takes them; `pk`
+    first.
+    """
+    fields = serializer().get_fields()
+    return {name: (field.source or name).replace(".", "__") for name, field in fields.items()}

@@ -1,0 +1,84 @@
+"""Errors as `application/problem+json` (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from rubricweb.banks.errors import BankError, Conflict, OrderChanged
+from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile
+from rubricweb.leaderboards.board.types import BoardError
+
+CONTENT_TYPE = "application/problem+json"
+CONFLICTS = (OrderChanged, RatedMeanwhile)
+REFUSALS = (BankError, HumanGradeError, BoardError)
+
+
+class Problem(exceptions.APIException):
+    """An error with members of its own."""
+
+    def __init__(self, status: HTTPStatus, detail: str, **members: object) -> None:
+        super().__init__(detail)
+        self.status_code = status
+        self.members = members
+
+
+def problem_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Return the answer to an error that a request caused; None for a fault of ours."""
+    problem = _as_problem(error)
+    if problem is None:
+        return None
+    set_rollback()
+    members = {
+        "type": "about:blank",
+        "title": HTTPStatus(problem.status_code).phrase,
+        "status": problem.status_code,
+        **_detail(problem),
+        **getattr(problem, "members", {}),
+    }
+    return Response(members, problem.status_code, headers=_headers(problem), content_type=CONTENT_TYPE)
+
+
+def _as_problem(error: Exception) -> exceptions.APIException | None:
+    if isinstance(error, exceptions.APIException):
+        return error
+    if isinstance(error, Http404):
+        return Problem(HTTPStatus.NOT_FOUND, str(error) or "Nothing is at this address.")
+    if isinstance(error, PermissionDenied):
+        return Problem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
+    if isinstance(error, Conflict):
+        return changed_meanwhile(error)
+    if isinstance(error, CONFLICTS):
+        return Problem(HTTPStatus.CONFLICT, str(error))
+    if isinstance(error, (*REFUSALS, ValidationError)):
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+    return None
+
+
+def changed_meanwhile(conflict: Conflict) -> Problem:
+    """412 with the item as it is now, beside what was sent."""
+    item = conflict.item
+    now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
+    return Problem(HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, now=now)
+
+
+def _detail(problem: exceptions.APIException) -> dict[str, object]:
+    if isinstance(problem, exceptions.ValidationError):
+        return {"detail": "Some fields do not fit.", "errors": problem.detail}
+    return {"detail": str(problem.detail)}
+
+
+def _headers(problem: exceptions.APIException) -> dict[str, str]:
+    headers = {}
+    if challenge := getattr(problem, "auth_header", ""):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(problem, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    return headers

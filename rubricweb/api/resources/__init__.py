@@ -1,0 +1,1 @@
+"""What scripts read and write, one file a resource."""

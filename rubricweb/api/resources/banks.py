@@ -1,0 +1,201 @@
+"""Banks, and their questions and nuggets."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from grading.types import Importance, ItemKind
+from rubricweb.api.base import ListResource, Resource
+from rubricweb.api.idempotency import HEADER, done_once
+from rubricweb.api.models import Token
+from rubricweb.api.problems import Problem
+from rubricweb.banks import access, actions
+from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
+from rubricweb.core.ids import parse_id
+
+EDITS = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.EDIT)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    required=True,
+    description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
+)
+KEY = OpenApiParameter(
+    HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again with it, it is done once."
+)
+
+
+class BankRow(serializers.Serializer[Bank]):
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+
+
+class Banks(ListResource):
+    """The test banks of a collection."""
+
+    serializer_class = BankRow
+
+    def rows(self) -> QuerySet[Any]:
+        return self.collection().banks.all()
+
+
+class ItemRow(serializers.Serializer[Item]):
+    id = serializers.IntegerField(source="pk")
+    topic = serializers.CharField(source="topic.query_id")
+    kind = serializers.ChoiceField(choices=Item.Kind.choices)
+    facet_id = serializers.CharField(help_text="The subtopic; empty for the whole topic.")
+    uid = serializers.CharField(
+        source="revision.uid", help_text="The id of its wording, under which it is graded."
+    )
+    text = serializers.CharField(source="revision.text")
+    importance = serializers.ChoiceField(choices=Item.Weight.choices)
+    weight = serializers.FloatField()
+    position = serializers.IntegerField()
+    version = serializers.IntegerField()
+    retired_at = serializers.DateTimeField(allow_null=True)
+
+
+class NewItem(serializers.Serializer[Any]):
+    topic = serializers.CharField(help_text="The topic's `query_id`.")
+    kind = serializers.ChoiceField(choices=Item.Kind.choices)
+    text = serializers.CharField(max_length=4_000)
+    facet_id = serializers.CharField(default="", allow_blank=True, max_length=200)
+
+
+class ItemEdit(serializers.Serializer[Any]):
+    """One of wording, importance (with or without weight), or state."""
+
+    text = serializers.CharField(required=False, max_length=4_000)
+    importance = serializers.ChoiceField(choices=Item.Weight.choices, required=False)
+    weight = serializers.FloatField(required=False)
+    retired = serializers.BooleanField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        named = {*attrs} - {"weight"}
+        if len(named) != 1 or ("weight" in attrs and "importance" not in attrs):
+            raise serializers.ValidationError(
+                "Send one of text, importance (weight may go with it), retired."
+            )
+        return attrs
+
+
+class OfBank(Resource):
+    """A resource of a bank of the address's collection."""
+
+    def bank(self) -> Bank:
+        bank: Bank = get_object_or_404(self.collection().banks, pk=self.kwargs["bank_id"])
+        return bank
+
+
+class Items(OfBank, ListResource):
+    """The questions and nuggets of a bank; `?topic=` limits them to one topic, by its `query_id`."""
+
+    serializer_class = ItemRow
+    scopes = EDITS
+
+    def rows(self) -> QuerySet[Any]:
+        rows = self.bank().items.all()
+        topic = self.request.query_params.get("topic", "")
+        return rows.filter(topic__query_id=topic) if topic else rows
+
+    @extend_schema(request=NewItem, responses={201: ItemRow}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str, bank_id: int) -> Response:
+        bank, sent = self.bank(), self.fields(NewItem)
+        topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
+        access.bank_topic_for_editor(self.person, bank.pk, topic.pk)
+        item = actions.add_item(
+            bank,
+            topic,
+            kind=ItemKind(sent["kind"]),
+            text=sent["text"],
+            facet_id=sent["facet_id"],
+            by=self.person,
+        )
+        place = reverse("api:item", args=[slug, bank.pk, item.pk])
+        return _answer(item, HTTPStatus.CREATED, Location=place)
+
+
+class ItemResource(OfBank):
+    """One item. Its `ETag` is its version, which a change names in `If-Match`."""
+
+    scopes = EDITS
+
+    @extend_schema(responses=ItemRow)
+    def get(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
+        return _answer(access.item_for(self.person, self.bank().pk, item_id))
+
+    @extend_schema(request=ItemEdit, responses=ItemRow, parameters=[IF_MATCH, KEY])
+    @done_once
+    def patch(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
+        item = access.item_for_editor(self.person, self.bank().pk, item_id)
+        sent, seen = self.fields(ItemEdit), _seen(request)
+        if "text" in sent:
+            actions.revise_item(item, text=sent["text"], seen=seen, by=self.person)
+        elif "importance" in sent:
+            importance, weight = Importance(sent["importance"]), sent.get("weight")
+            actions.weigh_item(item, importance=importance, weight=weight, seen=seen, by=self.person)
+        elif sent["retired"]:
+            actions.retire_item(item, seen=seen, by=self.person)
+        else:
+            actions.restore_item(item, seen=seen, by=self.person)
+        return _answer(item)
+
+
+class ChangeRow(serializers.Serializer[ItemChange]):
+    id = serializers.IntegerField(source="pk")
+    version = serializers.IntegerField(source="number")
+    verb = serializers.CharField()
+    text = serializers.CharField(source="revision.text")
+    detail = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class History(OfBank, ListResource):
+    """The changes of an item, oldest first."""
+
+    serializer_class = ChangeRow
+
+    def rows(self) -> QuerySet[Any]:
+        return access.item_for(self.person, self.bank().pk, self.kwargs["item_id"]).changes.all()
+
+
+class VersionRow(serializers.Serializer[BankVersion]):
+    id = serializers.IntegerField(source="pk")
+    number = serializers.IntegerField()
+    name = serializers.CharField()
+    note = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class Versions(OfBank, ListResource):
+    """The named versions of a bank."""
+
+    serializer_class = VersionRow
+
+    def rows(self) -> QuerySet[Any]:
+        return self.bank().versions.all()
+
+
+def _answer(item: Item, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> Response:
+    return Response(ItemRow(item).data, status, headers={"ETag": f'"{item.version}"', **headers})
+
+
+def _seen(request: Request) -> int:
+    """Return the version that the writer has seen."""
+    seen = parse_id(request.headers.get("If-Match", "").removeprefix("W/").strip('"'))
+    if not seen:
+        text = 'Name the version that you have seen, as its ETag: If-Match: "3".'
+        raise Problem(HTTPStatus.PRECONDITION_REQUIRED, text)
+    return seen

@@ -1,0 +1,175 @@
+"""Grading jobs: what one would cost, start it, watch and steer it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from rubricweb.accounts import roles
+from rubricweb.api.base import ListResource, Resource
+from rubricweb.api.idempotency import done_once
+from rubricweb.api.models import Token
+from rubricweb.api.resources.banks import KEY
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import access, actions
+from rubricweb.grades.engine import monitor, progress
+from rubricweb.grades.engine.monitor import Scope
+from rubricweb.grades.models import GradingJob
+from rubricweb.jobs.progress import Price
+
+STEERS = {
+    "pause": actions.pause_job,
+    "resume": actions.resume_job,
+    "cancel": actions.cancel_job_after_batch,
+    "cancel-now": actions.cancel_job,
+    "first": actions.go_first,
+    "in-turn": actions.go_in_turn,
+}
+
+
+class JobScope(serializers.Serializer[Any]):
+    """What to grade: a bank, a topic, both, or by default all of the collection."""
+
+    bank = serializers.IntegerField(required=False, help_text="The id of a bank.")
+    topic = serializers.CharField(required=False, help_text="The `query_id` of a topic.")
+
+
+class PriceDocument(serializers.Serializer[Price]):
+    cells = serializers.IntegerField()
+    tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
+    seconds = serializers.ListField(
+        child=serializers.FloatField(), allow_null=True, help_text="At least and at most; null if unknown."
+    )
+    dollars = serializers.FloatField(allow_null=True, help_text="Null where no price is known.")
+
+
+class PlanPart(serializers.Serializer[Any]):
+    grader = serializers.CharField(source="config.fingerprint")
+    cells = serializers.IntegerField()
+
+
+class PlanDocument(serializers.Serializer[Any]):
+    """What a job of this scope would grade, and what it would cost."""
+
+    cells = serializers.IntegerField(help_text="Cells without a grade, and in no live job.")
+    later = serializers.IntegerField(
+        help_text="Of these: verified once their answers are extracted, at most."
+    )
+    failed = serializers.IntegerField(help_text="Cells with a failed grade, which a retry would grade again.")
+    by_grader = PlanPart(many=True)
+    price = PriceDocument(allow_null=True)
+
+
+class JobRow(serializers.Serializer[GradingJob]):
+    id = serializers.IntegerField(source="pk")
+    state = serializers.ChoiceField(choices=GradingJob.State.choices)
+    scope = serializers.CharField(help_text="In words.")
+    grader = serializers.CharField(source="config.fingerprint")
+    total = serializers.IntegerField(help_text="Cells.")
+    error = serializers.CharField()
+    pause_reason = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class ProgressDocument(serializers.Serializer[Any]):
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField(help_text="Of the done cells.")
+    rate = serializers.FloatField(allow_null=True, help_text="Cells a second, all workers together.")
+    remaining = serializers.ListField(
+        child=serializers.FloatField(), allow_null=True, help_text="Seconds, at least and at most."
+    )
+
+
+class JobDocument(JobRow):
+    progress = ProgressDocument()
+
+
+class Started(serializers.Serializer[Any]):
+    jobs = JobRow(many=True)
+
+
+class Plan(Resource):
+    """What grading the missing cells would take. Nothing is started."""
+
+    @extend_schema(request=JobScope, responses=PlanDocument)
+    def post(self, request: Request, slug: str) -> Response:
+        collection = self.collection()
+        gap = monitor.gap(collection, _scope(collection, self.fields(JobScope)))
+        plan = {
+            "cells": gap.cells,
+            "later": gap.later,
+            "failed": gap.failed.cells if gap.failed else 0,
+            "by_grader": gap.by_config,
+            "price": gap.price,
+        }
+        return Response(PlanDocument(plan).data)
+
+
+class Jobs(ListResource):
+    """Grading jobs. A POST grades what is missing: 202, and one job a grader."""
+
+    serializer_class = JobRow
+    scopes = {"POST": Token.Scope.GRADE}
+
+    def rows(self) -> QuerySet[Any]:
+        return self.collection().jobs.all()
+
+    @extend_schema(request=JobScope, responses={202: Started}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str) -> Response:
+        collection = access.collection_to_grade(self.person, self.collection().slug)
+        scope = _scope(collection, self.fields(JobScope))
+        missing = monitor.to_start(collection, scope)
+        if refusal := access.price_refusal(self.person, collection, missing):
+            raise PermissionDenied(refusal)
+        jobs = actions.start_grading(collection, by=self.person, topics=scope.topics, items=scope.items)
+        headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
+        return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
+
+
+class JobResource(Resource):
+    """One job, with its progress."""
+
+    @extend_schema(responses=JobDocument)
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        return _answer(access.job_for(self.person, self.collection().slug, job_id))
+
+
+class Steering(Resource):
+    """Pause, resume or cancel a job, or put it first or in turn. `cancel` saves what workers are at."""
+
+    scopes = {"POST": Token.Scope.GRADE}
+
+    @extend_schema(request=None, responses=JobDocument, operation_id="jobs_steer")
+    def post(self, request: Request, slug: str, job_id: int, steer: str) -> Response:
+        if steer not in STEERS:
+            raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
+        slug = self.collection().slug
+        job = access.job_for(self.person, slug, job_id, needed=roles.TO_GRADE)
+        return _answer(STEERS[steer](job, by=self.person))
+
+
+def _answer(job: GradingJob) -> Response:
+    now = progress.job_progress(job)
+    document = {**JobRow(now.job).data, "progress": ProgressDocument(now).data}
+    return Response(document)
+
+
+def _scope(collection: Collection, sent: dict[str, Any]) -> Scope:
+    bank, topic = sent.get("bank"), sent.get("topic")
+    return Scope(
+        get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
+        get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,
+    )

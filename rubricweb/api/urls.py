@@ -1,0 +1,42 @@
+from django.contrib.auth.decorators import login_required
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from rubricweb.api import token_views
+from rubricweb.api.resources import banks, boards, collections, graders, jobs, ratings, runs, topics
+
+app_name = "api"
+V1 = "api/v1/"
+ONE = f"{V1}collections/<slug:slug>/"
+TOPIC = f"{ONE}topics/<int:topic_id>/"
+BANK = f"{ONE}banks/<int:bank_id>/"
+
+urlpatterns = [
+    path("accounts/tokens/", token_views.tokens, name="tokens"),
+    path("accounts/tokens/<int:token_id>/revoke/", token_views.revoke, name="token-revoke"),
+    path(f"{V1}openapi.json", SpectacularAPIView.as_view(), name="schema"),
+    path(
+        "api/docs/", login_required(SpectacularSwaggerSplitView.as_view(url_name="api:schema")), name="docs"
+    ),
+    path(f"{V1}collections/", collections.Collections.as_view(), name="collections"),
+    path(ONE, collections.CollectionResource.as_view(), name="collection"),
+    path(f"{ONE}topics/", topics.Topics.as_view(), name="topics"),
+    path(TOPIC, topics.TopicResource.as_view(), name="topic"),
+    path(f"{TOPIC}pool/", topics.Pool.as_view(), name="pool"),
+    path(f"{TOPIC}passages/<int:passage_id>/", topics.PooledPassage.as_view(), name="passage"),
+    path(f"{ONE}runs/", runs.Runs.as_view(), name="runs"),
+    path(f"{ONE}banks/", banks.Banks.as_view(), name="banks"),
+    path(f"{BANK}items/", banks.Items.as_view(), name="items"),
+    path(f"{BANK}items/<int:item_id>/", banks.ItemResource.as_view(), name="item"),
+    path(f"{BANK}items/<int:item_id>/history/", banks.History.as_view(), name="item-history"),
+    path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
+    path(f"{ONE}graders/", graders.Graders.as_view(), name="graders"),
+    path(f"{ONE}grades/", graders.Grades.as_view(), name="grades"),
+    path(f"{ONE}ratings/", ratings.Ratings.as_view(), name="ratings"),
+    path(f"{ONE}leaderboard/", boards.Leaderboard.as_view(), name="leaderboard"),
+    path(f"{ONE}qrels/", boards.Qrels.as_view(), name="qrels"),
+    path(f"{ONE}jobs/", jobs.Jobs.as_view(), name="jobs"),
+    path(f"{ONE}jobs/plan/", jobs.Plan.as_view(), name="job-plan"),
+    path(f"{ONE}jobs/<int:job_id>/", jobs.JobResource.as_view(), name="job"),
+    path(f"{ONE}jobs/<int:job_id>/<slug:steer>/", jobs.Steering.as_view(), name="job-steer"),
+]

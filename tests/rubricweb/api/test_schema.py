@@ -1,0 +1,45 @@
+"""The OpenAPI document: valid, complete, and the same as what is sent."""
+
+from __future__ import annotations
+
+import pytest
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+
+from rubricweb.api.base import ListResource, columns
+from rubricweb.api.urls import V1, urlpatterns
+
+
+@pytest.fixture(scope="module")
+def schema():
+    GENERATOR_STATS.reset()
+    made = SchemaGenerator().get_schema(request=None, public=True)
+    warnings = [
+        text for stats in (GENERATOR_STATS._warn_cache, GENERATOR_STATS._error_cache) for text in stats
+    ]
+    assert warnings == []
+    return made
+
+
+def test_it_is_valid_and_names_every_address(schema):
+    validate_schema(schema)
+    routes = {str(route.pattern) for route in urlpatterns if str(route.pattern).startswith(V1)}
+    assert len(schema["paths"]) == len(routes) - 1, "all but the document itself"
+
+
+def test_every_operation_says_who_may_and_what_comes_back(schema):
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            assert operation["description"], (path, method)
+            assert {"token": []} in operation["security"]
+            assert operation["responses"]
+
+
+@pytest.mark.django_db
+def test_every_list_names_columns(schema):
+    views = [route.callback.view_class for route in urlpatterns if hasattr(route.callback, "view_class")]
+    lists = [view for view in views if issubclass(view, ListResource)]
+    assert len(lists) > 8
+    for view in lists:
+        assert columns(view.serializer_class)
