@@ -229,11 +229,11 @@ class _Import:
             self.banks.read_bank(path, bank_name=files.bank_name)
         verify_again(self.banks.keyed)
         self._read_grades()
+        for path in files.responses:
+            self.responses.read(path)
         if files.runs:
             self.runs.read_folder(files.runs)
         self.runs.read_files(files.run_files)
-        for path in files.responses:
-            self.responses.read(path)
         for path in files.nugget_grades:
             self._read_nugget_grades(path)
         if files.qrels:

@@ -89,6 +89,13 @@ def test_topics_come_from_the_responses_where_no_file_has_them(folder):
     assert Topic.objects.get().text == "about t1"
 
 
+def test_run_files_may_be_of_topics_that_the_responses_bring(folder):
+    responses = folder.lines("a.jsonl", response("alpha", "t1", MOON))
+    runs = folder.write("runs/bm25.run", "t1 Q0 d1 1 9.0 bm25\n").parent
+    assert folder.load("--runs", runs, "--responses", responses)["notes"] == []
+    assert Ranking.objects.get(run__run_tag="bm25").doc_ids == ["d1"]
+
+
 def test_other_topics_than_those_of_the_queries_are_left_out(folder):
     path = folder.lines("a.jsonl", response("alpha", "t1", MOON), response("alpha", "t9", SUN))
     done = folder.load("--queries", folder.queries(), "--responses", path)
