@@ -159,13 +159,15 @@ def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
 
 
 def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope) -> Context:
+    page = request.POST.get("next") or _page(request)
     return {
         "collection": collection,
         "scope": scope,
         "gap": monitor.gap(collection, scope),
         "may_grade": may_grade(request, collection),
         "may_start": may_start(request, collection),
-        "next": request.POST.get("next") or _page(request),
+        "next": page,
+        "is_own_page": page.startswith(reverse("grades:missing", args=[collection.slug])),
     }
 
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.next_step import next_step
 from tests import factories
+from tests.rubricweb.markup import markup
 
 
 def test_each_step_follows_the_one_before(collection, owner):
@@ -58,3 +59,19 @@ def test_screens_of_a_bank_without_grades_offer_the_step(collection, developer, 
     assert missing in empty_part(developer)
     assert "<a " not in empty_part(viewer)
     assert "a topic developer or an organizer does that" in empty_part(viewer)
+
+
+def test_the_page_of_missing_grades_says_where_to_go_when_none_is(collection, viewer, client_of):
+    """The part that other pages have of it says nothing then."""
+    bank = factories.gradable(collection)
+    for item in bank.items.all():
+        for pooled in item.topic.pool.all():
+            factories.grade(factories.lexical_config(), item, pooled.passage, 4)
+    address = reverse("grades:missing", args=[collection.slug])
+
+    def part(page):
+        return client_of(viewer).get(address, headers={"HX-Request": "true", "HX-Current-URL": page})
+
+    said = f'href="{reverse("leaderboards:board", args=[collection.slug])}"'
+    assert said in markup(part(f"http://testserver{address}"))
+    assert said not in markup(part(f"http://testserver{collection.get_absolute_url()}"))
