@@ -288,6 +288,11 @@ class _Import:
 
 
 def _summary(tally: Tally) -> str:
-    """ "25 topics, 290,000 grades": what was added or changed."""
+    """ "1 collection, 25 topics, 290,000 grades": what was added or changed."""
     counted = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
-    return ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in counted.items() if number)
+    names = {kind: kind.replace("_", " ") for kind in counted}
+    return ", ".join(
+        f"{number:,} {names[kind].removesuffix('s') if number == 1 else names[kind]}"
+        for kind, number in counted.items()
+        if number
+    )

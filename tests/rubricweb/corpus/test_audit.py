@@ -114,3 +114,8 @@ def test_what_happens_to_an_item_belongs_to_its_collection(collection, developer
     retire_item(item, seen=item.version, by=developer)
     entry = AuditEntry.objects.get(verb="item retired")
     assert (entry.collection, entry.by) == (collection, developer)
+
+
+def test_things_have_their_names_in_words():
+    assert AuditEntry(kind="gradingjob").kind_name == "grading job"
+    assert AuditEntry(kind="removed").kind_name == "removed"

@@ -161,6 +161,7 @@ def test_events_and_one_audit_entry(folder, everything, monkeypatch, django_capt
         None,
         Collection.objects.get().pk,
     )
+    assert entry.detail.startswith("1 collection, ")
     assert "5 grades" in entry.detail
 
 
