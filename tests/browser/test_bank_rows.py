@@ -62,6 +62,14 @@ def test_an_item_is_opened_while_the_one_before_closes(people, places):
     expect(panel).to_have_attribute("aria-label", order(places)[1])
 
 
+def test_on_a_phone_the_menu_of_an_item_opens_within_the_screen(people, places):
+    page = people.sign_in("developer", viewport={"width": 390, "height": 844})
+    page.goto(places.editor)
+    page.locator(".item-menu > summary").first.click()
+    menu = page.locator(".item-menu[open] .menu-body")
+    expect(menu.get_by_role("link", name="Reword")).to_be_in_viewport(ratio=1)
+
+
 def test_by_dragging(page, places):
     first, second, third, *_ = order(places)
     rows = page.locator(".item-row")
