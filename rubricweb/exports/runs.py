@@ -82,6 +82,11 @@ def run_export(run: Run, format_name: str) -> RunExport:
     return RunExport(run, format_name, (*unsaid, *texts))
 
 
+def usual_format(run: Run) -> str:
+    """Return the dialect in which most of the run's answers came; without any, that of rankings."""
+    return _usual_format(_responses(run))
+
+
 @require_safe
 def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """Choose a format, and see what it cannot say before downloading."""
@@ -127,7 +132,6 @@ def _responses(run: Run) -> list[types.Response]:
 
 
 def _usual_format(answers: list[types.Response]) -> str:
-    """The dialect in which most of the answers came; without any, that of rankings."""
     if not answers:
         return TREC_RUN
     known = Counter(dialect for one in answers if (dialect := dialect_of(one.foreign)))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from rubricweb.corpus.models import Run
 from tests.factories import CollectionFactory, RankingFactory, RunFactory, TopicFactory
@@ -35,6 +35,21 @@ def test_answers_go_out_as_they_came(answers, owner, client_of):
     written = client.get(f"{page(answers)}file/", {"format": "ragtime"}).content.splitlines()
     read = (FORMATS / "ragtime.jsonl").read_bytes().splitlines()
     assert list(map(json.loads, written)) == list(map(json.loads, read))
+
+
+def test_the_command_writes_them_too_and_lists_what_is_lost(answers, tmp_path, capsys):
+    call_command("export_run", "autumn", answers.run_tag)
+    said = capsys.readouterr()
+    read = (FORMATS / "ragtime.jsonl").read_text().splitlines()
+    assert list(map(json.loads, said.out.splitlines())) == list(map(json.loads, read))
+    assert said.err.strip() == f"{answers.run_tag} as ragtime, 0 losses"
+    call_command("export_run", "autumn", answers.run_tag, format="trec-run", out=tmp_path / "a.run")
+    assert (tmp_path / "a.run").read_text().split()[-1] == answers.run_tag
+    assert "lost: " in capsys.readouterr().err
+    with pytest.raises(CommandError, match=f"autumn has no run x; its runs are {answers.run_tag}"):
+        call_command("export_run", "autumn", "x")
+    with pytest.raises(CommandError, match="cannot write"):
+        call_command("export_run", "autumn", answers.run_tag, out=tmp_path / "away" / "a.jsonl")
 
 
 def test_what_another_format_cannot_say_is_listed_first(answers, owner, client_of):

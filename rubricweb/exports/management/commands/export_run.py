@@ -1,0 +1,58 @@
+"""Write a run: its answers in any dialect, or its ranking."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from grading.errors import BadFormat
+from grading.formats.responses import Dialect
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.models import Run
+from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the run RUN of the collection SLUG: its answers, or its ranking as trec_eval reads it. What "
+        "the format cannot say is listed on standard error, item by item."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("run", metavar="RUN", help="its run tag")
+        words = "default: the format in which the answers came; of a ranking: trec-run"
+        parser.add_argument("--format", default="", choices=[*Dialect, TREC_RUN], help=words)
+        parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+
+    def handle(self, *, slug: str, run: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        found = _run(slug, run)
+        try:
+            export = run_export(found, options["format"] or usual_format(found))
+            content = export.content()
+        except BadFormat as error:
+            raise CommandError(error.problem) from error
+        if options["out"]:
+            _write(options["out"], content)
+        else:
+            self.stdout.write(content.decode(), ending="")
+        for loss in export.losses:
+            self.stderr.write(f"lost: {loss}")
+        self.stderr.write(f"{found} as {export.format_name}, {len(export.losses):,} losses")
+
+
+def _run(slug: str, run_tag: str) -> Run:
+    collection = collection_named(slug)
+    run: Run | None = collection.runs.filter(run_tag=run_tag).first()
+    if run is None:
+        known = ", ".join(collection.runs.values_list("run_tag", flat=True)) or "none"
+        raise CommandError(f"{slug} has no run {run_tag}; its runs are {known}")
+    return run
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error
