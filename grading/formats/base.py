@@ -16,6 +16,8 @@ from grading.formats.dictionary import read_document
 from grading.formats.envelopes import unwrapped
 from grading.formats.reading import MAX_LINE_BYTES, lines
 
+NAMED_FORMATS = 10
+"""A message that names more is not read."""
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 1_000_000
 """A sample ends with the line that exceeds this, which may be the first."""
@@ -152,7 +154,16 @@ def recognise_among(path: Path, formats: Sequence[Format]) -> Format:
         problem = f"the content may be {_listed(fitting)}, expected one of them to be named"
         raise BadFormat(problem, file=path.name, line=1)
     problem = read_sample(path).problem or "no known format"
-    raise BadFormat(f"{problem}, expected {_listed(formats)}", file=path.name, line=1)
+    raise BadFormat(f"{problem}, expected {_expected(formats)}", file=path.name, line=1)
+
+
+def _expected(formats: Sequence[Format]) -> str:
+    """Name the formats or, of many, what their files are about."""
+    read = [one for one in formats if one.is_read]
+    if len(read) <= NAMED_FORMATS:
+        return _listed(read)
+    contents = dict.fromkeys(str(one.content) for one in read)
+    return f"{', '.join(contents)}, in a format that File formats lists"
 
 
 def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:

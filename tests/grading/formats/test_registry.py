@@ -74,7 +74,7 @@ def test_the_content_narrows_what_is_recognised():
 @pytest.mark.parametrize(
     ("text", "phrase"),
     [
-        ("a file of prose\n", "no known format, expected "),
+        ("a file of prose\n", "no known format, expected topics, passages, graded passages, bank, run, "),
         ('{"t1": "one"\n "t2": "two"}', "malformed JSON"),
         ("[" * 5_000, "malformed JSON"),
         ("\n\n", "the file is empty"),
