@@ -42,7 +42,7 @@ SIZES = ((1440, 900), (1280, 720), (390, 844))
 SCHEMES = ("light", "dark")
 WIDTH, HEIGHT = 2400, 300
 """Of a sheet and of a picture on it, in pixels."""
-A_SHEET = 14
+A_SHEET = 15
 """Screens on one sheet."""
 SETTLES_MS = 250
 PATIENCE_MS = 10_000
