@@ -55,7 +55,7 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
-    "drf_spectacular",
+    "rubricweb.api.apps.SpectacularConfig",
     "drf_spectacular_sidecar",
     "rest_framework",
     "template_partials",
@@ -80,7 +80,7 @@ INSTALLED_APPS = [
     "rubricweb.exports",
     "rubricweb.releases",
     "rubricweb.archives",
-    "rubricweb.api",
+    "rubricweb.api.apps.ApiConfig",
     "rubricweb.demo",
 ]
 
