@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.reading import lines, refuse_escaped_nul
+from grading.formats.reading import encoded_lines, refuse_escaped_nul
 
 Raw = TypeVar("Raw")
 Record = TypeVar("Record")
@@ -23,14 +23,14 @@ def records(
     convert: Callable[[Raw, int], Record],
     *,
     shape: str,
-    numbered: Iterable[tuple[int, str]] | None = None,
+    numbered: Iterable[tuple[int, str | bytes]] | None = None,
 ) -> Iterator[Record]:
     """Decode each line of `path`, or of `numbered` lines made of it, and yield `convert(raw, line number)`.
 
     `shape` says in words what a line should be. `convert` raises `BadFormat` without a place; file and line
     are added here. A blank line is an error.
     """
-    for number, text in numbered if numbered is not None else lines(path):
+    for number, text in numbered if numbered is not None else encoded_lines(path):
         try:
             record = convert(decode(text, decoder, shape=shape), number)
         except BadFormat as error:
@@ -40,12 +40,14 @@ def records(
         del record  # which may be large, like its line, and is gone when the next one is read
 
 
-def decode(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[Raw], *, shape: str, at: str = "$") -> Raw:
+def decode(
+    text: str | bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Raw], *, shape: str, at: str = "$"
+) -> Raw:
     """One JSON document as its type, or as `msgspec.Raw` the part of one that stands at the path `at`.
 
     Raises `BadFormat` (without a place in the file).
     """
-    if isinstance(text, str):
+    if not isinstance(text, msgspec.Raw):
         if not text or text.isspace():
             raise BadFormat(f"blank line, expected {shape}")
         refuse_escaped_nul(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,7 +22,6 @@ MAX_HELD_BYTES = 256_000_000
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _GZIP_MAGIC = b"\x1f\x8b"
 _NUL = "a NUL character, expected text"
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
@@ -32,6 +32,17 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
     gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, more than `max_bytes` after
     decompression, and a file without any non-blank line.
     """
+    for number, raw in encoded_lines(path, max_bytes=max_bytes):
+        text = raw.decode("utf-8")
+        del raw
+        yield number, text
+        del text  # a line may be long, and is gone when the next one is read
+
+
+def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """As `lines`, but in UTF-8, which takes a half or a quarter of the memory where a line has a character
+    beyond Latin-1.
+    """
     has_text = False
     number = size = 0
     with _open(path) as stream:
@@ -41,20 +52,22 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
             if size > max_bytes + 1:  # the last line may lack its line break
                 problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
                 raise BadFormat(problem, file=path.name, line=number)
-            text = _decode(raw, file=path.name, line=number)
-            has_text = has_text or bool(text.strip())
-            del raw
-            yield number, text
-            del text  # a line may be long, and is gone when the next one is read
+            raw = raw.removeprefix(BOM_UTF8) if number == 1 else raw
+            has_text = _has_text(raw, file=path.name, line=number) or has_text
+            yield number, raw
+            del raw  # a line may be long, and is gone when the next one is read
     if not has_text:
         raise BadFormat(
             "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
         )
 
 
-def refuse_escaped_nul(text: str) -> None:
+def refuse_escaped_nul(text: str | bytes) -> None:
     r"""Raise `BadFormat`, without a place, for JSON with the escape `\u0000`: databases store no NUL."""
-    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+    if isinstance(text, bytes):
+        if b"\\u0000" in text:
+            refuse_escaped_nul(text.decode("utf-8"))
+    elif "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise BadFormat(_NUL)
 
 
@@ -94,7 +107,8 @@ def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes 
     return raw
 
 
-def _decode(raw: bytes, *, file: str, line: int) -> str:
+def _has_text(raw: bytes, *, file: str, line: int) -> bool:
+    """Whether a line is more than blanks. Raises `BadFormat` if it is not UTF-8, or has a NUL."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -102,7 +116,7 @@ def _decode(raw: bytes, *, file: str, line: int) -> str:
         raise BadFormat(problem, file=file, line=line) from error
     if "\0" in text:
         raise BadFormat(_NUL, file=file, line=line)
-    return text.removeprefix(_BYTE_ORDER_MARK) if line == 1 else text
+    return bool(text) and not text.isspace()
 
 
 def write_lines(path: Path, rows: Iterable[bytes]) -> None:
