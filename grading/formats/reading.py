@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,6 +20,8 @@ MAX_HELD_BYTES = 256_000_000
 """The longest file that a reader holds in memory, such as a run (256 MB, decompressed)."""
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_DECODED_AT_ONCE = 65_536
+"""Bytes: a long line as text would take up to four times its bytes."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _NUL = "a NUL character, expected text"
 
@@ -110,13 +112,27 @@ def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes 
 def _has_text(raw: bytes, *, file: str, line: int) -> bool:
     """Whether a line is more than blanks. Raises `BadFormat` if it is not UTF-8, or has a NUL."""
     try:
-        text = raw.decode("utf-8")
+        _check_utf8(raw)
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
         raise BadFormat(problem, file=file, line=line) from error
-    if "\0" in text:
+    if b"\0" in raw:
         raise BadFormat(_NUL, file=file, line=line)
-    return bool(text) and not text.isspace()
+    return bool(raw.strip())
+
+
+def _check_utf8(raw: bytes) -> None:
+    """Raises UnicodeDecodeError, with the place in the whole."""
+    if len(raw) <= _DECODED_AT_ONCE:
+        raw.decode("utf-8")
+        return
+    decoder = getincrementaldecoder("utf-8")()
+    try:
+        for place in range(0, len(raw), _DECODED_AT_ONCE):
+            decoder.decode(raw[place : place + _DECODED_AT_ONCE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raw.decode("utf-8")
 
 
 def write_lines(path: Path, rows: Iterable[bytes]) -> None:

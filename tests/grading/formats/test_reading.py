@@ -56,6 +56,16 @@ def test_not_utf8_names_its_line():
     assert caught.value.line == 2
 
 
+def test_a_long_line_is_checked_in_portions(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_DECODED_AT_ONCE", 4)
+    text = "abc\N{SNOWMAN}def\N{GRINNING FACE}"
+    whole = write(tmp_path / "whole.txt", text.encode())
+    assert list(lines(whole)) == [(1, text)]
+    for damaged, place in ((text.encode()[:-1], 10), (b"abcdef\xffgh", 7)):
+        with pytest.raises(BadFormat, match=f"byte {place} of the line is not UTF-8"):
+            list(lines(write(tmp_path / "damaged.txt", damaged)))
+
+
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
 def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(reading, "MAX_LINE_BYTES", 10)
