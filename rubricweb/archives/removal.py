@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Max, Min, Model, QuerySet
 
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables, uploads
@@ -138,9 +138,16 @@ def remove_hidden(collection: Collection) -> None:
 
 
 def _remove_in_portions(table: tables.Table, collection: Collection) -> None:
-    """Pause after each portion for as long as it took, so that whoever waits to write soon can."""
-    rows, last = table.rows(collection), 0
-    while first := rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True).first():
+    """Pause after each portion for as long as it took, so that whoever waits to write soon can.
+
+    Portions are looked for among all rows of the table: of the collection's alone, each search would read
+    all that are left.
+    """
+    rows = table.rows(collection)
+    ends = rows.aggregate(first=Min("pk"), last=Max("pk"))
+    every = table.model._base_manager.order_by("pk").values_list("pk", flat=True)
+    last = (ends["first"] or 0) - 1
+    while first := every.filter(pk__gt=last, pk__lte=ends["last"] or 0).first():
         last = first + PORTION - 1
         start = time.monotonic()
         rows.filter(pk__gte=first, pk__lte=last)._raw_delete(using="default")

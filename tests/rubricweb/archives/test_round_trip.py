@@ -20,12 +20,13 @@ from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
 
 OF_THE_SERVER = {
+    "api.KeptAnswer",
     "accounts.User_groups",
     "accounts.User_user_permissions",
     "archives.Deletion",
     "archives.Restoration",
 }
-"""Rights on the admin pages, and what tells of collections that are gone: none of a collection's business."""
+"""Rights on the admin pages, answers kept for a day, and what tells of collections that are gone."""
 
 
 @pytest.fixture
