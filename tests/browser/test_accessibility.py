@@ -93,6 +93,7 @@ def test_bank_editor(inspector, places):
     expect(panel.get_by_role("alert")).to_contain_text("Yours was not saved")
     inspector.inspect("conflict")
     panel.get_by_role("link", name="Keep theirs").click()
+    expect(panel.get_by_role("alert")).to_have_count(0)
     page.locator(f"{item} .item-open").click()
     panel.get_by_role("link", name="History").click()
     expect(panel).to_contain_text("Use this wording again")
