@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from codecs import BOM_UTF8, getincrementaldecoder
-from collections.abc import Iterable, Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from grading.errors import BadFormat
 
@@ -24,6 +24,9 @@ _DECODED_AT_ONCE = 65_536
 """Bytes: a long line as text would take up to four times its bytes."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _NUL = "a NUL character, expected text"
+_BYTE_ORDER_MARK = "\ufeff"
+
+Line = TypeVar("Line", str, bytes)
 
 
 def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
@@ -34,17 +37,20 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
     gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, more than `max_bytes` after
     decompression, and a file without any non-blank line.
     """
-    for number, raw in encoded_lines(path, max_bytes=max_bytes):
-        text = raw.decode("utf-8")
-        del raw
-        yield number, text
-        del text  # a line may be long, and is gone when the next one is read
+    return _read(path, _as_text, max_bytes)
 
 
 def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
     """As `lines`, but in UTF-8, which takes a half or a quarter of the memory where a line has a character
     beyond Latin-1.
     """
+    return _read(path, _as_bytes, max_bytes)
+
+
+def _read(
+    path: Path, convert: Callable[[bytes, str, int], tuple[Line, bool]], max_bytes: int
+) -> Iterator[tuple[int, Line]]:
+    """`convert` takes a line, the file's name and the line's number; it says whether the line has text."""
     has_text = False
     number = size = 0
     with _open(path) as stream:
@@ -54,10 +60,11 @@ def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tu
             if size > max_bytes + 1:  # the last line may lack its line break
                 problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
                 raise BadFormat(problem, file=path.name, line=number)
-            raw = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            has_text = _has_text(raw, file=path.name, line=number) or has_text
-            yield number, raw
-            del raw  # a line may be long, and is gone when the next one is read
+            line, is_text = convert(raw, path.name, number)
+            has_text = has_text or is_text
+            del raw
+            yield number, line
+            del line  # it may be long, and is gone when the next one is read
     if not has_text:
         raise BadFormat(
             "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
@@ -109,30 +116,37 @@ def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes 
     return raw
 
 
-def _has_text(raw: bytes, *, file: str, line: int) -> bool:
-    """Whether a line is more than blanks. Raises `BadFormat` if it is not UTF-8, or has a NUL."""
+def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
+    """Raises `BadFormat` for what is not UTF-8, and for a NUL."""
     try:
-        _check_utf8(raw)
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
-        raise BadFormat(problem, file=file, line=line) from error
-    if b"\0" in raw:
-        raise BadFormat(_NUL, file=file, line=line)
-    return bool(raw.strip())
+        raise BadFormat(problem, file=file, line=number) from error
+    if "\0" in text:
+        raise BadFormat(_NUL, file=file, line=number)
+    text = text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text
+    return text, bool(text.strip())
 
 
-def _check_utf8(raw: bytes) -> None:
-    """Raises UnicodeDecodeError, with the place in the whole."""
+def _as_bytes(raw: bytes, file: str, number: int) -> tuple[bytes, bool]:
+    """Raises as `_as_text`, without a text of all of a long line."""
+    line = raw.removeprefix(_BYTE_ORDER_MARK.encode()) if number == 1 else raw
     if len(raw) <= _DECODED_AT_ONCE:
-        raw.decode("utf-8")
-        return
+        return line, _as_text(raw, file, number)[1]
     decoder = getincrementaldecoder("utf-8")()
+    portions = (line[place : place + _DECODED_AT_ONCE] for place in range(0, len(line), _DECODED_AT_ONCE))
+    has_text = False
     try:
-        for place in range(0, len(raw), _DECODED_AT_ONCE):
-            decoder.decode(raw[place : place + _DECODED_AT_ONCE])
+        for portion in portions:
+            text = decoder.decode(portion)
+            has_text = has_text or bool(text.strip())
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        raw.decode("utf-8")
+        return line, _as_text(raw, file, number)[1]  # which says where
+    if b"\0" in line:
+        raise BadFormat(_NUL, file=file, line=number)
+    return line, has_text
 
 
 def write_lines(path: Path, rows: Iterable[bytes]) -> None:

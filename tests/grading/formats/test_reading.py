@@ -8,7 +8,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import dictionary, reading, trec
-from grading.formats.reading import lines, write_lines
+from grading.formats.reading import encoded_lines, lines, write_lines
 from grading.formats.topics import read_topics
 from grading.formats.trec import read_run
 from grading.formats.workbench import read_official
@@ -61,9 +61,19 @@ def test_a_long_line_is_checked_in_portions(tmp_path, monkeypatch):
     text = "abc\N{SNOWMAN}def\N{GRINNING FACE}"
     whole = write(tmp_path / "whole.txt", text.encode())
     assert list(lines(whole)) == [(1, text)]
+    assert list(encoded_lines(whole)) == [(1, text.encode())]
     for damaged, place in ((text.encode()[:-1], 10), (b"abcdef\xffgh", 7)):
         with pytest.raises(BadFormat, match=f"byte {place} of the line is not UTF-8"):
-            list(lines(write(tmp_path / "damaged.txt", damaged)))
+            list(encoded_lines(write(tmp_path / "damaged.txt", damaged)))
+
+
+@pytest.mark.parametrize("read", [lines, encoded_lines])
+@pytest.mark.parametrize("portion", [2, 65_536])
+def test_a_file_of_blanks_is_empty(tmp_path, monkeypatch, read, portion):
+    monkeypatch.setattr(reading, "_DECODED_AT_ONCE", portion)
+    blank = "\ufeff \N{NO-BREAK SPACE}\n\N{EM SPACE}\t\n"
+    with pytest.raises(BadFormat, match="empty, expected at least one line"):
+        list(read(write(tmp_path / "blank.txt", blank.encode())))
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
