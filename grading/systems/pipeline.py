@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
 from grading.generation.drafting import TextModel
-from grading.prompts.prompt import Prompt
 from grading.systems import prompts, ragnarok, rifer
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
 from grading.systems.extractive import BestSentences
@@ -107,8 +105,8 @@ class SystemSpec:
             raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
         if self.sources < 0 or self.max_words < 1:
             raise ValueError("an answer needs sources and words")
-        if self.rating_prompt and (self.rerank_passes or self.rating_prompt not in _rating_prompts()):
-            raise ValueError(f"passages are reranked in lists, or by one of {', '.join(_rating_prompts())}")
+        if self.rating_prompt and (self.rerank_passes or self.rating_prompt not in rating_prompts()):
+            raise ValueError(f"passages are reranked in lists, or by one of {', '.join(rating_prompts())}")
         if self.needs_model and not (self.backend and self.llm):
             raise ValueError(f"{LABELS[self.answering]} needs a model")
 
@@ -147,7 +145,7 @@ class SystemSpec:
         ('Wiki@1',)
         """
         reranking = ("Listwise",) if self.rerank_passes else ()
-        rating = (_rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
+        rating = (rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
         answering = (*reranking, *PROMPTS.get(self.answering, ()))
         return (*rating, *(prompts.get(name).prompt_id for name in answering))
 
@@ -242,13 +240,8 @@ def make(
 
 def _reranker(spec: SystemSpec, llm: TextModel) -> Reranker | None:
     if spec.rating_prompt:
-        return PointwiseReranker(llm, _rating_prompts()[spec.rating_prompt])
+        return PointwiseReranker(llm, rating_prompts()[spec.rating_prompt])
     return ListwiseReranker(llm, passes=spec.rerank_passes) if spec.rerank_passes else None
-
-
-@cache
-def _rating_prompts() -> dict[str, Prompt]:
-    return {prompt.prompt_class: prompt for prompt in rating_prompts()}
 
 
 def _answering(spec: SystemSpec, llm: TextModel) -> AnswerSystem | None:

@@ -7,8 +7,9 @@ rho makes three passes (Pradeep et al. 2024, Ragnarok, section 6).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from grading.errors import ParseFailure
@@ -114,11 +115,12 @@ class PointwiseReranker:
         return float("-inf") if rating is None else rating
 
 
-def rating_prompts() -> tuple[Prompt, ...]:
-    """The published prompts that rate a passage on a query or a question alone."""
+@cache
+def rating_prompts() -> Mapping[str, Prompt]:
+    """The published prompts that rate a passage on a query or a question alone, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
     rating = (one for one in catalogue.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
-    return tuple(one for one in rating if not (one.needs_key or one.needs_answer))
+    return {one.prompt_class: one for one in rating if not (one.needs_key or one.needs_answer)}
 
 
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:

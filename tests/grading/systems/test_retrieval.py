@@ -180,7 +180,7 @@ def test_passages_are_reranked_by_their_ratings():
 
 
 def test_prompts_that_rate_a_passage_need_nothing_but_a_query():
-    offered = {prompt.prompt_class for prompt in rating_prompts()}
+    offered = set(rating_prompts())
     assert {"UmbrelaStyle", "FagB", "QuestionSelfRatedUnanswerablePromptWithChoices"} <= offered
     assert not offered & {
         "NuggetSelfRatedPrompt",
