@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import F, Q
 
 from grading.errors import GraderUnavailable, UnknownGrader
+from grading.generation import TextModel
+from grading.generation.models import text_model
 from grading.graders import registry
+from rubricweb.core.servers import model_server
 from rubricweb.jobs import steering, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.models import Job, LimitedJob
@@ -21,12 +25,6 @@ CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 L = TypeVar("L", bound=LimitedJob)
 M = TypeVar("M")
-
-
-class Writer(Protocol):
-    """A language model that answers messages of (role, text)."""
-
-    def complete(self, messages: Sequence[tuple[str, str]]) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,9 @@ class LimitedModel:
     limit holds also where several workers ask at once.
     """
 
-    def __init__(self, llm: Writer, job: LimitedJob, *, backend: str, name: str, longest_reply: int) -> None:
+    def __init__(
+        self, llm: TextModel, job: LimitedJob, *, backend: str, name: str, longest_reply: int
+    ) -> None:
         """`longest_reply`: in tokens."""
         self._llm, self._job, self._longest_reply = llm, job, longest_reply
         self._backend, self._name = backend, name
@@ -87,6 +87,12 @@ class LimitedModel:
 
     def _rows(self) -> Any:
         return type(self._job)._default_manager.filter(pk=self._job.pk)
+
+
+def limited_model(job: LimitedJob, *, backend: str, llm: str, longest_reply: int) -> LimitedModel:
+    """The job's model, loaded. Raises CannotRun."""
+    load = partial(text_model, backend, llm, model_server(), longest_reply=longest_reply)
+    return LimitedModel(loaded(llm, load), job, backend=backend, name=llm, longest_reply=longest_reply)
 
 
 @transaction.atomic

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 
 from django.db.models.functions import Now
 
-from grading.generation.models import text_model
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
 from grading.support.scores import Support
 from rubricweb.core import events
-from rubricweb.core.servers import model_server
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import Need, Stopping
@@ -54,7 +51,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CitationQuestion:
     """What the model is asked about one citation."""
 
     citation: Citation
@@ -85,7 +82,7 @@ def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
     chunk.failed = failed
 
 
-def _keep(job: SupportJob, one: Question, label: Support | None, reply: str) -> None:
+def _keep(job: SupportJob, one: CitationQuestion, label: Support | None, reply: str) -> None:
     """Kept even if the lease is lost: it was paid for."""
     if one.failed:
         failed = SupportLabel.objects.filter(pk=one.failed.pk, label=None)
@@ -95,7 +92,7 @@ def _keep(job: SupportJob, one: Question, label: Support | None, reply: str) -> 
     SupportLabel.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def _questions(chunk: SupportChunk) -> list[Question]:
+def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
     """What the job has not asked yet in its topic."""
     collection, topic, job = chunk.job.judge.collection, chunk.topic, chunk.job
     again: dict[Citation, SupportLabel] = {}
@@ -107,13 +104,12 @@ def _questions(chunk: SupportChunk) -> list[Question]:
         left = [one for one in labels.missing(collection, job.judge, job.rule) if one.topic_id == topic.pk]
     said = statements_of(topic)
     texts = texts_of(topic, (one.doc_id for one in left))
-    return [Question(one, said[one.sentence_md5].text, texts[one.doc_id], again.get(one)) for one in left]
+    return [
+        CitationQuestion(one, said[one.sentence_md5].text, texts[one.doc_id], again.get(one)) for one in left
+    ]
 
 
 def _model(job: SupportJob) -> limited.LimitedModel:
     """Raises CannotRun."""
-    backend, name, longest = job.judge.backend, job.judge.llm, job.longest_reply
-    load = partial(text_model, backend, name, model_server(), longest_reply=longest)
-    return limited.LimitedModel(
-        limited.loaded(name, load), job, backend=backend, name=name, longest_reply=longest
-    )
+    judge = job.judge
+    return limited.limited_model(job, backend=judge.backend, llm=judge.llm, longest_reply=job.longest_reply)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from grading.generation import TextModel
-from grading.generation.models import text_model
 from grading.systems.pipeline import SystemSpec
-from rubricweb.core.servers import model_server
 from rubricweb.jobs import limited
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.systems.models import AnswerChunk
@@ -20,14 +17,8 @@ def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextMod
     """None where the system asks no model. Raises CannotRun."""
     if not spec.needs_model:
         return None
-    longest = spec.longest_reply
-    load = partial(text_model, spec.backend, spec.llm, model_server(), longest_reply=longest)
-    llm = limited.LimitedModel(
-        limited.loaded(spec.llm, load),
-        chunk.limited_job,
-        backend=spec.backend,
-        name=spec.llm,
-        longest_reply=longest,
+    llm = limited.limited_model(
+        chunk.limited_job, backend=spec.backend, llm=spec.llm, longest_reply=spec.longest_reply
     )
     return KeptReplies(llm, lease, chunk)
 

@@ -18,9 +18,9 @@ from rubricweb.arena.fresh.systems import SYSTEMS, Writer, two_systems
 from rubricweb.arena.models import Battle
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.jobs import limited
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import replies
 from tests.factories import PassageFactory, TopicFactory
 from tests.grading import smollm2
 
@@ -57,7 +57,7 @@ def model(collection, monkeypatch):
     collection.grader_backend, collection.grader_llm = "openai_compatible", "repeats"
     collection.save()
     Repeats.calls = 0
-    monkeypatch.setattr(replies, "text_model", lambda *_, **__: Repeats())
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: Repeats())
 
 
 def asked(client, collection, **sent) -> Battle:

@@ -5,6 +5,7 @@ import pytest
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
+from rubricweb.jobs import limited
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
@@ -31,7 +32,7 @@ class Judge:
 @pytest.fixture
 def judge(monkeypatch):
     made = Judge()
-    monkeypatch.setattr(kind, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: made)
     return made
 
 
@@ -131,7 +132,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
     assert (chunk.state, len(judge.asked)) == (SupportChunk.State.QUEUED, 3)
 
     monkeypatch.undo()
-    monkeypatch.setattr(kind, "text_model", lambda *_, **__: judge)
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: judge)
     assert (work(job).state, len(judge.asked)) == (Job.State.DONE, 4)
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from grading.systems.pipeline import SystemSpec
+from rubricweb.jobs import limited
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import actions, replies
+from rubricweb.systems import actions
 from rubricweb.systems.models import SystemChunk
 from tests import factories
 
@@ -41,7 +42,7 @@ def sea(collection, settings, tmp_path):
 @pytest.fixture
 def writer(monkeypatch):
     made = Writer()
-    monkeypatch.setattr(replies, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: made)
     return made
 
 

@@ -9,11 +9,11 @@ from grading.formats.ids import text_md5
 from grading.systems.pipeline import Answering
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
-from rubricweb.jobs import steering
+from rubricweb.jobs import limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import actions, replies, retrieval, specs
+from rubricweb.systems import actions, retrieval, specs
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories
 from tests.rubricweb.systems.conftest import MOON, TEXTS, start, work
@@ -129,7 +129,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
 
     monkeypatch.undo()
-    monkeypatch.setattr(replies, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: writer)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
