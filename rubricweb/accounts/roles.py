@@ -60,8 +60,13 @@ def may_create(user: User) -> bool:
 
 
 def may_edit(user: User, collection: Collection) -> bool:
+    return holds(user, collection, role_to_edit(collection))
+
+
+def holds(user: User, collection: Collection, needed: Role) -> bool:
+    """Whether the member's role is `needed` or includes it; False for an outsider."""
     held = role_of(user, collection)
-    return held is not None and held.includes(role_to_edit(collection))
+    return held is not None and held.includes(needed)
 
 
 def role_of(user: User, collection: Collection) -> Role | None:

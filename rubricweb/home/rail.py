@@ -29,8 +29,7 @@ class RailTopic:
 def rail_topics(bank: Bank, user: User, room: str) -> list[RailTopic]:
     """Return all topics in the collection's order, graded by the bank's default grader."""
     collection, conflicts = bank.collection, Counter[int]()
-    held = roles.role_of(user, collection)
-    if held is not None and held.includes(roles.TO_EDIT_BANK):
+    if roles.holds(user, collection, roles.TO_EDIT_BANK):
         conflicts.update(topic for _, topic in conflict_topics(user, [collection]))
     route = SCREENS.get(room, "review:grid")
     return [

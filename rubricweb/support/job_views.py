@@ -102,8 +102,7 @@ def _job_for(request: HtmxRequest, slug: str, job_id: int, *, needed: Role = rol
 
 def _context(request: HtmxRequest, job: SupportJob) -> Context:
     collection = job.judge.collection
-    held = roles.role_of(request.user, collection)
-    may_organize = held is not None and held.includes(roles.TO_ORGANIZE)
+    may_organize = roles.holds(request.user, collection, roles.TO_ORGANIZE)
     left = failed(collection, job.judge)
     rows = job.judge.labels.filter(label=None).select_related("topic").order_by("pk")
     context = _place(collection) | {

@@ -59,8 +59,7 @@ def _place(collection: Collection) -> dict[str, object]:
 
 def _jobs(request: HtmxRequest, collection: Collection) -> list[ListedJob]:
     """Those that have not ended; else the latest. None for those who may not open them."""
-    held = roles.role_of(request.user, collection)
-    if held is None or not held.includes(roles.TO_SEE_RUNS):
+    if not roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         return []
     rows = listed_of(LISTING, collection.pk)
     return [row for row in rows if not row.job.has_ended] or rows[:1]

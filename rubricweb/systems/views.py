@@ -143,8 +143,7 @@ def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsFo
 
 
 def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> Context:
-    held = roles.role_of(request.user, job.collection)
-    may_organize = held is not None and held.includes(roles.TO_ORGANIZE)
+    may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
     return {
         "collection": job.collection,

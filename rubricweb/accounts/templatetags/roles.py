@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django import template
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.roles import Role
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -16,29 +15,24 @@ if TYPE_CHECKING:
 register = template.Library()
 
 
-def _holds(user: User, collection: Collection, needed: Role) -> bool:
-    held = roles.role_of(user, collection)
-    return held is not None and held.includes(needed)
-
-
 @register.filter
 def may_view(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_VIEW)
+    return roles.holds(user, collection, roles.TO_VIEW)
 
 
 @register.filter
 def may_assess(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_ASSESS)
+    return roles.holds(user, collection, roles.TO_ASSESS)
 
 
 @register.filter
 def may_edit_bank(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_EDIT_BANK)
+    return roles.holds(user, collection, roles.TO_EDIT_BANK)
 
 
 @register.filter
 def may_see_secrets(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_SEE_SECRETS)
+    return roles.holds(user, collection, roles.TO_SEE_SECRETS)
 
 
 @register.filter
@@ -48,12 +42,12 @@ def may_edit_items(user: User, collection: Collection) -> bool:
 
 @register.filter
 def may_grade(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_GRADE)
+    return roles.holds(user, collection, roles.TO_GRADE)
 
 
 @register.filter
 def may_organize(user: User, collection: Collection) -> bool:
-    return _holds(user, collection, roles.TO_ORGANIZE)
+    return roles.holds(user, collection, roles.TO_ORGANIZE)
 
 
 @register.filter

@@ -35,8 +35,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
         return redirect(actions.ask(collection, form.asked, limits=form.limits, by=request.user))
     arena = access.arena_of(collection)
     may_see_board = access.may_see_board(request.user, arena)
-    held = roles.role_of(request.user, collection)
-    may_adopt = held is not None and held.includes(roles.TO_EDIT_BANK)
+    may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
     context = PLACE | {"collection": collection, "arena": arena, "form": form}
     context |= {"may_see_board": may_see_board, "may_adopt": may_adopt}
     context["tallies"] = selectors.tallies(collection) if may_see_board else []

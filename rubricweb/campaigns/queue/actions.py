@@ -169,8 +169,7 @@ def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User
     They go to the bank's standing campaign, where the grader's rating is shown. Raises UnfitCampaign if `to`
     may not rate here.
     """
-    held = roles.role_of(to, bank.collection)
-    if held is None or not held.includes(roles.TO_ASSESS):
+    if not roles.holds(to, bank.collection, roles.TO_ASSESS):
         raise UnfitCampaign(f"{to} is not an assessor here.")
     campaign = _standing(bank, by)
     frozen = _joined(campaign, list(dict.fromkeys(cells)))

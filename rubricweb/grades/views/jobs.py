@@ -144,8 +144,7 @@ def _number(text: str) -> int | None:
 
 def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     rows: list[JobRow | ListedJob] = [*monitor.job_rows(collection)]
-    held = roles.role_of(request.user, collection)
-    if held is not None and held.includes(roles.TO_SEE_RUNS):
+    if roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         rows += listing_of.listed(collection.pk)
     rows.sort(key=lambda row: row.job.created_at, reverse=True)
     return {
@@ -154,7 +153,7 @@ def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
         "rows": rows[: listing_of.LISTED_JOBS],
         "workers": monitor.workers(),
         "may_grade": may_grade(request, collection),
-        "may_organize": held is not None and held.includes(roles.TO_ORGANIZE),
+        "may_organize": roles.holds(request.user, collection, roles.TO_ORGANIZE),
     }
 
 
@@ -172,13 +171,11 @@ def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope)
 
 
 def may_grade(request: HtmxRequest, collection: Collection) -> bool:
-    held = roles.role_of(request.user, collection)
-    return held is not None and held.includes(roles.TO_GRADE)
+    return roles.holds(request.user, collection, roles.TO_GRADE)
 
 
 def may_start(request: HtmxRequest, collection: Collection) -> bool:
-    held = roles.role_of(request.user, collection)
-    return held is not None and held.includes(roles.role_to_grade(collection))
+    return roles.holds(request.user, collection, roles.role_to_grade(collection))
 
 
 def _page(request: HtmxRequest) -> str:
