@@ -36,7 +36,7 @@ KEY = OpenApiParameter(
 )
 
 
-class BankRow(serializers.Serializer[Bank]):
+class BankSerializer(serializers.Serializer[Bank]):
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
 
@@ -44,13 +44,13 @@ class BankRow(serializers.Serializer[Bank]):
 class Banks(ListResource):
     """The test banks of a collection."""
 
-    serializer_class = BankRow
+    serializer_class = BankSerializer
 
     def rows(self) -> QuerySet[Any]:
         return self.collection().banks.all()
 
 
-class ItemRow(serializers.Serializer[Item]):
+class ItemSerializer(serializers.Serializer[Item]):
     id = serializers.IntegerField(source="pk")
     topic = serializers.CharField(source="topic.query_id")
     kind = serializers.ChoiceField(choices=Item.Kind.choices)
@@ -101,7 +101,7 @@ class OfBank(Resource):
 class Items(OfBank, ListResource):
     """The questions and nuggets of a bank; `?topic=` limits them to one topic, by its `query_id`."""
 
-    serializer_class = ItemRow
+    serializer_class = ItemSerializer
     scopes = EDITS
 
     def rows(self) -> QuerySet[Any]:
@@ -109,7 +109,7 @@ class Items(OfBank, ListResource):
         topic = self.request.query_params.get("topic", "")
         return rows.filter(topic__query_id=topic) if topic else rows
 
-    @extend_schema(request=NewItem, responses={201: ItemRow}, parameters=[KEY])
+    @extend_schema(request=NewItem, responses={201: ItemSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
         bank, sent = self.bank(), self.fields(NewItem)
@@ -132,11 +132,11 @@ class ItemResource(OfBank):
 
     scopes = EDITS
 
-    @extend_schema(responses=ItemRow)
+    @extend_schema(responses=ItemSerializer)
     def get(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
         return _answer(access.item_for(self.person, self.bank().pk, item_id))
 
-    @extend_schema(request=ItemEdit, responses=ItemRow, parameters=[IF_MATCH, KEY])
+    @extend_schema(request=ItemEdit, responses=ItemSerializer, parameters=[IF_MATCH, KEY])
     @done_once
     def patch(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
         item = access.item_for_editor(self.person, self.bank().pk, item_id)
@@ -153,7 +153,7 @@ class ItemResource(OfBank):
         return _answer(item)
 
 
-class ChangeRow(serializers.Serializer[ItemChange]):
+class ChangeSerializer(serializers.Serializer[ItemChange]):
     id = serializers.IntegerField(source="pk")
     version = serializers.IntegerField(source="number")
     verb = serializers.CharField()
@@ -165,13 +165,13 @@ class ChangeRow(serializers.Serializer[ItemChange]):
 class History(OfBank, ListResource):
     """The changes of an item, oldest first."""
 
-    serializer_class = ChangeRow
+    serializer_class = ChangeSerializer
 
     def rows(self) -> QuerySet[Any]:
         return access.item_for(self.person, self.bank().pk, self.kwargs["item_id"]).changes.all()
 
 
-class VersionRow(serializers.Serializer[BankVersion]):
+class VersionSerializer(serializers.Serializer[BankVersion]):
     id = serializers.IntegerField(source="pk")
     number = serializers.IntegerField()
     name = serializers.CharField()
@@ -182,14 +182,14 @@ class VersionRow(serializers.Serializer[BankVersion]):
 class Versions(OfBank, ListResource):
     """The named versions of a bank."""
 
-    serializer_class = VersionRow
+    serializer_class = VersionSerializer
 
     def rows(self) -> QuerySet[Any]:
         return self.bank().versions.all()
 
 
 def _answer(item: Item, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> Response:
-    return Response(ItemRow(item).data, status, headers={"ETag": f'"{item.version}"', **headers})
+    return Response(ItemSerializer(item).data, status, headers={"ETag": f'"{item.version}"', **headers})
 
 
 def _seen(request: Request) -> int:

@@ -14,7 +14,7 @@ from rubricweb.api.base import ListResource, Resource, limited_to
 from rubricweb.corpus.models import Collection
 
 
-class CollectionRow(serializers.Serializer[Collection]):
+class CollectionSerializer(serializers.Serializer[Collection]):
     id = serializers.IntegerField(source="pk")
     slug = serializers.SlugField()
     name = serializers.CharField()
@@ -26,7 +26,7 @@ class CollectionRow(serializers.Serializer[Collection]):
 class Collections(ListResource):
     """The collections that you may read."""
 
-    serializer_class = CollectionRow
+    serializer_class = CollectionSerializer
 
     def rows(self) -> QuerySet[Any]:
         rows = Collection.objects.visible_to(self.person)
@@ -37,6 +37,6 @@ class Collections(ListResource):
 class CollectionResource(Resource):
     """One collection."""
 
-    @extend_schema(responses=CollectionRow)
+    @extend_schema(responses=CollectionSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        return Response(CollectionRow(self.collection()).data)
+        return Response(CollectionSerializer(self.collection()).data)

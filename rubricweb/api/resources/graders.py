@@ -16,7 +16,7 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.visibility import visible_grades
 
 
-class GraderRow(serializers.Serializer[GraderConfig]):
+class GraderSerializer(serializers.Serializer[GraderConfig]):
     id = serializers.IntegerField(source="pk")
     fingerprint = serializers.CharField(help_text="Of model, prompt and options: the same for ever.")
     backend = serializers.CharField()
@@ -29,13 +29,13 @@ class GraderRow(serializers.Serializer[GraderConfig]):
 class Graders(ListResource):
     """The graders that have grades in a collection."""
 
-    serializer_class = GraderRow
+    serializer_class = GraderSerializer
 
     def rows(self) -> QuerySet[Any]:
         return _graders(self.collection())
 
 
-class GradeRow(serializers.Serializer[Grade]):
+class GradeSerializer(serializers.Serializer[Grade]):
     id = serializers.IntegerField(source="pk")
     grader = serializers.CharField(source="config.fingerprint")
     topic = serializers.CharField(source="topic.query_id")
@@ -65,7 +65,7 @@ class Grades(ListResource):
     `id` of the last line.
     """
 
-    serializer_class = GradeRow
+    serializer_class = GradeSerializer
 
     def rows(self) -> QuerySet[Any]:
         collection, named = self.collection(), self.request.query_params

@@ -70,7 +70,7 @@ class PlanDocument(serializers.Serializer[Any]):
     price = PriceDocument(allow_null=True)
 
 
-class JobRow(serializers.Serializer[GradingJob]):
+class JobSerializer(serializers.Serializer[GradingJob]):
     id = serializers.IntegerField(source="pk")
     state = serializers.ChoiceField(choices=GradingJob.State.choices)
     scope = serializers.CharField(help_text="In words.")
@@ -92,12 +92,12 @@ class ProgressDocument(serializers.Serializer[Any]):
     )
 
 
-class JobDocument(JobRow):
+class JobDocument(JobSerializer):
     progress = ProgressDocument()
 
 
 class Started(serializers.Serializer[Any]):
-    jobs = JobRow(many=True)
+    jobs = JobSerializer(many=True)
 
 
 class Plan(Resource):
@@ -120,7 +120,7 @@ class Plan(Resource):
 class Jobs(ListResource):
     """Grading jobs. A POST grades what is missing: 202, and one job a grader."""
 
-    serializer_class = JobRow
+    serializer_class = JobSerializer
     scopes = {"POST": Token.Scope.GRADE}
 
     def rows(self) -> QuerySet[Any]:
@@ -163,7 +163,7 @@ class Steering(Resource):
 
 def _answer(job: GradingJob) -> Response:
     now = progress.job_progress(job)
-    document = {**JobRow(now.job).data, "progress": ProgressDocument(now).data}
+    document = {**JobSerializer(now.job).data, "progress": ProgressDocument(now).data}
     return Response(document)
 
 

@@ -27,7 +27,7 @@ from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.visibility import visible_human_grades
 
 
-class RatingRow(serializers.Serializer[HumanGrade]):
+class RatingSerializer(serializers.Serializer[HumanGrade]):
     id = serializers.IntegerField(source="pk")
     event = serializers.UUIDField(source="uid")
     assessor = serializers.CharField(source="by_id", help_text="A pseudonym.")
@@ -58,7 +58,7 @@ class NewRating(serializers.Serializer[Any]):
 class Ratings(ListResource):
     """Every event. Cells that you have to rate blind are left out until you rated them."""
 
-    serializer_class = RatingRow
+    serializer_class = RatingSerializer
     scopes = {"POST": Token.Scope.ASSESS}
 
     def rows(self) -> QuerySet[Any]:
@@ -70,7 +70,7 @@ class Ratings(ListResource):
         collection = self.collection()
         return [{**row, "assessor": assessor_pseudonym(collection, row["assessor"])} for row in rows]
 
-    @extend_schema(request=NewRating, responses={201: RatingRow}, parameters=[KEY])
+    @extend_schema(request=NewRating, responses={201: RatingSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         collection = self.collection(needed=roles.TO_ASSESS)
@@ -92,4 +92,4 @@ def _cell(collection: Collection, sent: Row) -> Cell:
 
 
 def _document(collection: Collection, event: HumanGrade) -> Row:
-    return {**RatingRow(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
+    return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}

@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.corpus.pseudonyms import shown_names
 
 
-class RunRow(serializers.Serializer[Run]):
+class RunSerializer(serializers.Serializer[Run]):
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField(
         source="run_tag",
@@ -26,7 +26,7 @@ class RunRow(serializers.Serializer[Run]):
 class Runs(ListResource):
     """The accepted runs of a collection."""
 
-    serializer_class = RunRow
+    serializer_class = RunSerializer
 
     def rows(self) -> QuerySet[Any]:
         return self.collection().runs.accepted()

@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Passage, Pooled, Topic
 from rubricweb.corpus.pools import collection_pool
 
 
-class TopicRow(serializers.Serializer[Topic]):
+class TopicSerializer(serializers.Serializer[Topic]):
     id = serializers.IntegerField(source="pk")
     query_id = serializers.CharField(help_text="The topic's id in runs and qrels.")
     text = serializers.CharField(help_text="The query, or the title.")
@@ -31,7 +31,7 @@ class TopicRow(serializers.Serializer[Topic]):
 class Topics(ListResource):
     """The topics of a collection."""
 
-    serializer_class = TopicRow
+    serializer_class = TopicSerializer
 
     def rows(self) -> QuerySet[Any]:
         return self.collection().topics.all()
@@ -40,12 +40,12 @@ class Topics(ListResource):
 class TopicResource(Resource):
     """One topic."""
 
-    @extend_schema(responses=TopicRow)
+    @extend_schema(responses=TopicSerializer)
     def get(self, request: Request, slug: str, topic_id: int) -> Response:
-        return Response(TopicRow(get_object_or_404(self.collection().topics, pk=topic_id)).data)
+        return Response(TopicSerializer(get_object_or_404(self.collection().topics, pk=topic_id)).data)
 
 
-class PooledRow(serializers.Serializer[Pooled]):
+class PooledSerializer(serializers.Serializer[Pooled]):
     id = serializers.IntegerField(source="pk")
     passage = serializers.IntegerField(source="passage_id")
     doc_id = serializers.CharField(source="passage.doc_id")
@@ -55,7 +55,7 @@ class PooledRow(serializers.Serializer[Pooled]):
 class Pool(ListResource):
     """The passages in the pool of a topic. Those that only withdrawn runs bring are left out."""
 
-    serializer_class = PooledRow
+    serializer_class = PooledSerializer
 
     def rows(self) -> QuerySet[Any]:
         collection = self.collection()
