@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
-from rubricweb.api.problems import Problem
+from rubricweb.api.problems import RequestProblem
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -41,7 +41,7 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
         if not key:
             return write(view, request, *args, **kwargs)
         if len(key) > KEY_CHARS:
-            raise Problem(HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters.")
+            raise RequestProblem(HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters.")
         digest = _digest(request)
         with transaction.atomic():
             kept, is_new = _kept(request, key, digest)
@@ -63,7 +63,7 @@ def _kept(request: Request, key: str, digest: str) -> tuple[KeptAnswer, bool]:
 
 def _again(kept: KeptAnswer, digest: str) -> Response:
     if kept.request_digest != digest:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request.")
+        raise RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request.")
     return Response(kept.body, kept.status, headers={**kept.headers, REPLAYED: "true"})
 
 

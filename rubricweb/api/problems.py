@@ -21,7 +21,7 @@ CONFLICTS = (OrderChanged, RatedMeanwhile)
 REFUSALS = (BankError, HumanGradeError, BoardError)
 
 
-class Problem(exceptions.APIException):
+class RequestProblem(exceptions.APIException):
     """An error with members of its own."""
 
     def __init__(self, status: HTTPStatus, detail: str, **members: object) -> None:
@@ -50,23 +50,23 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
     if isinstance(error, exceptions.APIException):
         return error
     if isinstance(error, Http404):
-        return Problem(HTTPStatus.NOT_FOUND, str(error) or "Nothing is at this address.")
+        return RequestProblem(HTTPStatus.NOT_FOUND, str(error) or "Nothing is at this address.")
     if isinstance(error, PermissionDenied):
-        return Problem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
+        return RequestProblem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
     if isinstance(error, Conflict):
         return changed_meanwhile(error)
     if isinstance(error, CONFLICTS):
-        return Problem(HTTPStatus.CONFLICT, str(error))
+        return RequestProblem(HTTPStatus.CONFLICT, str(error))
     if isinstance(error, (*REFUSALS, ValidationError)):
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        return RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
     return None
 
 
-def changed_meanwhile(conflict: Conflict) -> Problem:
+def changed_meanwhile(conflict: Conflict) -> RequestProblem:
     """412 with the item as it is now, beside what was sent."""
     item = conflict.item
     now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
-    return Problem(HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, now=now)
+    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, now=now)
 
 
 def _detail(problem: exceptions.APIException) -> dict[str, object]:

@@ -18,7 +18,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.api.base import ListResource, Resource
 from rubricweb.api.idempotency import HEADER, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.problems import Problem
+from rubricweb.api.problems import RequestProblem
 from rubricweb.banks import access, actions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.core.ids import parse_id
@@ -197,5 +197,5 @@ def _seen(request: Request) -> int:
     seen = parse_id(request.headers.get("If-Match", "").removeprefix("W/").strip('"'))
     if not seen:
         text = 'Name the version that you have seen, as its ETag: If-Match: "3".'
-        raise Problem(HTTPStatus.PRECONDITION_REQUIRED, text)
+        raise RequestProblem(HTTPStatus.PRECONDITION_REQUIRED, text)
     return seen
