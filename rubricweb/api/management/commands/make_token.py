@@ -10,7 +10,7 @@ from rubricweb.accounts.models import User
 from rubricweb.api.forms import LONGEST_DAYS
 from rubricweb.api.models import Token
 from rubricweb.api.tokens import make_token
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.command_arguments import collection_named
 
 
 class Command(BaseCommand):
@@ -34,15 +34,6 @@ class Command(BaseCommand):
             name=options["name"],
             scopes=options["scopes"] or [Token.Scope.READ],
             days=options["days"],
-            collection=_collection(options["collection"]),
+            collection=collection_named(slug) if (slug := options["collection"]) else None,
         )
         self.stdout.write(text)
-
-
-def _collection(slug: str) -> Collection | None:
-    if not slug:
-        return None
-    found: Collection | None = Collection.objects.filter(slug=slug).first()
-    if found is None:
-        raise CommandError(f"There is no collection {slug}.")
-    return found
