@@ -27,7 +27,7 @@ def tokens(request: HtmxRequest) -> HttpResponse:
         _, text = actions.make_token(request.user, **chosen)
         form = TokenForm(request.user)
     rows = Token.objects.filter(user=request.user).select_related("collection")
-    context = {"form": form, "tokens": rows, "text": text, "scopes": dict(Token.Scope.choices)}
+    context = {"form": form, "tokens": rows, "text": text}
     response = form_response(request, PAGE, context, part="tokens")
     if text:
         response["Cache-Control"] = "no-store"
