@@ -23,7 +23,7 @@ from rubricweb.banks import access, actions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.core.ids import parse_id
 
-EDITS = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.EDIT)
+EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
 IF_MATCH = OpenApiParameter(
     "If-Match",
     OpenApiTypes.STR,
