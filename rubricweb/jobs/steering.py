@@ -1,4 +1,4 @@
-"""What people do to whole jobs: pause, resume, cancel, and put first or in turn."""
+"""What people do to whole jobs: pause, resume, cancel, retry, and put first or in turn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from rubricweb.jobs import dispatch
 from rubricweb.jobs.chunked import finish_if_done, kind_of_job
@@ -75,6 +76,20 @@ def cancel_waiting(job: J) -> J:
         locked.state = State.CANCELLING
         locked.save(update_fields=["state"])
     finish_if_done(locked)
+    return locked
+
+
+@transaction.atomic
+def retry(job: J) -> J:
+    """Queue the chunks that failed or were cancelled; a job that had ended with them goes on."""
+    locked = lock(job)
+    if locked.state in (State.FAILED, State.CANCELLED):
+        locked.state, locked.error, locked.ended_at = State.QUEUED, "", None
+        locked.save(update_fields=["state", "error", "ended_at"])
+    lost = _chunks(locked).filter(state__in=(Chunk.State.FAILED, Chunk.State.CANCELLED))
+    queued = lost.update(state=Chunk.State.QUEUED, attempts=0, queued_at=timezone.now())
+    if queued and not locked.is_paused:
+        dispatch.enqueue(_waiting(locked))
     return locked
 
 

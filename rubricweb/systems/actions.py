@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from django.db import transaction
-from django.utils import timezone
 
 from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
@@ -95,15 +94,9 @@ def make_rest(job: SystemJob, *, by: User | None) -> SystemJob:
     locked = steering.lock(job)
     if locked.state not in (Job.State.FAILED, Job.State.CANCELLED):
         return locked
-    locked.state, locked.error, locked.ended_at = Job.State.QUEUED, "", None
-    locked.save(update_fields=["state", "error", "ended_at"])
-    lost = locked.chunks.filter(state__in=(SystemChunk.State.FAILED, SystemChunk.State.CANCELLED))
-    ids = list(lost.values_list("pk", flat=True))
-    lost.update(state=SystemChunk.State.QUEUED, attempts=0, queued_at=timezone.now())
-    dispatch.enqueue(list(locked.chunks.filter(pk__in=ids).select_related("job").order_by("number")))
     audit.record("run being made", locked.run, by=by, detail=f"{locked.run.run_tag}: the rest")
     events.publish_on_commit(locked.collection.channel, "progress")
-    return locked
+    return steering.retry(locked)
 
 
 @transaction.atomic

@@ -9,7 +9,6 @@ from zlib import crc32
 import numpy as np
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.utils import timezone
 
 from rubricweb.accounts.models import User
 from rubricweb.arena import battles
@@ -69,15 +68,10 @@ def go_on(question: Question, *, more_calls: int = 0, more_dollars: float = 0) -
     locked.most_calls += more_calls
     if locked.most_dollars is not None:
         locked.most_dollars += more_dollars
-    if locked.state in (Job.State.FAILED, Job.State.CANCELLED):
-        locked.state, locked.error, locked.ended_at = Job.State.QUEUED, "", None
-    locked.save(update_fields=["state", "error", "ended_at", "most_calls", "most_dollars"])
-    lost = locked.chunks.filter(state__in=(FreshAnswer.State.FAILED, FreshAnswer.State.CANCELLED))
-    lost.update(state=FreshAnswer.State.QUEUED, attempts=0, queued_at=timezone.now())
-    waiting = locked.chunks.filter(state=FreshAnswer.State.QUEUED).select_related("job")
-    dispatch.enqueue(list(waiting))
+    locked.save(update_fields=["most_calls", "most_dollars"])
     events.publish_on_commit(locked.collection.channel, EVENT)
-    return steering.resume(locked) if locked.is_paused else locked
+    again = steering.retry(locked)
+    return steering.resume(again) if again.is_paused else again
 
 
 @transaction.atomic
