@@ -1,8 +1,11 @@
-"""What commands share: the collection that they are given, and where links begin."""
+"""What commands share: the collection that they are given, where links begin, and files that they write."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from django.core.management import CommandError
 
@@ -31,3 +34,12 @@ def add_server_argument(parser: ArgumentParser) -> None:
 def link(server: str, path: str) -> str:
     """Return the address of a page of the server."""
     return server.rstrip("/") + path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """While a command writes the file: a CommandError that names it where the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import audit
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import collection_named, writing
 
 
 class Command(BaseCommand):
@@ -24,9 +24,8 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, out: Path, **options: Any) -> None:  # Any: what argparse parsed
         collection = collection_named(slug)
         try:
-            manifest = write_archive(collection, out)
-        except OSError as error:
-            raise CommandError(f"cannot write {out}: {error.strerror}") from error
+            with writing(out):
+                manifest = write_archive(collection, out)
         except CannotArchive as error:
             raise CommandError(str(error)) from error
         audit.record("collection archived", collection, by=None, detail=out.name)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.formats.banks import BY_NAME, write_bank
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.exports.banks import BankExport, bank_export
 
 
@@ -78,7 +78,7 @@ def _version(bank: Bank, named: str) -> BankVersion | None:
 
 def _write(path: Path, export: BankExport) -> None:
     """Write beside it and rename, so that nobody reads half of the file; folders get their files in place."""
-    try:
+    with writing(path):
         if export.dialect.file_name:
             write_bank(path, export.lines, export.dialect)
             return
@@ -86,5 +86,3 @@ def _write(path: Path, export: BankExport) -> None:
             written = Path(folder) / path.name
             write_bank(written, export.lines, export.dialect)
             written.replace(path)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from error

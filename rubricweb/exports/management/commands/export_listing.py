@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from rubricweb.banks.models import Bank
+from rubricweb.corpus.command_arguments import writing
 from rubricweb.corpus.models import Topic
 from rubricweb.exports.listings import LISTINGS, ListingQuery
 from rubricweb.exports.management.commands.export_bank import named_bank
@@ -42,10 +43,8 @@ class Command(BaseCommand):
         if options["out"] is None:
             self.stdout.write(text, ending="")
             return
-        try:
+        with writing(options["out"]):
             options["out"].write_bytes(text.encode())
-        except OSError as error:
-            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
 
 
 def _query(bank: Bank, options: dict[str, Any]) -> ListingQuery:  # Any: what argparse parsed

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
+from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import selectors
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
@@ -58,12 +59,10 @@ class Command(BaseCommand):
 def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
     """Write a temporary file and rename it, so that nobody reads half of the file."""
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        with writing(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             written = Path(folder) / path.name
             write_qrels(written, qrels)
             written.replace(path)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from error
     except BadFormat as error:
         raise CommandError(error.problem) from error
 

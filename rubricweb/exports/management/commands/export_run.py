@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
 from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
 
@@ -52,7 +52,5 @@ def _run(slug: str, run_tag: str) -> Run:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with writing(path):
         path.write_bytes(content)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from error

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
 from grading.formats.topics import FORMATS
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.exports.topics import topic_export
 
 
@@ -31,11 +31,10 @@ class Command(BaseCommand):
         export = topic_export(collection, options["format"])
         try:
             if options["out"]:
-                export.write(options["out"])
+                with writing(options["out"]):
+                    export.write(options["out"])
             else:
                 self.stdout.write(export.content().decode(), ending="")
-        except OSError as error:
-            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
         except BadFormat as error:
             raise CommandError(error.problem) from error
         for loss in export.losses:

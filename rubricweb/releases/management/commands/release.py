@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.formats.reading import write_lines
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.checks import warnings
@@ -38,9 +38,8 @@ class Command(BaseCommand):
         chosen = ReleaseOptions(**words, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
         contents = contents_of(collection, chosen)
         try:
-            written = write_release(contents, options["out"])
-        except OSError as error:
-            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
+            with writing(options["out"]):
+                written = write_release(contents, options["out"])
         except (Refused, ChangedMeanwhile) as error:
             raise CommandError(str(error)) from error
         if options["anonymous"]:
@@ -55,7 +54,5 @@ class Command(BaseCommand):
 
 
 def _keep(path: Path, names: Names) -> None:
-    try:
+    with writing(path):
         write_lines(path, (line.encode() for line in names.lines()))
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from error
