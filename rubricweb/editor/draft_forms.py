@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from grading.generation.models import drafting_backends
 from grading.types import ItemKind
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import KINDS
 from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.writers import writer_choices, writer_of
 from rubricweb.editor.item_forms import MAX_WORDING
 
 if TYPE_CHECKING:
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from rubricweb.corpus.models import Topic
 
 
-def _backends() -> list[tuple[str, str]]:
-    return [(backend.name, backend.label) for backend in drafting_backends()]
-
-
 class DraftingForm(forms.Form):
     """What to draft, and by which model."""
 
     kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label=gettext_lazy("Draft"))
     facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
-    backend = forms.ChoiceField(choices=_backends, label=gettext_lazy("Written by"))
+    backend = forms.ChoiceField(choices=writer_choices, label=gettext_lazy("Written by"))
     llm = forms.CharField(
         label=gettext_lazy("Model"),
         required=False,
@@ -57,12 +53,10 @@ def drafting_form(
     topic: Topic, *, sent: QueryDict | None = None, after: DraftingForm | None = None
 ) -> DraftingForm:
     """Return the form empty, as sent, or `after` a request; the default model is the collection's grader."""
-    collection = topic.collection
-    able = [backend.name for backend in drafting_backends()]
     subtopics = list(topic.subtopics.values_list("facet_id", "text"))
     initial: dict[str, object] = {"facet_id": subtopics[0][0] if subtopics else ""}
-    if collection.grader_backend in able:
-        initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
+    if writer := writer_of(topic.collection):
+        initial |= writer.initial
     form = DraftingForm(sent, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
     offer_choices(form, "facet_id", [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")])
     if not subtopics:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from grading.generation.models import drafting_backends
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.writers import first_writer, writer_choices
 from rubricweb.support.actions import Asking
 from rubricweb.support.cited import Citation
 from rubricweb.support.labels import SupportRater, raters
@@ -57,13 +57,8 @@ class AskForm(forms.Form):
 
     def offer(self, collection: Collection) -> None:
         """The collection's own model comes first, if it can be asked; otherwise a back-end's default."""
-        known = {backend.name: backend for backend in drafting_backends()}
-        offer_choices(self, "backend", [(one.name, one.label) for one in known.values()])
-        if collection.grader_backend in known:
-            self.initial.update(backend=collection.grader_backend, llm=collection.grader_llm)
-        else:
-            backend = next(iter(known.values()))
-            self.initial.update(backend=backend.name, llm=backend.default_llm)
+        offer_choices(self, "backend", writer_choices())
+        self.initial.update(first_writer(collection).initial)
 
     @property
     def asking(self) -> Asking:

@@ -6,18 +6,14 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
-from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
 from grading.systems.reranking import rating_prompts
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.writers import writer_choices, writer_of
 from rubricweb.systems.methods import DEFAULTS, Method
 
 DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
-
-
-def _backends() -> list[tuple[str, str]]:
-    return [(backend.name, backend.label) for backend in drafting_backends()]
 
 
 class MakeForm(forms.Form):
@@ -50,7 +46,7 @@ class MakeForm(forms.Form):
         label=gettext_lazy("Longest answer, in words"), min_value=1, max_value=MOST_WORDS
     )
     style = forms.ChoiceField(label=gettext_lazy("Ask for"))
-    backend = forms.ChoiceField(label=gettext_lazy("Back-end"), choices=_backends)
+    backend = forms.ChoiceField(label=gettext_lazy("Back-end"), choices=writer_choices)
     llm = forms.CharField(
         label=gettext_lazy("Model"),
         max_length=200,
@@ -128,6 +124,5 @@ class MakeForm(forms.Form):
 def _initial(collection: Collection, method: Method) -> dict[str, object]:
     initial = {**DEFAULTS, "rerank_passes": method.passes, "rating_prompt": method.rating_prompt}
     initial |= {"sources": SOURCES.get(method.answerings[0])}
-    if collection.grader_backend in dict(_backends()):
-        initial |= {"backend": collection.grader_backend, "llm": collection.grader_llm}
-    return initial
+    writer = writer_of(collection)
+    return initial | writer.initial if writer else initial

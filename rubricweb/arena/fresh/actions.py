@@ -14,11 +14,12 @@ from rubricweb.accounts.models import User
 from rubricweb.arena import battles
 from rubricweb.arena.errors import AdoptedAlready, TopicTaken
 from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.fresh.systems import DRAWN, FreshSystem, Writer, two_systems
+from rubricweb.arena.fresh.systems import DRAWN, FreshSystem, two_systems
 from rubricweb.arena.models import Battle
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import dispatch, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job

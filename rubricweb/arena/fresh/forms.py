@@ -10,9 +10,10 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.arena.fresh.actions import Asked
-from rubricweb.arena.fresh.systems import DRAWN, Writer, offered, writer_of
+from rubricweb.arena.fresh.systems import DRAWN, offered
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.writers import Writer, writer_of
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.price import MILLION, cost
 

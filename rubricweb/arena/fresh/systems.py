@@ -7,22 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grading.generation.models import drafting_backends
 from grading.systems.pipeline import LABELS, Answering, SystemSpec
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.writers import Writer
 
 FEW = 3
 """Passages of the smaller stand-in."""
 DRAWN = ""
 """The choice of those who let the system be drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A language model that may answer."""
-
-    backend: str
-    llm: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +59,6 @@ SYSTEMS = {
     )
 }
 """By name, those without a model first."""
-
-
-def writer_of(collection: Collection) -> Writer | None:
-    """The collection's own model where it can write; else None."""
-    known = {backend.name for backend in drafting_backends()}
-    if collection.grader_backend not in known or not collection.grader_llm:
-        return None
-    return Writer(collection.grader_backend, collection.grader_llm)
 
 
 def offered(writer: Writer | None) -> list[FreshSystem]:

@@ -14,10 +14,11 @@ from grading.systems.pipeline import Answering
 from rubricweb.arena import actions
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.fresh.systems import SYSTEMS, Writer, two_systems
+from rubricweb.arena.fresh.systems import SYSTEMS, two_systems
 from rubricweb.arena.models import Battle
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import limited
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
