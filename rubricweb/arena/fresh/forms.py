@@ -20,7 +20,7 @@ from rubricweb.jobs.price import MILLION, cost
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 
 
-class AskForm(forms.Form):
+class QuestionForm(forms.Form):
     """A question, or a topic of the collection, and two systems."""
 
     text = forms.CharField(

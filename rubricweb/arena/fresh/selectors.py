@@ -15,7 +15,7 @@ SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SystemTally:
     """How often people preferred a system's fresh answers, in blind votes that hold."""
 
     label: str
@@ -30,14 +30,14 @@ def questions(collection: Collection) -> list[Question]:
     return list(rows[:SHOWN])
 
 
-def tallies(collection: Collection) -> list[Tally]:
+def tallies(collection: Collection) -> list[SystemTally]:
     """By system, in the order in which they are offered; without those that nobody voted on."""
     held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
     outcomes: Counter[tuple[str, int]] = Counter()
     for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
         outcomes.update(_outcomes(vote, [chunk.system for chunk in vote.battle.question.chunks.all()]))
     counts = [(system, [outcomes[name, one] for one in (1, 0, -1)]) for name, system in SYSTEMS.items()]
-    return [Tally(system.label, *said) for system, said in counts if any(said)]
+    return [SystemTally(system.label, *said) for system, said in counts if any(said)]
 
 
 def _outcomes(vote: Vote, systems: list[str]) -> Iterable[tuple[str, int]]:

@@ -14,7 +14,7 @@ from rubricweb.accounts import roles
 from rubricweb.arena import access
 from rubricweb.arena.errors import ArenaError
 from rubricweb.arena.fresh import actions, selectors
-from rubricweb.arena.fresh.forms import CALLS, DOLLARS, AdoptForm, AskForm
+from rubricweb.arena.fresh.forms import CALLS, DOLLARS, AdoptForm, QuestionForm
 from rubricweb.arena.fresh.models import SIDES, Question
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
@@ -29,7 +29,7 @@ STEPS_A_PAGE = 20
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """A question of one's own, answered by two systems; POST has it answered."""
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
-    form = AskForm(request.POST or None)
+    form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
         return redirect(actions.ask(collection, form.asked, limits=form.limits, by=request.user))
@@ -62,7 +62,7 @@ def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 def go_on(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Answer on, where it paused with as much again as a question is given."""
     question = _question(request, slug, battle_id)
-    form = AskForm()
+    form = QuestionForm()
     form.offer(question.collection, request.user)
     if question.pause_reason and not form.has_model:
         raise PermissionDenied("A topic developer may let it ask more.")
