@@ -256,9 +256,8 @@ def _converter(column: Field[Any, Any], keys: _Keys) -> Callable[[Any], Any]:
     target = tables.target_of(column)
     if target is not None:
         return lambda number: None if number is None else keys.key(target, number)
-    save = partial(
-        column.get_db_prep_save, connection=connections[DEFAULT_DB_ALIAS]
-    )  # no proxy for each value
+    database = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` would be asked for each value
+    save = partial(column.get_db_prep_save, connection=database)
     return save if isinstance(column, JSONField) else lambda value: save(column.to_python(value))
 
 
