@@ -33,6 +33,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "take-submissions",
         "make-runs",
         "scripts",
+        "python",
         "people-and-settings",
     ),
     "Reference": ("measures", "prompts", "systems", "formats", "commands"),

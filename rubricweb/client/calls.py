@@ -1,0 +1,220 @@
+"""Every call by its name: what it sends, and what it returns. Both clients have these as methods.
+
+`slug` names a collection. Every call raises what `errors.py` draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+from uuid import UUID
+
+from rubricweb.client import rows
+from rubricweb.client.core import Listing, Pause, Request, Steps, answered, document, lines, pages, write
+from rubricweb.client.errors import JobEnded, StillRunning
+
+ENDED = ("done", "failed", "cancelled")
+"""States of a job in which nothing more happens."""
+Option = str | int | float | bool | None
+
+
+def request(method: str, path: str, body: Mapping[str, Any] | None = None, **params: Option) -> Steps[Any]:
+    """Send what no other call has. `path` is below `/api/v1/`; return the answer's JSON, None without a body.
+
+    A write is done once, however often it has to be sent.
+    """
+    sent = Request(method, path, params) if method == "GET" else write(method, path, body)
+    response = yield from answered(sent)
+    return response.json() if response.content else None
+
+
+def collections() -> Listing[rows.Collection]:
+    """Yield the collections that the token's owner may read."""
+    return pages("collections/", {})
+
+
+def collection(slug: str) -> Steps[rows.Collection]:
+    return document(Request("GET", _of(slug)))
+
+
+def topics(slug: str) -> Listing[rows.Topic]:
+    return pages(_of(slug, "topics"), {})
+
+
+def topic(slug: str, topic_id: int) -> Steps[rows.Topic]:
+    return document(Request("GET", _of(slug, "topics", topic_id)))
+
+
+def pool(slug: str, topic_id: int) -> Listing[rows.Pooled]:
+    """Yield the passages in the pool of a topic, without their texts."""
+    return pages(_of(slug, "topics", topic_id, "pool"), {})
+
+
+def passage(slug: str, topic_id: int, passage_id: int) -> Steps[rows.Passage]:
+    """Return a passage of a topic's pool with its text."""
+    return document(Request("GET", _of(slug, "topics", topic_id, "passages", passage_id)))
+
+
+def runs(slug: str) -> Listing[rows.Run]:
+    return pages(_of(slug, "runs"), {})
+
+
+def banks(slug: str) -> Listing[rows.Bank]:
+    return pages(_of(slug, "banks"), {})
+
+
+def items(slug: str, bank_id: int, *, topic: str | None = None) -> Listing[rows.Item]:
+    """Yield the questions and nuggets of a bank; of one topic, by its `query_id`."""
+    return pages(_of(slug, "banks", bank_id, "items"), {"topic": topic})
+
+
+def item(slug: str, bank_id: int, item_id: int) -> Steps[rows.Item]:
+    return document(Request("GET", _item(slug, bank_id, item_id)))
+
+
+def item_history(slug: str, bank_id: int, item_id: int) -> Listing[rows.Change]:
+    """Yield the changes of an item, oldest first."""
+    return pages(f"{_item(slug, bank_id, item_id)}history/", {})
+
+
+def add_item(
+    slug: str, bank_id: int, *, topic: str, kind: str, text: str, facet_id: str = ""
+) -> Steps[rows.Item]:
+    """Add a question or nugget (`kind`) to a topic, which is named by its `query_id`."""
+    body = {"topic": topic, "kind": kind, "text": text, "facet_id": facet_id}
+    return document(write("POST", _of(slug, "banks", bank_id, "items"), body))
+
+
+def reword_item(slug: str, bank_id: int, item: rows.Item, *, text: str) -> Steps[rows.Item]:
+    """Give an item another wording. Raises ChangedMeanwhile where it is not the version that was read."""
+    return _change(slug, bank_id, item, {"text": text})
+
+
+def weigh_item(
+    slug: str, bank_id: int, item: rows.Item, *, importance: str, weight: float | None = None
+) -> Steps[rows.Item]:
+    """Say how important an item is; without a weight it has that of its importance."""
+    given = {} if weight is None else {"weight": weight}
+    return _change(slug, bank_id, item, {"importance": importance, **given})
+
+
+def retire_item(slug: str, bank_id: int, item: rows.Item) -> Steps[rows.Item]:
+    return _change(slug, bank_id, item, {"retired": True})
+
+
+def restore_item(slug: str, bank_id: int, item: rows.Item) -> Steps[rows.Item]:
+    return _change(slug, bank_id, item, {"retired": False})
+
+
+def versions(slug: str, bank_id: int) -> Listing[rows.Version]:
+    """Yield the named versions of a bank."""
+    return pages(_of(slug, "banks", bank_id, "versions"), {})
+
+
+def graders(slug: str) -> Listing[rows.Grader]:
+    """Yield the graders that have grades in the collection."""
+    return pages(_of(slug, "graders"), {})
+
+
+def grades(slug: str, *, grader: str | None = None, topic: str | None = None) -> Listing[rows.Grade]:
+    """Yield grades as they come in one answer, which goes on behind the last row after a broken connection.
+
+    `grader` is a fingerprint, `topic` a `query_id`.
+    """
+    return lines(_of(slug, "grades"), {"grader": grader, "topic": topic})
+
+
+def ratings(slug: str) -> Listing[rows.Rating]:
+    """Yield every event of people's ratings, likewise."""
+    return lines(_of(slug, "ratings"), {})
+
+
+def rate(
+    slug: str, *, topic: str, passage: int, item: int, rating: int, seen: int = 0, event: UUID | None = None
+) -> Steps[rows.Rating]:
+    """Rate a cell, 0 to 5: a passage of a topic's pool for an item, both by their ids.
+
+    `seen` is the `number` of one's latest event for the cell, 0 for none; Conflict if there is a later one.
+    """
+    body: dict[str, Any] = {
+        "topic": topic,
+        "passage": passage,
+        "item": item,
+        "rating": rating,
+        "seen": seen,
+    }
+    if event is not None:
+        body["event"] = str(event)
+    return document(write("POST", _of(slug, "ratings"), body))
+
+
+def board(slug: str, **options: Option) -> Steps[rows.Board]:
+    """Return a leaderboard. The options are those of its page: `measure`, `min_grade`, `cutoff`, `bank`..."""
+    return document(Request("GET", _of(slug, "leaderboard"), options))
+
+
+def qrels(slug: str, **options: Option) -> Steps[str]:
+    """Return Rubric-Qrels in the format of trec_eval."""
+    response = yield from answered(Request("GET", _of(slug, "qrels"), options))
+    return response.text
+
+
+def jobs(slug: str) -> Listing[rows.Job]:
+    return pages(_of(slug, "jobs"), {})
+
+
+def plan(slug: str, *, bank: int | None = None, topic: str | None = None) -> Steps[rows.Plan]:
+    """Return what `start_grading` would take: cells, time and price. Nothing is started."""
+    return document(Request("POST", _of(slug, "jobs", "plan"), body=_scope(bank, topic)))
+
+
+def start_grading(slug: str, *, bank: int | None = None, topic: str | None = None) -> Steps[list[rows.Job]]:
+    """Grade what is missing in a bank, a topic, or all. Return one job a grader, without waiting for them."""
+    started = yield from document(write("POST", _of(slug, "jobs"), _scope(bank, topic)))
+    return cast("list[rows.Job]", started["jobs"])
+
+
+def job(slug: str, job_id: int) -> Steps[rows.JobWithProgress]:
+    return document(Request("GET", _of(slug, "jobs", job_id)))
+
+
+def steer_job(slug: str, job_id: int, steer: rows.Steer) -> Steps[rows.JobWithProgress]:
+    """Pause, resume or cancel a job, or put it first or in turn."""
+    return document(Request("POST", _of(slug, "jobs", job_id, steer)))
+
+
+def wait_for_job(
+    slug: str, job_id: int, *, timeout: float = 3600.0, every: float = 1.0
+) -> Steps[rows.JobWithProgress]:
+    """Return a job once it is done. `timeout` and `every` are in seconds, requests not counted.
+
+    Raises JobEnded where it failed or was cancelled, StillRunning where the time is over.
+    """
+    waited = 0.0
+    while True:
+        now = yield from job(slug, job_id)
+        if now["state"] == "done":
+            return now
+        if now["state"] in ENDED:
+            raise JobEnded(now)
+        if waited >= timeout:
+            raise StillRunning(now, waited)
+        yield Pause(every)
+        waited += every
+
+
+def _of(slug: str, *parts: str | int) -> str:
+    return "".join(f"{part}/" for part in ("collections", slug, *parts))
+
+
+def _item(slug: str, bank_id: int, item_id: int) -> str:
+    return _of(slug, "banks", bank_id, "items", item_id)
+
+
+def _change(slug: str, bank_id: int, item: rows.Item, body: Mapping[str, Any]) -> Steps[rows.Item]:
+    sent = write("PATCH", _item(slug, bank_id, item["id"]), body, **{"If-Match": f'"{item["version"]}"'})
+    return document(sent)
+
+
+def _scope(bank: int | None, topic: str | None) -> dict[str, Any]:
+    return {name: value for name, value in (("bank", bank), ("topic", topic)) if value is not None}

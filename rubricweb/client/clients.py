@@ -1,0 +1,268 @@
+"""The clients: one waits for answers, the other awaits them. Their methods are the calls of `calls.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from rubricweb.client import calls
+from rubricweb.client.core import (
+    LOST,
+    Answer,
+    Listing,
+    NextLine,
+    Opening,
+    Pause,
+    Request,
+    Rows,
+    Steps,
+    resume,
+)
+from rubricweb.client.errors import Misconfigured
+from rubricweb.client.methods import async_call, async_listing, call, listing
+
+API = "/api/v1/"
+TOKEN, ADDRESS = "RUBRIC_TOKEN", "RUBRIC_URL"
+TIMEOUT = 60.0
+"""Seconds for a connection, and between two parts of an answer."""
+
+T = TypeVar("T")
+
+
+class Client:
+    """Waits for each answer. Use it in a `with`, or `close` it."""
+
+    request = call(calls.request)
+    collections = listing(calls.collections)
+    collection = call(calls.collection)
+    topics = listing(calls.topics)
+    topic = call(calls.topic)
+    pool = listing(calls.pool)
+    passage = call(calls.passage)
+    runs = listing(calls.runs)
+    banks = listing(calls.banks)
+    items = listing(calls.items)
+    item = call(calls.item)
+    item_history = listing(calls.item_history)
+    add_item = call(calls.add_item)
+    reword_item = call(calls.reword_item)
+    weigh_item = call(calls.weigh_item)
+    retire_item = call(calls.retire_item)
+    restore_item = call(calls.restore_item)
+    versions = listing(calls.versions)
+    graders = listing(calls.graders)
+    grades = listing(calls.grades)
+    ratings = listing(calls.ratings)
+    rate = call(calls.rate)
+    board = call(calls.board)
+    qrels = call(calls.qrels)
+    jobs = listing(calls.jobs)
+    plan = call(calls.plan)
+    start_grading = call(calls.start_grading)
+    job = call(calls.job)
+    steer_job = call(calls.steer_job)
+    wait_for_job = call(calls.wait_for_job)
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """`url` and `token` are those of RUBRIC_URL and RUBRIC_TOKEN where they are not given; `transport`
+        is httpx's. Raises Misconfigured where one of the two is missing.
+        """
+        settings = _settings(url, token, timeout)
+        self._http = httpx.Client(**settings, transport=transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        answer: Answer = None
+        while True:
+            try:
+                step = resume(steps, answer)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            answer = self._answer(step)
+
+    def _rows(self, steps: Listing[T]) -> Iterator[T]:
+        opened: httpx.Response | None = None
+        lines: Iterator[str] = iter(())
+        answer: Answer = None
+        try:
+            while (step := _next_step(steps, answer)) is not None:
+                answer = None
+                if isinstance(step, Rows):
+                    yield from step.rows
+                elif isinstance(step, NextLine):
+                    answer = _next(lines)
+                else:
+                    answer = self._answer(step)
+                    if isinstance(step, Opening) and isinstance(answer, httpx.Response):
+                        opened, lines = answer, answer.iter_lines()
+        finally:
+            if opened is not None:
+                opened.close()
+
+    def _answer(self, step: Request | Pause) -> Answer:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        try:
+            response = self._http.send(_built(self._http, step), stream=isinstance(step, Opening))
+            if response.is_error:
+                response.read()
+        except LOST as error:
+            return error
+        return response
+
+
+class AsyncClient:
+    """Awaits each answer, with the methods of `Client`. Use it in an `async with`, or `aclose` it."""
+
+    request = async_call(calls.request)
+    collections = async_listing(calls.collections)
+    collection = async_call(calls.collection)
+    topics = async_listing(calls.topics)
+    topic = async_call(calls.topic)
+    pool = async_listing(calls.pool)
+    passage = async_call(calls.passage)
+    runs = async_listing(calls.runs)
+    banks = async_listing(calls.banks)
+    items = async_listing(calls.items)
+    item = async_call(calls.item)
+    item_history = async_listing(calls.item_history)
+    add_item = async_call(calls.add_item)
+    reword_item = async_call(calls.reword_item)
+    weigh_item = async_call(calls.weigh_item)
+    retire_item = async_call(calls.retire_item)
+    restore_item = async_call(calls.restore_item)
+    versions = async_listing(calls.versions)
+    graders = async_listing(calls.graders)
+    grades = async_listing(calls.grades)
+    ratings = async_listing(calls.ratings)
+    rate = async_call(calls.rate)
+    board = async_call(calls.board)
+    qrels = async_call(calls.qrels)
+    jobs = async_listing(calls.jobs)
+    plan = async_call(calls.plan)
+    start_grading = async_call(calls.start_grading)
+    job = async_call(calls.job)
+    steer_job = async_call(calls.steer_job)
+    wait_for_job = async_call(calls.wait_for_job)
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """As `Client`."""
+        settings = _settings(url, token, timeout)
+        self._http = httpx.AsyncClient(**settings, transport=transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _run(self, steps: Steps[T]) -> T:
+        answer: Answer = None
+        while True:
+            try:
+                step = resume(steps, answer)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            answer = await self._answer(step)
+
+    async def _rows(self, steps: Listing[T]) -> AsyncIterator[T]:
+        opened: httpx.Response | None = None
+        lines: AsyncIterator[str] | None = None
+        answer: Answer = None
+        try:
+            while (step := _next_step(steps, answer)) is not None:
+                answer = None
+                if isinstance(step, Rows):
+                    for row in step.rows:
+                        yield row
+                elif isinstance(step, NextLine):
+                    answer = await _anext(lines)
+                else:
+                    answer = await self._answer(step)
+                    if isinstance(step, Opening) and isinstance(answer, httpx.Response):
+                        opened, lines = answer, answer.aiter_lines()
+        finally:
+            if opened is not None:
+                await opened.aclose()
+
+    async def _answer(self, step: Request | Pause) -> Answer:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            response = await self._http.send(_built(self._http, step), stream=isinstance(step, Opening))
+            if response.is_error:
+                await response.aread()
+        except LOST as error:
+            return error
+        return response
+
+
+def _settings(url: str | None, token: str | None, timeout: float) -> dict[str, Any]:
+    url, token = url or os.environ.get(ADDRESS), token or os.environ.get(TOKEN)
+    missing = [name for name, value in ((ADDRESS, url), (TOKEN, token)) if not value]
+    if missing or not url:
+        raise Misconfigured(f"{' and '.join(missing)}: neither given nor in the environment")
+    headers = {"Authorization": f"Bearer {token}"}
+    return {"base_url": url.rstrip("/") + API, "headers": headers, "timeout": timeout}
+
+
+def _built(http: httpx.Client | httpx.AsyncClient, step: Request) -> httpx.Request:
+    return http.build_request(
+        step.method, step.path, params=step.query, json=step.body, headers=dict(step.headers)
+    )
+
+
+def _next_step(steps: Listing[T], answer: Answer) -> Request | NextLine | Pause | Rows[T] | None:
+    """Return the next step of a listing; None at its end."""
+    try:
+        return resume(steps, answer)
+    except StopIteration:
+        return None
+
+
+def _next(lines: Iterator[str]) -> Answer:
+    try:
+        return next(lines, None)
+    except LOST as error:
+        return error
+
+
+async def _anext(lines: AsyncIterator[str] | None) -> Answer:
+    try:
+        return None if lines is None else await anext(lines, None)
+    except LOST as error:
+        return error

@@ -1,0 +1,172 @@
+"""What is sent, in which order, and what becomes of the answers: without a connection of its own.
+
+A call is a generator. It yields `Request`s and `Pause`s, is sent the answers, and returns its result, so that
+the clients, one of which waits and one of which awaits, differ only in how they send (`clients.py`).
+A listing yields `Rows`, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+import httpx
+
+from rubricweb.client.errors import ProblemAnswer, Unreachable, problem_of
+
+ATTEMPTS = 5
+"""How often a request is sent that is not answered, or is answered "later"."""
+FIRST_PAUSE = 0.5
+"""Seconds before the second attempt; doubled before each further one."""
+LONGEST_PAUSE = 120.0
+"""Seconds. A server that asks for more is not waited for."""
+LATER = (429, 502, 503, 504)
+PAGE = 1_000
+"""Rows a page."""
+JSON_LINES = "application/x-ndjson"
+LOST = (httpx.TransportError, httpx.DecodingError)
+
+Params = Mapping[str, str | int | float | bool | None]
+T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """To be sent, and answered with the whole response."""
+
+    method: str
+    path: str
+    """Below `/api/v1/`."""
+    params: Params = field(default_factory=dict)
+    """None is left out."""
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {name: _text(value) for name, value in self.params.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Opening(Request):
+    """To be sent, and answered with a response whose lines `NextLine` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextLine:
+    """To be answered with the next line of what was opened; None at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[T]):
+    """Rows of a listing; nothing is sent back."""
+
+    rows: list[T]
+
+
+Answer = httpx.Response | str | Exception | None
+"""What a step is answered with; an exception of LOST where the connection broke."""
+Steps = Generator[Request | Pause, Answer, T]
+Listing = Generator[Request | NextLine | Pause | Rows[T], Answer, None]
+
+
+def resume(steps: Generator[S, Answer, R], answer: Answer) -> S:
+    """Answer a call, and return its next step; None begins it. Raises StopIteration with its result."""
+    if isinstance(answer, Exception):
+        return steps.throw(answer)
+    return steps.send(answer)
+
+
+def write(method: str, path: str, body: Mapping[str, Any] | None, **headers: str) -> Request:
+    """Return a request that changes something: sent again, it is done once."""
+    return Request(method, path, body=body or {}, headers={"Idempotency-Key": uuid4().hex, **headers})
+
+
+def answered(request: Request) -> Steps[httpx.Response]:
+    """Send until there is an answer. Raises Unreachable, or the answer's ProblemAnswer.
+
+    Safe for writes too, since they bring their Idempotency-Key, and for reads.
+    """
+    for attempt in count(1):
+        try:
+            response = yield request
+        except LOST as error:
+            if attempt == ATTEMPTS:
+                raise Unreachable(f"{request.method} {request.path}: {error!r}") from error
+            yield Pause(_pause(attempt))
+            continue
+        if not isinstance(response, httpx.Response):
+            raise TypeError(f"a request is answered with a response, not with {response!r}")
+        problem = problem_of(response, request.body) if response.is_error else None
+        if problem is None:
+            return response
+        yield Pause(_wait(problem, attempt))
+    raise AssertionError("the last attempt returns or raises")
+
+
+def document(request: Request) -> Steps[Any]:
+    """Send, and return the JSON of the answer."""
+    response = yield from answered(request)
+    return response.json()
+
+
+def pages(path: str, params: Params) -> Listing[Any]:
+    """Yield the rows of a list, page by page."""
+    cursor: str | None = None
+    while True:
+        page = yield from document(Request("GET", path, {"limit": PAGE, **params, "cursor": cursor}))
+        yield Rows(page["items"])
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return
+
+
+def lines(path: str, params: Params) -> Listing[Any]:
+    """Yield the rows of a list as they come in one answer.
+
+    After a broken connection it goes on behind the last row. Raises as `answered` does, with attempts counted
+    from the last row.
+    """
+    opening = Opening("GET", path, params, headers={"Accept": JSON_LINES, "Accept-Encoding": "gzip"})
+    attempt = 0
+    while True:
+        try:
+            yield from answered(opening)
+            while (line := (yield NextLine())) is not None:
+                row = json.loads(str(line))
+                yield Rows([row])
+                opening = replace(opening, params={**params, "cursor": row["id"]})
+                attempt = 0
+            return
+        except LOST as error:
+            attempt += 1
+            if attempt == ATTEMPTS:
+                raise Unreachable(f"GET {path} broke off: {error!r}") from error
+            yield Pause(_pause(attempt))
+
+
+def _wait(problem: ProblemAnswer, attempt: int) -> float:
+    """Return the seconds before the next attempt. Raises the problem where none would help."""
+    asked = problem.wait
+    if problem.status not in LATER or attempt == ATTEMPTS or (asked or 0) > LONGEST_PAUSE:
+        raise problem
+    return _pause(attempt) if asked is None else asked
+
+
+def _pause(attempt: int) -> float:
+    return float(FIRST_PAUSE * 2 ** (attempt - 1))
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

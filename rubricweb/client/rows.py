@@ -1,0 +1,172 @@
+"""The documents of the API, as its OpenAPI document describes them; times are texts in ISO 8601."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+Board = dict[str, Any]
+"""A leaderboard as the page and its JSON file have it: `rows`, `columns`, and what it stands on."""
+Steer = Literal["pause", "resume", "cancel", "cancel-now", "first", "in-turn"]
+
+
+class Collection(TypedDict):
+    id: int
+    slug: str
+    name: str
+    description: str
+    min_relevant: int
+    created_at: str
+
+
+class Topic(TypedDict):
+    id: int
+    query_id: str
+    text: str
+    description: str
+    narrative: str
+    background: str
+    attributes: Any
+    position: int
+
+
+class Pooled(TypedDict):
+    id: int
+    passage: int
+    doc_id: str
+    position: int
+
+
+class Passage(TypedDict):
+    id: int
+    doc_id: str
+    title: str
+    url: str
+    headings: str
+    text: str
+
+
+class Run(TypedDict):
+    id: int
+    name: str
+    type: str
+    is_closed_book: bool
+    is_made_here: bool
+
+
+class Bank(TypedDict):
+    id: int
+    name: str
+
+
+class Item(TypedDict):
+    id: int
+    topic: str
+    kind: str
+    facet_id: str
+    uid: str
+    text: str
+    importance: str
+    weight: float
+    position: int
+    version: int
+    retired_at: str | None
+
+
+class Change(TypedDict):
+    id: int
+    version: int
+    verb: str
+    text: str
+    detail: str
+    at: str
+
+
+class Version(TypedDict):
+    id: int
+    number: int
+    name: str
+    note: str
+    at: str
+
+
+class Grader(TypedDict):
+    id: int
+    fingerprint: str
+    backend: str
+    llm: str
+    prompt_class: str
+    purpose: str
+    options: Any
+
+
+class Grade(TypedDict):
+    id: int
+    grader: str
+    topic: str
+    doc_id: str
+    item: str
+    rating: int | None
+    outcome: str
+    answer: str
+    confidence: float | None
+    expectation: float | None
+    at: str
+
+
+class Rating(TypedDict):
+    id: int
+    event: str
+    assessor: str
+    topic: str
+    doc_id: str
+    item: str
+    number: int
+    rating: int | None
+    verdict: str
+    how: str
+    is_withdrawn: bool
+    at: str
+
+
+class Price(TypedDict):
+    cells: int
+    tokens: int | None
+    seconds: list[float] | None
+    dollars: float | None
+
+
+class PlanPart(TypedDict):
+    grader: str
+    cells: int
+
+
+class Plan(TypedDict):
+    cells: int
+    later: int
+    failed: int
+    by_grader: list[PlanPart]
+    price: Price | None
+
+
+class Job(TypedDict):
+    id: int
+    state: str
+    scope: str
+    grader: str
+    total: int
+    error: str
+    pause_reason: str
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+
+
+class Progress(TypedDict):
+    done: int
+    failed: int
+    rate: float | None
+    remaining: list[float] | None
+
+
+class JobWithProgress(Job):
+    progress: Progress
