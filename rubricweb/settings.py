@@ -259,6 +259,15 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1/(collections/\{slug\}/(?=.))?",
     "SERVE_PERMISSIONS": ["rubricweb.api.authentication.HasScope"],
+    "ENUM_NAME_OVERRIDES": {
+        "KindEnum": "rubricweb.banks.models.Item.Kind",
+        "FlagKindEnum": "rubricweb.review.flags.models.Flag.Kind",
+        "OutcomeEnum": "rubricweb.grades.models.Grade.How",
+        "SubmissionOutcomeEnum": "rubricweb.submissions.models.Submission.Outcome",
+        "StateEnum": "rubricweb.grades.models.GradingJob.State",
+        "TaskStateEnum": "rubricweb.releases.models.Release.State",
+        "VerdictEnum": "rubricweb.arena.models.Vote.Verdict",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
 from itertools import islice
 from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
+from django.forms import BaseForm
 from django.http import Http404, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_sequence
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ValidationError
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
@@ -23,12 +28,22 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.api.models import Token
 from rubricweb.api.paging import KeysetPages, after_cursor
+from rubricweb.api.problems import RequestProblem
+from rubricweb.api.schema import LINES
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
 Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields
 STREAMED = 2_000
 """Rows read at a time."""
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    required=True,
+    description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
+)
 
 
 class Rate(UserRateThrottle):
@@ -37,10 +52,16 @@ class Rate(UserRateThrottle):
     rate = "1200/min"
 
 
+class AnyMedia(JSONRenderer):
+    """For views that send files, whatever media type is asked for. Errors are JSON."""
+
+    media_type = "*/*"
+
+
 class JsonLines(BaseRenderer):
     """One JSON document a line, for lists as long as they are."""
 
-    media_type = "application/x-ndjson"
+    media_type = LINES
     format = "jsonl"
     charset = None
 
@@ -137,3 +158,23 @@ def columns(serializer: type[Serializer[Any]]) -> dict[str, str]:
     """
     fields = serializer().get_fields()
     return {name: (field.source or name).replace(".", "__") for name, field in fields.items()}
+
+
+def seen_version(request: Request) -> int:
+    """Return the version that the writer has seen. Raises RequestProblem (428) without one."""
+    seen = parse_id(request.headers.get("If-Match", "").removeprefix("W/").strip('"'))
+    if not seen:
+        text = 'Name the version that you have seen, as its ETag: If-Match: "3".'
+        raise RequestProblem(HTTPStatus.PRECONDITION_REQUIRED, text)
+    return seen
+
+
+def require_valid(form: BaseForm) -> None:
+    """Raises ValidationError with what is wrong, by the names of the form's fields."""
+    if not form.is_valid():
+        raise ValidationError({name: [*map(str, errors)] for name, errors in form.errors.items()})
+
+
+def documents(serializer: type[Serializer[Any]], rows: Iterable[object]) -> list[Row]:
+    """Return each row as the serializer writes it."""
+    return [serializer(row).data for row in rows]

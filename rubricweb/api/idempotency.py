@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from django.db import transaction
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -27,6 +29,10 @@ Write = Callable[Concatenate[View, Request, P], Response]
 KEPT_FOR = dt.timedelta(days=1)
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
+KEY = OpenApiParameter(
+    HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again with it, it is done once."
+)
+"""For the schema of a write."""
 
 
 def done_once(write: Write[View, P]) -> Write[View, P]:
@@ -37,11 +43,9 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
 
     @wraps(write)
     def once(view: View, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
-        key = request.headers.get(HEADER, "")
+        key = _key(request)
         if not key:
             return write(view, request, *args, **kwargs)
-        if len(key) > KEY_CHARS:
-            raise RequestProblem(HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters.")
         digest = _digest(request)
         with transaction.atomic():
             kept, is_new = _kept(request, key, digest)
@@ -54,6 +58,40 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
     return once
 
 
+def uploaded_once(write: Write[View, P]) -> Write[View, P]:
+    """As `done_once`, for writes that take a file: outside of a transaction, so that nobody waits for it.
+
+    A request with the key of one that is still being worked on is answered with 409. If the server stops
+    before it has answered, the key stays in use.
+    """
+
+    @wraps(write)
+    def once(view: View, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
+        key = _key(request)
+        if not key:
+            return write(view, request, *args, **kwargs)
+        digest = _digest(request)
+        kept, is_new = _kept(request, key, digest)
+        if not is_new:
+            return _again(kept, digest)
+        try:
+            response = write(view, request, *args, **kwargs)
+        except BaseException:
+            kept.delete()
+            raise
+        _keep(kept, response)
+        return response
+
+    return once
+
+
+def _key(request: Request) -> str:
+    key = request.headers.get(HEADER, "")
+    if len(key) > KEY_CHARS:
+        raise RequestProblem(HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters.")
+    return key
+
+
 def _kept(request: Request, key: str, digest: str) -> tuple[KeptAnswer, bool]:
     """Return the row of this key, and whether it is new; of two at once the second waits for the first."""
     person = cast("User", request.user)
@@ -64,6 +102,8 @@ def _kept(request: Request, key: str, digest: str) -> tuple[KeptAnswer, bool]:
 def _again(kept: KeptAnswer, digest: str) -> Response:
     if kept.request_digest != digest:
         raise RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request.")
+    if not kept.status:
+        raise RequestProblem(HTTPStatus.CONFLICT, f"A request with this {HEADER} is being worked on.")
     return Response(kept.body, kept.status, headers={**kept.headers, REPLAYED: "true"})
 
 
@@ -79,4 +119,10 @@ def _plain(response: Response) -> Any:
 
 def _digest(request: Request) -> str:
     parts = (request.method or "", request.get_full_path(), repr(request.data))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for _, files in sorted(request.FILES.lists()):
+        for file in files:
+            for chunk in file.chunks():
+                digest.update(chunk)
+            file.seek(0)
+    return digest.hexdigest()

@@ -20,6 +20,8 @@ class Token(models.Model):
         ASSESS = "assess", gettext_lazy("rate passages")
         EDIT = "edit", gettext_lazy("change questions and nuggets")
         GRADE = "grade", gettext_lazy("start and steer grading jobs")
+        SUBMIT = "submit", gettext_lazy("submit files and withdraw them")
+        ORGANIZE = "organize", gettext_lazy("import, release, open campaigns, and manage members")
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)

@@ -12,13 +12,21 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from grading.errors import BadFormat
+from rubricweb.accounts.actions import LastOrganizer
 from rubricweb.banks.errors import BankError, Conflict, OrderChanged
+from rubricweb.campaigns.errors import QueueError
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile
+from rubricweb.imports.undo import CannotUndo
 from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
+from rubricweb.submissions.actions import NotTaken
+from rubricweb.systems.actions import TagTaken
 
 CONTENT_TYPE = "application/problem+json"
-CONFLICTS = (OrderChanged, RatedMeanwhile)
-REFUSALS = (BankError, HumanGradeError, BoardError)
+CONFLICTS = (OrderChanged, RatedMeanwhile, NotTaken, LastOrganizer, CannotUndo, TagTaken)
+"""The request fits, but not what there is now."""
+REFUSALS = (BankError, HumanGradeError, BoardError, FlagError, QueueError, BadFormat)
 
 
 class RequestProblem(exceptions.APIException):
@@ -55,6 +63,8 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
         return RequestProblem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
     if isinstance(error, Conflict):
         return changed_meanwhile(error)
+    if isinstance(error, MovedMeanwhile):
+        return moved_meanwhile(error)
     if isinstance(error, CONFLICTS):
         return RequestProblem(HTTPStatus.CONFLICT, str(error))
     if isinstance(error, (*REFUSALS, ValidationError)):
@@ -67,6 +77,12 @@ def changed_meanwhile(conflict: Conflict) -> RequestProblem:
     item = conflict.item
     now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
     return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, now=now)
+
+
+def moved_meanwhile(moved: MovedMeanwhile) -> RequestProblem:
+    """412 with what others did to the flag since."""
+    since = [{"number": one.number, "verb": one.verb, "text": one.text} for one in moved.since]
+    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(moved), since=since)
 
 
 def _detail(problem: exceptions.APIException) -> dict[str, object]:

@@ -6,10 +6,39 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from rest_framework import serializers
+
+from rubricweb.api.problems import CONTENT_TYPE
+
+LINES = "application/x-ndjson"
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """An error (RFC 9457). Some have further members."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    errors = serializers.JSONField(  # type: ignore[assignment]  # the metaclass takes fields away
+        required=False, help_text="What is wrong, by the names of fields."
+    )
 
 
 class ResourceSchema(AutoSchema):
-    """What is described of a resource: a GET of a `ListResource` gives pages of its rows."""
+    """What is described of a resource: a GET of a `ListResource` gives pages of its rows, or lines.
+
+    Whatever else an operation answers, a refusal is a problem document.
+    """
+
+    def _get_response_bodies(self, direction: Any = "response") -> Any:
+        bodies = super()._get_response_bodies(direction)
+        refusal = self._get_response_for_code(  # type: ignore[no-untyped-call]
+            ProblemSerializer, "4XX", media_types=[CONTENT_TYPE], direction=direction
+        )
+        if direction == "response" and self._is_list_view():
+            bodies["200"]["content"][LINES] = {"schema": {"type": "string", "description": "A row a line."}}
+        return bodies | {"4XX": refusal}
 
     def _is_list_view(self, serializer: Any = None) -> bool:
         from rubricweb.api.base import ListResource

@@ -8,32 +8,19 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.types import Importance, ItemKind
-from rubricweb.api.base import ListResource, Resource
-from rubricweb.api.idempotency import HEADER, done_once
+from rubricweb.api.base import IF_MATCH, ListResource, Resource, seen_version
+from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.problems import RequestProblem
 from rubricweb.banks import access, actions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
-from rubricweb.core.ids import parse_id
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    required=True,
-    description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
-)
-KEY = OpenApiParameter(
-    HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again with it, it is done once."
-)
 
 
 class BankSerializer(serializers.Serializer[Bank]):
@@ -140,7 +127,7 @@ class ItemResource(OfBank):
     @done_once
     def patch(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
         item = access.item_for_editor(self.person, self.bank().pk, item_id)
-        sent, seen = self.fields(ItemEdit), _seen(request)
+        sent, seen = self.fields(ItemEdit), seen_version(request)
         if "text" in sent:
             actions.revise_item(item, text=sent["text"], seen=seen, by=self.person)
         elif "importance" in sent:
@@ -190,12 +177,3 @@ class Versions(OfBank, ListResource):
 
 def _answer(item: Item, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> Response:
     return Response(ItemSerializer(item).data, status, headers={"ETag": f'"{item.version}"', **headers})
-
-
-def _seen(request: Request) -> int:
-    """Return the version that the writer has seen."""
-    seen = parse_id(request.headers.get("If-Match", "").removeprefix("W/").strip('"'))
-    if not seen:
-        text = 'Name the version that you have seen, as its ETag: If-Match: "3".'
-        raise RequestProblem(HTTPStatus.PRECONDITION_REQUIRED, text)
-    return seen

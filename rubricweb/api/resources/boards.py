@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines
-from rubricweb.api.base import Resource
+from rubricweb.api.base import AnyMedia, Resource, require_valid
 from rubricweb.exports import selectors as exports
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.selectors import board
@@ -44,8 +44,7 @@ def spec_of(form: LabelForm) -> BoardSpec:
     """Return what the form asks for. Raises ValidationError."""
     if not form.graders:
         raise serializers.ValidationError({"grader": ["This collection has no grades yet."]})
-    if not form.is_valid():
-        raise serializers.ValidationError({name: [*map(str, errors)] for name, errors in form.errors.items()})
+    require_valid(form)
     return form.spec
 
 
@@ -61,6 +60,8 @@ class Leaderboard(Resource):
 
 class Qrels(Resource):
     """Rubric-Qrels, in the format of trec_eval."""
+
+    renderer_classes = (AnyMedia,)
 
     @extend_schema(parameters=parameters(LabelForm), responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:

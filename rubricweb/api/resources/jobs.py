@@ -17,9 +17,8 @@ from rest_framework.response import Response
 
 from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource
-from rubricweb.api.idempotency import done_once
+from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources.banks import KEY
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import monitor, progress
