@@ -3,13 +3,28 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from rubricweb.api import token_views
-from rubricweb.api.resources import banks, boards, collections, graders, jobs, ratings, runs, topics
+from rubricweb.api.resources import (
+    banks,
+    boards,
+    collections,
+    flags,
+    graders,
+    jobs,
+    ratings,
+    runs,
+    topics,
+)
 
 app_name = "api"
 V1 = "api/v1/"
 ONE = f"{V1}collections/<slug:slug>/"
 TOPIC = f"{ONE}topics/<int:topic_id>/"
 BANK = f"{ONE}banks/<int:bank_id>/"
+FLAG = f"{ONE}flags/<int:flag_id>/"
+CAMPAIGN = f"{ONE}campaigns/<int:campaign_id>/"
+SUBMISSION = f"{ONE}submissions/<int:submission_id>/"
+RELEASE = f"{ONE}releases/<int:release_id>/"
+IMPORT = f"{ONE}imports/<int:import_id>/"
 
 urlpatterns = [
     path("accounts/tokens/", token_views.tokens, name="tokens"),
@@ -39,4 +54,7 @@ urlpatterns = [
     path(f"{ONE}jobs/plan/", jobs.Plan.as_view(), name="job-plan"),
     path(f"{ONE}jobs/<int:job_id>/", jobs.JobResource.as_view(), name="job"),
     path(f"{ONE}jobs/<int:job_id>/<slug:steer>/", jobs.Steering.as_view(), name="job-steer"),
+    path(f"{ONE}flags/", flags.Flags.as_view(), name="flags"),
+    path(FLAG, flags.FlagResource.as_view(), name="flag"),
+    path(f"{FLAG}events/", flags.FlagEvents.as_view(), name="flag-events"),
 ]
