@@ -6,6 +6,7 @@ from rubricweb.api import token_views
 from rubricweb.api.resources import (
     banks,
     boards,
+    campaigns,
     collections,
     flags,
     graders,
@@ -57,4 +58,8 @@ urlpatterns = [
     path(f"{ONE}flags/", flags.Flags.as_view(), name="flags"),
     path(FLAG, flags.FlagResource.as_view(), name="flag"),
     path(f"{FLAG}events/", flags.FlagEvents.as_view(), name="flag-events"),
+    path(f"{ONE}campaigns/", campaigns.Campaigns.as_view(), name="campaigns"),
+    path(f"{ONE}campaigns/plan/", campaigns.CampaignPlan.as_view(), name="campaign-plan"),
+    path(CAMPAIGN, campaigns.CampaignResource.as_view(), name="campaign"),
+    path(f"{CAMPAIGN}<slug:steer>/", campaigns.CampaignState.as_view(), name="campaign-steer"),
 ]

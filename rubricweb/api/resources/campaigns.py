@@ -1,0 +1,219 @@
+"""Campaigns: cells that people shall rate. Plan one, open it, and see how far it is."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from grading.types import MAX_RATING
+from rubricweb.accounts import roles
+from rubricweb.api.base import ListResource, Resource, Row, documents, require_valid
+from rubricweb.api.idempotency import KEY, done_once
+from rubricweb.api.models import Token
+from rubricweb.banks.models import Item
+from rubricweb.campaigns.queue import access, actions
+from rubricweb.campaigns.queue.forms import MOST_ASSESSORS, CampaignForm, members_who_rate
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.preview import Preview, preview
+from rubricweb.campaigns.queue.progress import CampaignProgress, CampaignRow, campaign_rows, progress
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.raters import KINDS
+
+WRITES = {"POST": Token.Scope.ORGANIZE}
+STATES = {"close": actions.close_campaign, "reopen": actions.reopen_campaign}
+SHORTEST_SECONDS, LONGEST_SECONDS, DEEPEST = 1, 3_600, 1_000
+
+
+class CampaignSerializer(serializers.Serializer[Campaign]):
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+    bank = serializers.IntegerField(source="bank_id")
+    mode = serializers.ChoiceField(choices=Campaign.Mode.choices)
+    cells = serializers.ChoiceField(source="cells_taken", choices=Campaign.Cells.choices)
+    order = serializers.ChoiceField(choices=Campaign.Order.choices)
+    assessors = serializers.IntegerField(help_text="Independent assessors per cell.")
+    seed = serializers.IntegerField(help_text="Of every draw.")
+    at = serializers.DateTimeField()
+    closed_at = serializers.DateTimeField(allow_null=True)
+
+
+class CountsDocument(serializers.Serializer[CampaignRow]):
+    """Ratings of a campaign."""
+
+    total = serializers.IntegerField(help_text="That are wanted.")
+    done = serializers.IntegerField()
+    leased = serializers.IntegerField(help_text="That somebody is at.")
+    skipped = serializers.IntegerField()
+
+
+class CampaignListRow(CampaignSerializer):
+    counts = CountsDocument(source="pk")
+
+
+class PersonDocument(serializers.Serializer[Any]):
+    person = serializers.CharField(source="person.username")
+    done = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    holds = serializers.IntegerField()
+    seconds = serializers.FloatField(source="pace", allow_null=True, help_text="Per rating.")
+    last_at = serializers.DateTimeField(allow_null=True)
+
+
+class CampaignDocument(CampaignSerializer):
+    counts = CountsDocument()
+    people = PersonDocument(many=True)
+    random = serializers.IntegerField(help_text="Cells drawn at random, on which estimates stand.")
+    random_done = serializers.IntegerField()
+
+
+class NewCampaign(serializers.Serializer[Any]):
+    """Which cells people rate, and how: what the form of a new campaign has."""
+
+    name = serializers.CharField(max_length=120)
+    bank = serializers.IntegerField(help_text="The id of a bank.")
+    grader = serializers.IntegerField(help_text="The id of a grader with grades of this bank.")
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=Item.Kind.choices),
+        default=[str(kind) for kind in KINDS],
+    )
+    topics = serializers.ListField(
+        child=serializers.CharField(), default=[], help_text="By `query_id`; none for all."
+    )
+    cells = serializers.ChoiceField(choices=Campaign.Cells.choices, default=Campaign.Cells.ALL)
+    min_grade = serializers.IntegerField(required=False, min_value=1, max_value=MAX_RATING)
+    cutoff = serializers.IntegerField(default=20, min_value=1, max_value=DEEPEST)
+    size = serializers.IntegerField(required=False, min_value=1, help_text="At most so many cells.")
+    order = serializers.ChoiceField(choices=Campaign.Order.choices)
+    passage_order = serializers.ChoiceField(
+        choices=Campaign.PassageOrder.choices, default=Campaign.PassageOrder.TOPIC
+    )
+    random_percent = serializers.IntegerField(default=20, min_value=0, max_value=100)
+    assessors = serializers.IntegerField(default=1, min_value=1, max_value=MOST_ASSESSORS)
+    mode = serializers.ChoiceField(choices=Campaign.Mode.choices, default=Campaign.Mode.BLIND)
+    people = serializers.ListField(
+        child=serializers.CharField(), default=[], help_text="By user name; none for every assessor."
+    )
+    seconds = serializers.FloatField(
+        required=False,
+        min_value=SHORTEST_SECONDS,
+        max_value=LONGEST_SECONDS,
+        help_text="Per rating, for the preview; measured by default.",
+    )
+
+
+class CampaignPreview(serializers.Serializer[Preview]):
+    """What the campaign would ask of people."""
+
+    cells = serializers.IntegerField()
+    population = serializers.IntegerField(help_text="Cells that match the choice.")
+    passages = serializers.IntegerField()
+    items = serializers.IntegerField()
+    ratings = serializers.IntegerField()
+    people = serializers.IntegerField(help_text="Who may rate.")
+    seconds = serializers.FloatField(help_text="Per rating.")
+    is_measured = serializers.BooleanField(help_text="That is the pace of people who rated here.")
+    hours = serializers.FloatField(help_text="Of everybody together.")
+    close_pairs = serializers.SerializerMethodField(
+        help_text="Neighbouring runs that errors of the grader could swap."
+    )
+    settled_pairs = serializers.IntegerField(
+        source="likely", help_text="Of these: whose order the campaign would probably settle."
+    )
+
+    def get_close_pairs(self, plan: Preview) -> int:
+        return len(plan.pairs)
+
+
+class Campaigns(ListResource):
+    """The campaigns of a collection, with their progress. A POST opens one."""
+
+    serializer_class = CampaignListRow
+    scopes = WRITES
+
+    def rows(self) -> QuerySet[Any]:
+        return self.collection().campaigns.all()
+
+    def shown(self, rows: list[Row]) -> list[Row]:
+        counts = {row.campaign.pk: row for row in campaign_rows(self.collection(), self.person)}
+        return [{**row, "counts": CountsDocument(counts[row["id"]]).data} for row in rows]
+
+    @extend_schema(request=NewCampaign, responses={201: CampaignDocument}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str) -> Response:
+        form = _form(self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign))
+        campaign = actions.open_campaign(form.choice, form.plan, by=self.person)
+        place = reverse("api:campaign", args=[slug, campaign.pk])
+        document = _document(progress(campaign, self.person))
+        return Response(document, HTTPStatus.CREATED, headers={"Location": place})
+
+
+class CampaignPlan(Resource):
+    """What a campaign would ask of people, and settle. Nothing is opened."""
+
+    @extend_schema(request=NewCampaign, responses=CampaignPreview, operation_id="campaigns_plan")
+    def post(self, request: Request, slug: str) -> Response:
+        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
+        form = _form(collection, sent)
+        everybody = members_who_rate(collection).count()
+        plan = preview(form.choice, form.plan, everybody=everybody, seconds=sent.get("seconds"))
+        return Response(CampaignPreview(plan).data)
+
+
+class CampaignResource(Resource):
+    """One campaign: its progress, and each person's part in it. For organizers."""
+
+    @extend_schema(responses=CampaignDocument)
+    def get(self, request: Request, slug: str, campaign_id: int) -> Response:
+        campaign = access.campaign_for(
+            self.person, self.collection().slug, campaign_id, needed=roles.TO_ORGANIZE
+        )
+        return Response(_document(progress(campaign, self.person)))
+
+
+class CampaignState(Resource):
+    """Close a campaign, or reopen it."""
+
+    scopes = WRITES
+
+    @extend_schema(request=None, responses=CampaignDocument, operation_id="campaigns_steer")
+    def post(self, request: Request, slug: str, campaign_id: int, steer: str) -> Response:
+        if steer not in STATES:
+            raise Http404(f"A campaign takes one of {', '.join(STATES)}.")
+        slug = self.collection().slug
+        campaign = access.campaign_for(self.person, slug, campaign_id, needed=roles.TO_ORGANIZE)
+        if campaign.is_open == (steer == "close"):
+            STATES[steer](campaign, by=self.person)
+        return Response(_document(progress(campaign, self.person)))
+
+
+def _form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
+    """Return the valid form of the page, filled with what was sent. Raises ValidationError."""
+    known = dict(collection.topics.filter(query_id__in=sent["topics"]).values_list("query_id", "pk"))
+    rating = dict(members_who_rate(collection).values_list("username", "pk"))
+    for name, values, there in (("topics", sent["topics"], known), ("people", sent["people"], rating)):
+        if unknown := [value for value in values if value not in there]:
+            raise ValidationError({name: [f"Not in the collection: {', '.join(unknown)}."]})
+    ids = {
+        "topics": [known[query_id] for query_id in sent["topics"]],
+        "people": [rating[username] for username in sent["people"]],
+        **{name: str(sent[name]) for name in ("bank", "grader")},
+    }
+    form = CampaignForm(collection, banks(collection), sent | ids)  # type: ignore[arg-type]  # a dict will do
+    require_valid(form)
+    return form
+
+
+def _document(now: CampaignProgress) -> Row:
+    campaign = CampaignSerializer(now.row.campaign).data
+    parts = {"counts": CountsDocument(now.row).data, "people": documents(PersonDocument, now.people)}
+    return {**campaign, **parts, "random": now.random, "random_done": now.random_done}
