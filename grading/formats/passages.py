@@ -64,7 +64,7 @@ def _read_jsonl(path: Path) -> Iterator[PassageEntry]:
 
 def _read_requests(path: Path) -> Iterator[PassageEntry]:
     for line, raw in _objects(path, _REQUEST, record_lines(path)):
-        yield from _placed(path, line, _candidates, raw, line)
+        yield from _placed(path, line, candidates_of, raw, line)
 
 
 def _read_tsv(path: Path) -> Iterator[PassageEntry]:
@@ -94,7 +94,7 @@ def _of_object(raw: _Json, line: int) -> PassageEntry:
     return PassageEntry(_id(raw), _text(raw), **_details(raw), foreign=raw, line=line)
 
 
-def _candidates(raw: _Json, line: int) -> list[PassageEntry]:
+def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
     """The candidates of one request, each with its query. Raises `BadFormat` without a place."""
     query_id, query_text = _query(raw)
     listed = raw.get("candidates")

@@ -13,7 +13,9 @@ from rubricweb.api.resources import (
     jobs,
     ratings,
     runs,
+    systems,
     topics,
+    what_if,
 )
 
 app_name = "api"
@@ -45,6 +47,8 @@ urlpatterns = [
     path(f"{BANK}items/", banks.Items.as_view(), name="items"),
     path(f"{BANK}items/<int:item_id>/", banks.ItemResource.as_view(), name="item"),
     path(f"{BANK}items/<int:item_id>/history/", banks.History.as_view(), name="item-history"),
+    path(f"{BANK}items/<int:item_id>/what-if/", what_if.ItemWhatIf.as_view(), name="what-if"),
+    path(f"{BANK}impact/", what_if.ItemImpact.as_view(), name="impact"),
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", graders.Graders.as_view(), name="graders"),
     path(f"{ONE}grades/", graders.Grades.as_view(), name="grades"),
@@ -62,4 +66,6 @@ urlpatterns = [
     path(f"{ONE}campaigns/plan/", campaigns.CampaignPlan.as_view(), name="campaign-plan"),
     path(CAMPAIGN, campaigns.CampaignResource.as_view(), name="campaign"),
     path(f"{CAMPAIGN}<slug:steer>/", campaigns.CampaignState.as_view(), name="campaign-steer"),
+    path(f"{ONE}retrieve/", systems.Retrieve.as_view(), name="retrieve"),
+    path(f"{ONE}generate/", systems.Generate.as_view(), name="generate"),
 ]

@@ -1,0 +1,171 @@
+"""The steps of a system, in the I/O of Ragnarök (Pradeep et al. 2024, section 3.1 and Table 4).
+
+`retrieve` gives what rerankers and generators take: a query with its candidates. `generate` takes that, and
+gives an answer with its references. For organizers, who make runs on pages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from grading.formats.passages import PassageEntry, candidates_of
+from grading.systems import ragnarok
+from grading.systems.base import MAX_WORDS, Answer, Source
+from grading.systems.pipeline import Answering, SystemSpec, make
+from grading.systems.retrieval import DEPTH
+from grading.types import Ranking, Topic
+from rubricweb.accounts import roles
+from rubricweb.api.base import Resource, Row
+from rubricweb.corpus.models import Collection, Passage
+from rubricweb.systems.forms import DEEPEST, MOST_SOURCES, MOST_WORDS
+from rubricweb.systems.retrieval import index_of, sources_of
+
+QUERY = {
+    "oneOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "required": ["text"],
+            "properties": {"qid": {"type": "string"}, "text": {"type": "string", "minLength": 1}},
+        },
+    ]
+}
+
+
+@extend_schema_field(QUERY)
+class QueryField(serializers.Field[Topic, Any, Any, Any]):
+    """A text, or `{"qid", "text"}`."""
+
+    def to_internal_value(self, data: Any) -> Topic:
+        said = {"text": data} if isinstance(data, str) else data
+        qid, text = (said.get("qid", ""), said.get("text")) if isinstance(said, dict) else ("", None)
+        if not isinstance(text, str) or not text.strip() or not isinstance(qid, (str, int)):
+            raise serializers.ValidationError('Expected a text, or {"qid": …, "text": …}.')
+        return Topic(str(qid), text.strip())
+
+
+class QueryDocument(serializers.Serializer[Any]):
+    qid = serializers.CharField(allow_blank=True)
+    text = serializers.CharField()
+
+
+class SegmentDocument(serializers.Serializer[Passage]):
+    title = serializers.CharField()
+    url = serializers.CharField()
+    headings = serializers.CharField()
+    segment = serializers.CharField(source="text")
+
+
+class CandidateDocument(serializers.Serializer[Any]):
+    docid = serializers.CharField()
+    score = serializers.FloatField()
+    doc = SegmentDocument()
+
+
+class RetrieveRequest(serializers.Serializer[Any]):
+    query = QueryField()
+    hits = serializers.IntegerField(default=DEPTH, min_value=1, max_value=DEEPEST)
+
+
+class RetrieveDocument(serializers.Serializer[Any]):
+    """What rerankers and `generate` take."""
+
+    query = QueryDocument()
+    candidates = CandidateDocument(many=True, help_text="The best first, by BM25 (k1 0.9, b 0.4).")
+
+
+class GenerateRequest(serializers.Serializer[Any]):
+    query = QueryField()
+    candidates = serializers.ListField(
+        child=serializers.JSONField(),
+        required=False,
+        max_length=DEEPEST,
+        help_text="As `retrieve` gives them, in their order; retrieved where they are not sent.",
+    )
+    topk = serializers.IntegerField(default=ragnarok.SOURCES, min_value=1, max_value=MOST_SOURCES)
+    max_words = serializers.IntegerField(default=MAX_WORDS, min_value=1, max_value=MOST_WORDS)
+
+
+class AnswerSentenceDocument(serializers.Serializer[Any]):
+    text = serializers.CharField()
+    citations = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Places in `references`, from 0."
+    )
+
+
+class GenerateDocument(serializers.Serializer[Any]):
+    topic_id = serializers.CharField(allow_blank=True)
+    topic = serializers.CharField()
+    references = serializers.ListField(child=serializers.CharField())
+    response_length = serializers.IntegerField(help_text="Characters of all sentences.")
+    answer = AnswerSentenceDocument(many=True)
+
+
+class Retrieve(Resource):
+    """The passages of the collection that fit a query best, by BM25."""
+
+    @extend_schema(request=RetrieveRequest, responses=RetrieveDocument, operation_id="retrieve")
+    def post(self, request: Request, slug: str) -> Response:
+        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(RetrieveRequest)
+        topic, ranking = sent["query"], _ranked(collection, sent["query"], sent["hits"])
+        rows = collection.passages.filter(doc_id__in=ranking.doc_ids)
+        passages = {passage.doc_id: passage for passage in rows}
+        candidates = [
+            {"docid": doc_id, "score": score, "doc": SegmentDocument(passages[doc_id]).data}
+            for doc_id, score in zip(ranking.doc_ids, ranking.scores, strict=True)
+            if doc_id in passages
+        ]
+        return Response({"query": _query(topic), "candidates": candidates})
+
+
+class Generate(Resource):
+    """An answer from the first candidates, with citations: the best sentences, without a language model.
+
+    Runs by language models are made as jobs, on the page where organizers make runs.
+    """
+
+    @extend_schema(request=GenerateRequest, responses=GenerateDocument, operation_id="generate")
+    def post(self, request: Request, slug: str) -> Response:
+        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(GenerateRequest)
+        topic, topk = sent["query"], sent["topk"]
+        sources = _sources(collection, topic, sent)
+        ranking = Ranking("", topic.query_id, tuple(one.passage_id for one in sources), (0.0,) * len(sources))
+        spec = SystemSpec(Answering.SENTENCES, depth=topk, sources=topk, max_words=sent["max_words"])
+        answer = make(spec, topic, ranking, lambda _: sources, None).answer
+        return Response(_answer(topic, answer or Answer((), tuple(sources))))
+
+
+def _ranked(collection: Collection, topic: Topic, hits: int) -> Ranking:
+    return index_of(collection).search(topic, depth=hits)
+
+
+def _sources(collection: Collection, topic: Topic, sent: Row) -> list[Source]:
+    """Return the candidates that were sent, or those that are retrieved. Raises BadFormat."""
+    topk: int = sent["topk"]
+    if "candidates" not in sent:
+        return sources_of(collection, _ranked(collection, topic, topk).doc_ids)
+    request = {
+        "query": {"qid": topic.query_id or "query", "text": topic.text},
+        "candidates": sent["candidates"],
+    }
+    entries: list[PassageEntry] = candidates_of(request)[:topk]
+    return [Source(entry.doc_id, entry.text, entry.title) for entry in entries]
+
+
+def _query(topic: Topic) -> Row:
+    return {"qid": topic.query_id, "text": topic.text}
+
+
+def _answer(topic: Topic, answer: Answer) -> Row:
+    return {
+        "topic_id": topic.query_id,
+        "topic": topic.text,
+        "references": [source.passage_id for source in answer.sources],
+        "response_length": sum(len(sentence.text) for sentence in answer.sentences),
+        "answer": [{"text": one.text, "citations": list(one.citations)} for one in answer.sentences],
+    }
