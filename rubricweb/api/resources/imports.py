@@ -1,0 +1,200 @@
+"""Imports: upload files, read what they would change, and have them imported. For organizers."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from rubricweb.accounts import roles
+from rubricweb.api.base import ListResource, Resource, documents, require_valid
+from rubricweb.api.idempotency import KEY, done_once, uploaded_once
+from rubricweb.api.models import Token
+from rubricweb.api.problems import RequestProblem
+from rubricweb.api.uploads import NAME, PARSERS, bodies, files_of
+from rubricweb.imports import access, actions, screens, undo
+from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports.forms import OptionsForm
+from rubricweb.imports.models import Import
+from rubricweb.imports.screens import Batch
+
+WRITES = dict.fromkeys(("POST", "DELETE"), Token.Scope.ORGANIZE)
+
+
+class ImportSerializer(serializers.Serializer[Import]):
+    id = serializers.IntegerField(source="pk")
+    step = serializers.ChoiceField(
+        choices=Import.Step.choices, help_text="What the worker does, or did last."
+    )
+    state = serializers.ChoiceField(choices=Import.State.choices, help_text="Of that step.")
+    error = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    undone_at = serializers.DateTimeField(allow_null=True)
+
+
+class ImportFileDocument(serializers.Serializer[screens.FileRow]):
+    id = serializers.IntegerField(source="file.pk")
+    name = serializers.CharField(source="file.name")
+    size = serializers.IntegerField(source="file.size")
+    state = serializers.CharField()
+    format = serializers.CharField(source="file.format", help_text="Empty until it is recognised.")
+    read = serializers.CharField(source="file.read", help_text="What is in it, counted.")
+    problem = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True, help_text="Of the problem.")
+    choices = serializers.ListField(
+        source="file.fitting_formats", child=serializers.CharField(), help_text="Formats, of which to choose."
+    )
+
+
+class CountDocument(serializers.Serializer[screens.CountRow]):
+    kind = serializers.CharField(source="words")
+    before = serializers.IntegerField(allow_null=True)
+    new = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+
+
+class ImportDocument(ImportSerializer):
+    files = ImportFileDocument(many=True)
+    counts = CountDocument(many=True, help_text="What the import did, or after a check would do.")
+    notes = serializers.ListField(child=serializers.CharField())
+    problem = serializers.CharField(help_text="Why the files cannot be imported together.")
+    is_ready = serializers.BooleanField(help_text="It can be started as it was checked.")
+    options = serializers.JSONField()
+
+
+class UploadForm(serializers.Serializer[Any]):
+    file = serializers.ListField(
+        child=serializers.FileField(), help_text="Plain, gzip or zip; several at once."
+    )
+
+
+class OptionsDocument(serializers.Serializer[Any]):
+    """What is not named stays as it is."""
+
+    bank_name = serializers.CharField(required=False, max_length=80)
+    judgments = serializers.CharField(required=False, allow_blank=True)
+    min_relevant = serializers.IntegerField(required=False, allow_null=True, min_value=0)
+    official_measure = serializers.CharField(required=False, allow_blank=True, max_length=60)
+    passages_of = serializers.CharField(required=False)
+    is_segmenting = serializers.BooleanField(required=False)
+    candidates_run = serializers.CharField(required=False, allow_blank=True)
+    nugget_grader = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    replace = serializers.BooleanField(required=False)
+
+
+class Imports(ListResource):
+    """The imports of a collection. A POST uploads files and has them checked: 202."""
+
+    serializer_class = ImportSerializer
+    scopes = WRITES
+    parser_classes = PARSERS
+
+    def rows(self) -> QuerySet[Any]:
+        return self.collection(needed=roles.TO_ORGANIZE).imports.all()
+
+    @extend_schema(request=bodies(UploadForm), responses={202: ImportDocument}, parameters=[KEY, NAME])
+    @uploaded_once
+    def post(self, request: Request, slug: str) -> Response:
+        collection, uploads = self.collection(needed=roles.TO_ORGANIZE), files_of(request)
+        batch = actions.begin_import(collection, by=self.person)
+        actions.add_files(batch, uploads)
+        return _accepted(actions.start_check(batch))
+
+
+class OfImport(Resource):
+    scopes = WRITES
+
+    def batch(self) -> Import:
+        slug = self.collection(needed=roles.TO_ORGANIZE).slug
+        return access.import_for(self.person, slug, self.kwargs["import_id"])
+
+
+class ImportResource(OfImport):
+    """One import in any state: files, counts, problems. A DELETE discards one that is not made."""
+
+    @extend_schema(responses=ImportDocument)
+    def get(self, request: Request, slug: str, import_id: int) -> Response:
+        return Response(_document(self.batch()))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str, import_id: int) -> Response:
+        batch = self.batch()
+        if batch.is_live or batch.is_imported:
+            raise RequestProblem(HTTPStatus.CONFLICT, "A worker has it, or has imported it.")
+        actions.discard(batch)
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+
+class ImportCheck(OfImport):
+    """Check the files again, with the options sent: 202."""
+
+    @extend_schema(
+        request=OptionsDocument,
+        responses={202: ImportDocument},
+        parameters=[KEY],
+        operation_id="imports_check",
+    )
+    @done_once
+    def post(self, request: Request, slug: str, import_id: int) -> Response:
+        batch, sent = self.batch(), self.fields(OptionsDocument)
+        form = OptionsForm(ImportOptions.of(batch).as_json() | sent)
+        require_valid(form)
+        return _accepted(actions.start_check(batch, form.options()))
+
+
+class ImportStart(OfImport):
+    """Import what was checked: 202. What cannot be imported as it is: 409."""
+
+    @extend_schema(
+        request=None, responses={202: ImportDocument}, parameters=[KEY], operation_id="imports_start"
+    )
+    @done_once
+    def post(self, request: Request, slug: str, import_id: int) -> Response:
+        batch = self.batch()
+        if not screens.batch_of(batch).is_ready:
+            raise RequestProblem(HTTPStatus.CONFLICT, "These files cannot be imported as they are.")
+        return _accepted(actions.start_import(batch))
+
+
+class ImportUndo(OfImport):
+    """Remove what the import added, if nothing was built on it: 200 where it is gone, 202 for much."""
+
+    @extend_schema(
+        request=None,
+        responses={200: ImportDocument, 202: ImportDocument},
+        parameters=[KEY],
+        operation_id="imports_undo",
+    )
+    @done_once
+    def post(self, request: Request, slug: str, import_id: int) -> Response:
+        batch = self.batch()
+        if undo.is_large(batch) and not undo.why_not(batch):
+            return _accepted(actions.start_undo(batch, by=self.person))
+        undo.undo_import(batch, by=self.person)
+        return Response(_document(self.batch()))
+
+
+def _accepted(batch: Import) -> Response:
+    place = reverse("api:import", args=[batch.collection.slug, batch.pk])
+    return Response(_document(batch), HTTPStatus.ACCEPTED, headers={"Location": place})
+
+
+def _document(batch: Import) -> dict[str, Any]:
+    shown: Batch = screens.batch_of(batch)
+    return {
+        **ImportSerializer(batch).data,
+        "files": documents(ImportFileDocument, shown.files),
+        "counts": documents(CountDocument, shown.counts),
+        "notes": shown.notes,
+        "problem": shown.problem,
+        "is_ready": shown.is_ready,
+        "options": batch.options,
+    }
