@@ -31,10 +31,11 @@ async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpRes
     """
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
-    return events.stream(collection.channel, since=_seconds(request.GET.get("since", "")))
+    return events.stream(collection.channel, since=seconds(request.GET.get("since", "")))
 
 
-def _seconds(text: str) -> float | None:
+def seconds(text: str) -> float | None:
+    """Return a Unix time as an address has it; None for anything else."""
     return float(text) if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", text) else None
 
 

@@ -9,8 +9,8 @@ from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 APPS = {config.label for config in apps.get_app_configs() if config.name.startswith("rubricweb.")}
-LEFT_OUT = {"corpus:events", "accounts:login", "accounts:logout", "api:schema"}
-"""A stream without an end, what ends the session that asks, and what is the same for all."""
+LEFT_OUT = {"corpus:events", "api:events", "accounts:login", "accounts:logout", "api:schema"}
+"""Streams without an end, what ends the session that asks, and what is the same for all."""
 
 
 @dataclass(frozen=True, slots=True)

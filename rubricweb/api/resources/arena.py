@@ -1,0 +1,102 @@
+"""The arena: its vote board, the votes that count, and for organizers the battles that are over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from rubricweb.accounts import roles
+from rubricweb.api.base import ListResource, Resource, Row, require_valid
+from rubricweb.arena import access, files
+from rubricweb.arena.board import vote_board
+from rubricweb.arena.forms import BoardForm
+from rubricweb.arena.models import Arena, Battle, Vote
+from rubricweb.arena.votes import Verdict
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
+
+NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
+BOARD = [
+    OpenApiParameter("verdict", enum=[one.value for one in Verdict], description="`answer` by default."),
+    NAMED,
+    OpenApiParameter("length", bool, description="At equal length of answers."),
+]
+
+
+class OfBoard(Resource):
+    """For those who may see who leads: organizers and topic developers, others once the board is open."""
+
+    def chosen(self) -> tuple[Arena, BoardForm]:
+        arena = access.arena_for_board(self.person, self.collection().slug)
+        form = BoardForm(self.request.query_params)
+        require_valid(form)
+        return arena, form
+
+
+class VoteBoardResource(OfBoard):
+    """The vote board, as its JSON file has it."""
+
+    @extend_schema(parameters=BOARD, responses=OpenApiTypes.OBJECT, operation_id="arena_board")
+    def get(self, request: Request, slug: str) -> Response:
+        arena, form = self.chosen()
+        options = {"with_named": form.with_named, "at_equal_length": form.at_equal_length}
+        return Response(files.board_document(vote_board(arena.collection, form.chosen, **options), slug))
+
+
+class VoteDocument(serializers.Serializer[Any]):
+    query_id = serializers.CharField()
+    left = serializers.CharField(help_text="The name of a run.")
+    right = serializers.CharField()
+    voter = serializers.IntegerField(help_text="Voters are numbered.")
+    answer = serializers.ChoiceField(choices=Vote.Verdict.choices)
+    evidence = serializers.ChoiceField(choices=Vote.Verdict.choices, allow_blank=True)
+    blind = serializers.BooleanField()
+    left_words = serializers.IntegerField()
+    right_words = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    tags = serializers.CharField(help_text="With semicolons between.")
+    reason = serializers.CharField()
+
+
+class Votes(OfBoard):
+    """The votes that count, as their JSON file has them."""
+
+    @extend_schema(parameters=[NAMED], responses=VoteDocument(many=True), operation_id="arena_votes")
+    def get(self, request: Request, slug: str) -> Response:
+        arena, form = self.chosen()
+        rows = list(files.vote_rows(arena.collection, with_named=form.with_named))
+        return Response(files.vote_documents(rows))
+
+
+class BattleSerializer(serializers.Serializer[Battle]):
+    id = serializers.IntegerField(source="pk")
+    topic = serializers.CharField(source="topic.query_id")
+    left = serializers.CharField(source="left.run_tag")
+    right = serializers.CharField(source="right.run_tag")
+    person = serializers.CharField(source="person_id", allow_null=True, help_text="A pseudonym.")
+    drawn = serializers.ChoiceField(choices=Battle.Drawn.choices)
+    at = serializers.DateTimeField()
+    names_shown_at = serializers.DateTimeField()
+
+
+class Battles(ListResource):
+    """Battles of stored answers whose person has seen the names. Others are still blind. For organizers."""
+
+    serializer_class = BattleSerializer
+
+    def rows(self) -> QuerySet[Any]:
+        collection = self.collection(needed=roles.TO_ORGANIZE)
+        accepted = collection.runs.accepted()
+        over = Q(question=None, names_shown_at__isnull=False)
+        return collection.battles.filter(over, left__in=accepted, right__in=accepted)
+
+    def shown(self, rows: list[Row]) -> list[Row]:
+        collection = self.collection(needed=roles.TO_ORGANIZE)
+        return [
+            {**row, "person": row["person"] and assessor_pseudonym(collection, row["person"])} for row in rows
+        ]
