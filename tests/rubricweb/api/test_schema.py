@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
@@ -26,6 +27,14 @@ def test_it_is_valid_and_names_every_address(schema):
     validate_schema(schema)
     routes = {str(route.pattern) for route in urlpatterns if str(route.pattern).startswith(V1)}
     assert len(schema["paths"]) == len(routes) - 1, "all but the document itself"
+
+
+def test_the_help_names_every_address(schema):
+    text = (settings.BASE_DIR / "docs/help/scripts.md").read_text()
+    of_collection = f"/{V1}collections/{{slug}}/"
+    named = {path.removeprefix(of_collection) or of_collection for path in schema["paths"]}
+    missing = {path for path in named if f"`{path}`" not in text} - {of_collection}
+    assert missing == set()
 
 
 def test_every_operation_says_who_may_and_what_comes_back(schema):
