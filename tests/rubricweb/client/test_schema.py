@@ -14,7 +14,22 @@ from rubricweb.api.urls import V1, urlpatterns
 from rubricweb.client import AsyncClient, Client, ClientError, calls
 from rubricweb.client.core import Rows
 
-WITHOUT_CALL: frozenset[tuple[str, str]] = frozenset()
+WITHOUT_CALL_NAMES = {
+    "DELETE": """
+        import invitation member release
+    """,
+    "GET": """
+        arena-battles arena-board arena-votes calls campaign campaigns events flag flags import imports
+        invitations members release release-file releases responses submission submission-file
+        submissions support-labels support-model-labels support-next what-if
+    """,
+    "POST": """
+        call-submissions campaign-plan campaign-steer campaigns flag-events flags generate impact
+        import-check import-start import-undo imports invitations members releases retrieve submission-
+        steer support-labels
+    """,
+}
+WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
 """(method, name of the route): what scripts reach by `Client.request` alone."""
 ITEM = {"id": 4, "version": 1}
 EXAMPLES: dict[str, Any] = {
