@@ -68,6 +68,7 @@ _TEX = {
     ">": r"\textgreater{}",
     "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
     "\N{EN DASH}": "--",
+    "\N{MINUS SIGN}": "$-$",
     "\N{MIDDLE DOT}": r"$\cdot$",
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
