@@ -62,6 +62,7 @@ urlpatterns = [
     path(f"{ONE}grades/", graders.Grades.as_view(), name="grades"),
     path(f"{ONE}ratings/", ratings.Ratings.as_view(), name="ratings"),
     path(f"{ONE}leaderboard/", boards.Leaderboard.as_view(), name="leaderboard"),
+    path(f"{ONE}leaderboard/comparison/", boards.ComparisonOfRuns.as_view(), name="comparison"),
     path(f"{ONE}qrels/", boards.Qrels.as_view(), name="qrels"),
     path(f"{ONE}jobs/", jobs.Jobs.as_view(), name="jobs"),
     path(f"{ONE}jobs/plan/", jobs.Plan.as_view(), name="job-plan"),

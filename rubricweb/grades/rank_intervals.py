@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.paired_tests import ALPHA, MAX_RUNS, MAX_TOPICS, PairedTest, p_values, smallest_p
+from grading.statistics.paired_tests import (
+    ALPHA,
+    MAX_RUNS,
+    MAX_TOPICS,
+    PairedTest,
+    PValueMatrix,
+    p_values,
+    smallest_p,
+)
 from grading.statistics.rank_intervals import Order, holm, order
 from grading.statistics.uncertainty import mean_and_stderr
 
@@ -22,6 +30,8 @@ class RankIntervals:
     """The paired tests between the rows of a table of scores."""
 
     order: Order
+    p: PValueMatrix
+    """Of each pair by itself, before Holm's correction."""
     test: PairedTest
     topics: int
 
@@ -45,8 +55,8 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) 
     topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
     if topics < 2 or len(scores) < 2:
         return None
-    order = _order(scores.tobytes(), scores.shape, used := test_used(scores.shape, test))
-    return RankIntervals(order, used, topics)
+    order, p = _tested(scores.tobytes(), scores.shape, used := test_used(scores.shape, test))
+    return RankIntervals(order, p, used, topics)
 
 
 def span(first: int, last: int) -> str:
@@ -65,7 +75,7 @@ def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
 
 
 @lru_cache(maxsize=KEPT)
-def _order(content: bytes, shape: tuple[int, int], test: PairedTest) -> Order:
+def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, PValueMatrix]:
     scores = np.frombuffer(content).reshape(shape)
-    means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
-    return order(means, holm(p_values(scores, test)))
+    means, p = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS), p_values(scores, test)
+    return order(means, holm(p)), p

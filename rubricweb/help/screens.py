@@ -48,6 +48,7 @@ PAGES = {
     "leaderboards": "read-a-leaderboard",
     "leaderboards:agreement": "read-a-leaderboard#behind-the-board",
     "leaderboards:influence": "read-a-leaderboard#behind-the-board",
+    "leaderboards:comparison": "read-a-leaderboard#two-runs",
     "leaderboards:meta": "read-a-leaderboard#behind-the-board",
     "leaderboards:moved": "read-a-leaderboard#behind-the-board",
     "leaderboards:public": "read-a-leaderboard#publish-a-board",

@@ -34,6 +34,7 @@ OF_TEAMS = (Screen("Your team's submissions", "submissions:team", roles.TO_SUBMI
 OF_COLLECTIONS = (
     Screen("Topics", "home:collection", keywords="queries"),
     Screen("Leaderboard", "leaderboards:board", keywords="board ranks scores runs"),
+    Screen("Two runs", "leaderboards:comparison", keywords="compare difference significant better"),
     Screen("Meta-evaluation", "leaderboards:meta", keywords="official correlation kendall tau judgments"),
     Screen("Agreement with judgments", "leaderboards:agreement", keywords="qrels kappa labels"),
     Screen("Influence", "leaderboards:influence", keywords="leave out item topic team"),

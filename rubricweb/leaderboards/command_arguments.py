@@ -100,6 +100,15 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
     )
 
 
+def add_measure_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--measure",
+        default=registry.DEFAULT,
+        metavar="M",
+        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
+    )
+
+
 def add_board_arguments(parser: ArgumentParser) -> None:
     """Add what a board depends on besides its labels, in the words of its address."""
     parser.add_argument(

@@ -3,6 +3,7 @@ from django.urls import path, re_path
 from rubricweb.leaderboards import views
 from rubricweb.leaderboards.agreement.views import agreement
 from rubricweb.leaderboards.by_attribute.views import by_attribute
+from rubricweb.leaderboards.comparison.views import comparison
 from rubricweb.leaderboards.figures.views import figure_page, figures
 from rubricweb.leaderboards.influence.views import influence
 from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
@@ -19,6 +20,7 @@ urlpatterns = [
     path("<slug:slug>/agreement/", agreement, name="agreement"),
     path("<slug:slug>/influence/", influence, name="influence"),
     path("<slug:slug>/by-attribute/", by_attribute, name="by-attribute"),
+    path("<slug:slug>/comparison/", comparison, name="comparison"),
     path("<slug:slug>/moved/", moved, name="moved"),
     path("<slug:slug>/figures/", figures, name="figures"),
     path("<slug:slug>/figures/file/", figure_page, name="figure-file"),

@@ -30,6 +30,7 @@ def test_pages(inspector, places):
         "cell page": places.cell("d101"),
         "board": places.board,
         "run page": reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
+        "two runs": places.of_collection("leaderboards:comparison"),
         "by attribute": places.of_collection("leaderboards:by-attribute"),
         "near-duplicates": places.of_collection("review:duplicates"),
         "jobs": places.of_collection("grades:jobs"),

@@ -18,8 +18,12 @@ from grading.formats.trec import qrels_lines
 from rubricweb.api.base import AnyMedia, Resource, require_valid
 from rubricweb.exports import selectors as exports
 from rubricweb.leaderboards.board import files
+from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.comparison.forms import ComparisonForm
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
+from rubricweb.leaderboards.comparison.sentences import document
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 
 SHOWN_ONLY = ("sort", "paused")
@@ -56,6 +60,21 @@ class Leaderboard(Resource):
         collection = self.collection()
         spec = spec_of(BoardForm(request.query_params, collection=collection))
         return Response(files.document(board(spec)))
+
+
+class ComparisonOfRuns(Resource):
+    """What can be said of two runs: their difference with its interval, and a sentence for a paper."""
+
+    @extend_schema(parameters=parameters(ComparisonForm), responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        collection = self.collection()
+        form = ComparisonForm(request.query_params, collection=collection)
+        scored = scored_board(spec_of(form))
+        try:
+            found = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
+        except UnknownRun as error:
+            raise serializers.ValidationError({"first": [str(error)]}) from error
+        return Response(document(found))
 
 
 class Qrels(Resource):

@@ -40,7 +40,9 @@ def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None
     known = rank_intervals(scores, test)
     if known is None:
         return None
-    return Certainty(known.order, known.test, known.topics, _intervals(scores.tobytes(), scores.shape))
+    return Certainty(
+        known.order, known.p, known.test, known.topics, _intervals(scores.tobytes(), scores.shape)
+    )
 
 
 @lru_cache(maxsize=KEPT)

@@ -90,6 +90,17 @@ def test_a_board_is_the_one_of_the_page(graded, owner, script_of):
     }
 
 
+def test_a_comparison_is_the_one_of_the_page(graded, owner, script_of):
+    asked = {"measure": "rubric_cover", "min_grade": "2"}
+    tags = [row["run_tag"] for row in script_of(owner).get(f"{AT}leaderboard/", asked).json()["rows"]]
+    pair = {"first": tags[1], "second": tags[0]}
+    document = script_of(owner).get(f"{AT}leaderboard/comparison/", asked | pair).json()
+    assert {document["first"], document["second"]} == set(tags[:2])
+    assert f"{document['first']} " in document["sentence"]
+    refused = script_of(owner).get(f"{AT}leaderboard/comparison/", asked | {"first": "nobody"})
+    assert (refused.status_code, [*refused.json()["errors"]]) == (400, ["first"])
+
+
 def test_qrels_are_those_of_the_export(graded, owner, script_of, client_of):
     ours = script_of(owner).get(f"{AT}qrels/").getvalue()
     assert ours.count(b"\n") == 6

@@ -6,10 +6,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import BadFormat
-from grading.measures import registry
 from rubricweb.leaderboards.board import files, selectors, values
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
-from rubricweb.leaderboards.command_arguments import add_board_arguments, add_label_arguments, board_spec_of
+from rubricweb.leaderboards.command_arguments import (
+    add_board_arguments,
+    add_label_arguments,
+    add_measure_argument,
+    board_spec_of,
+)
 
 
 class Command(BaseCommand):
@@ -17,12 +21,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_label_arguments(parser)
-        parser.add_argument(
-            "--measure",
-            default=registry.DEFAULT,
-            metavar="M",
-            help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
-        )
+        add_measure_argument(parser)
         add_board_arguments(parser)
         by_topic = ", ".join((*values.FORMATS, f"and their {values.MEASURES}"))
         words = f"json (default), tsv, tex; with a row for each topic {by_topic}"

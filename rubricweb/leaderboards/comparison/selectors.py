@@ -1,0 +1,95 @@
+"""Two runs of a board beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grading.statistics.pair_difference import PairDifference, pair_difference
+from grading.statistics.paired_tests import PairedTest
+from rubricweb.leaderboards.board.scored import ScoredBoard
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPair:
+    """A topic that counts for both."""
+
+    topic_id: int
+    query_id: str
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        return self.first - self.second
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The better run comes first."""
+
+    first: str
+    second: str
+    ahead: float
+    """The first one's mean minus the second's, over the topics that count for both; NaN without any."""
+    difference: PairDifference | None
+    """None where nothing can be tested: by measures that are no means over topics, or with one topic."""
+    test: PairedTest
+    is_apart_among_all: bool | None
+    """The board's test of all pairs tells them apart; None where it can tell no pair apart."""
+    topics: tuple[TopicPair, ...]
+    """The one with the largest difference for the first run comes first."""
+
+
+class UnknownRun(Exception):
+    """The board lacks such a run, or there is only one; the text says so."""
+
+
+def compare(scored: ScoredBoard, first: str = "", second: str = "") -> Comparison:
+    """Compare two runs by name; empty names are the board's first and next. Raises UnknownRun."""
+    one, other = _places(scored, first, second)
+    tags = scored.run_tags
+    scores = scored.table.scores
+    if _ahead(scores, one, other) < 0:
+        one, other = other, one
+    ranks = scored.ranks
+    found = pair_difference(scores, ranks.p, one, other, ranks.test) if ranks else None
+    return Comparison(
+        first=tags[one],
+        second=tags[other],
+        ahead=_ahead(scores, one, other),
+        difference=found,
+        test=ranks.test if ranks else scored.spec.test,
+        is_apart_among_all=bool(ranks.order.better[one, other]) if ranks and ranks.can_tell else None,
+        topics=_topics(scored, one, other),
+    )
+
+
+def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
+    tags = scored.run_tags
+    if len(tags) < 2:
+        raise UnknownRun("A comparison takes two runs, and this board has fewer.")
+    if unknown := {first, second} - {"", *tags}:
+        raise UnknownRun(f"The board has no run {min(unknown)}; its runs are {', '.join(tags)}.")
+    if first and first == second:
+        raise UnknownRun("A comparison takes two different runs.")
+    order = np.argsort(-np.nan_to_num(scored.means, nan=-1.0), kind="stable").tolist()
+    one = tags.index(first) if first else next(run for run in order if tags[run] != second)
+    return one, tags.index(second) if second else next(run for run in order if run != one)
+
+
+def _ahead(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], one: int, other: int) -> float:
+    differences = scores[one] - scores[other]
+    known = differences[~np.isnan(differences)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _topics(scored: ScoredBoard, one: int, other: int) -> tuple[TopicPair, ...]:
+    scores = scored.table.scores
+    pairs = [
+        TopicPair(topic.topic_id, topic.query_id, float(scores[one, place]), float(scores[other, place]))
+        for place, (topic, _) in enumerate(scored.base.units())
+        if not np.isnan(scores[[one, other], place]).any()
+    ]
+    return tuple(sorted(pairs, key=lambda pair: -pair.difference))

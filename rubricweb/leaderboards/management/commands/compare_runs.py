@@ -1,0 +1,41 @@
+"""Say in one sentence how two runs of a leaderboard differ."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.command_arguments import (
+    add_board_arguments,
+    add_label_arguments,
+    add_measure_argument,
+    board_spec_of,
+)
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
+from rubricweb.leaderboards.comparison.sentences import document
+
+FORMATS = ("sentence", "tex", "json")
+
+
+class Command(BaseCommand):
+    help = "Say in one sentence how two runs of a leaderboard differ: by how much, and how surely."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_label_arguments(parser)
+        parser.add_argument("first", metavar="A", help="the name of a run")
+        parser.add_argument("second", metavar="B", help="the name of another")
+        add_measure_argument(parser)
+        add_board_arguments(parser)
+        parser.add_argument("--format", default=FORMATS[0], choices=FORMATS, help="%(default)s by default")
+
+    def handle(self, *, first: str, second: str, **options: Any) -> None:  # Any: what argparse parsed
+        try:
+            found = compare(scored_board(board_spec_of(options)), first, second)
+        except (BoardError, UnknownRun) as error:
+            raise CommandError(str(error)) from error
+        said = document(found)
+        shown = json.dumps(said, indent=1) if options["format"] == "json" else said[options["format"]]
+        self.stdout.write(str(shown))
