@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.leaderboards.comparison.selectors import Comparison
 from rubricweb.leaderboards.forms import FURTHER, SHOWN, AnalysisForm
 
 
@@ -23,9 +24,16 @@ class ComparisonForm(AnalysisForm):
 
     def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
         super().__init__(sent, collection=collection)
-        tags = sorted(collection_pool(collection).run_tags)
-        offer_choices(self, "first", [("", "the first of the board"), *((tag, tag) for tag in tags)])
-        offer_choices(self, "second", [("", "the next of the board"), *((tag, tag) for tag in tags)])
+        tags = [(tag, tag) for tag in sorted(collection_pool(collection).run_tags)]
+        offer_choices(self, "first", [("", gettext("the first of the board")), *tags])
+        offer_choices(self, "second", [("", gettext("the next of the board")), *tags])
+
+    def show(self, found: Comparison) -> None:
+        """Name the runs that the board's order chose."""
+        chosen = {name: self.cleaned_data[name] for name in ("first", "second")}
+        left = [tag for tag in (found.first, found.second) if tag not in chosen.values()]
+        empty = [name for name, tag in chosen.items() if not tag]
+        self.data = {**self.data, **dict(zip(empty, left, strict=True))}
 
     def clean(self) -> None:
         super().clean()

@@ -20,7 +20,7 @@ def sentence(found: Comparison) -> str:
     """Return one sentence: which run is better by how much, or that nobody can tell.
 
     It has the 95 % interval of the difference, the number of topics, and how many pairs of the board as clear
-    as this one would be noise.
+    as a clear one would be noise.
     """
     words = {"first": found.first, "second": found.second, "ahead": f"{found.ahead:.3f}"}
     if isnan(found.ahead):
@@ -55,9 +55,9 @@ def _facts(difference: PairDifference) -> str:
 
 
 def _noise(difference: PairDifference) -> str:
-    """How many pairs as clear as this one would be noise; of a single pair, its p-value."""
+    """How many pairs as clear as this one would be noise; the p-value of an unclear pair, or a single one."""
     found, noise = difference.n_found, round(difference.by_chance)
-    if difference.n_pairs == 1:
+    if difference.n_pairs == 1 or not difference.is_clear:
         return gettext("p = %(p)s") % {"p": f"{difference.p:.3f}"}
     if found == 1:
         words = {"noise": f"{difference.by_chance:.1g}"}

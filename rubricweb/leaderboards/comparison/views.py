@@ -37,6 +37,7 @@ def _compared(form: ComparisonForm) -> Context:
     if len(scored.run_tags) < 2:
         return {"has_too_few_runs": True}
     found = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
+    form.show(found)
     said = sentence(found)
     return {
         "found": found,

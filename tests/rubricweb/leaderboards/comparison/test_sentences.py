@@ -28,7 +28,7 @@ UNCLEAR = "A is ahead of B by 0.031, maybe by chance (95 % \N{MINUS SIGN}0.004 t
     [
         ({}, f"{CLEAR}{NOISE})."),
         ({"p": 0.0001}, f"{CLEAR}{NOISE.replace('3 of', 'fewer than 1 of')})."),
-        ({"low": -0.004, "p": 0.08}, f"{UNCLEAR}{NOISE.replace('3 of', '8 of')})."),
+        ({"low": -0.004, "p": 0.08}, f"{UNCLEAR}54 topics; p = 0.080)."),
         (
             {"n_found": 1, "p": 0.002},
             f"{CLEAR}54 topics; no other pair is as clear, and 0.2 would be by chance).",
