@@ -1,5 +1,6 @@
 // Browsers allow six connections to a server over HTTP/1.1, and each open page holds one for live events.
-// So a page that nobody looks at lets go of its stream. The first stream of a page says since when it wants events;
+// So a page that nobody looks at lets go of its stream, and one that is left does so at once: browsers keep it, with
+// its timers stopped, in case the reader goes back. The first stream of a page says since when it wants events;
 // one that is opened later does not, so that the server begins with "missed" and every live part fetches itself.
 const RESTS_AFTER_MS = 15_000;
 
@@ -8,20 +9,20 @@ class RestingSource {
   #url;
   #listeners = [];
   #timer = 0;
-  #isClosed = false;
+  #closing = new AbortController();
 
   constructor(url) {
     this.#url = url;
     this.#open();
-    document.addEventListener("visibilitychange", this.#onVisibility);
+    const { signal } = this.#closing;
+    document.addEventListener("visibilitychange", this.#onVisibility, { signal });
+    addEventListener("pageshow", this.#onVisibility, { signal });
+    addEventListener("pagehide", this.#rest, { signal });
   }
 
   get readyState() {
-    return this.#isClosed
-      ? EventSource.CLOSED
-      : this.source
-      ? this.source.readyState
-      : EventSource.CONNECTING;
+    const open = this.source?.readyState ?? EventSource.CONNECTING;
+    return this.#closing.signal.aborted ? EventSource.CLOSED : open;
   }
 
   addEventListener(name, listener) {
@@ -35,9 +36,8 @@ class RestingSource {
   }
 
   close() {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#rest();
-    document.removeEventListener("visibilitychange", this.#onVisibility);
   }
 
   #open() {
@@ -51,15 +51,16 @@ class RestingSource {
     };
   }
 
-  #rest() {
+  #rest = () => {
+    clearTimeout(this.#timer);
     this.source?.close();
     this.source = null;
-  }
+  };
 
   #onVisibility = () => {
     clearTimeout(this.#timer);
-    if (document.hidden) this.#timer = setTimeout(() => this.#rest(), RESTS_AFTER_MS);
-    else if (!this.source && !this.#isClosed) this.#open();
+    if (document.hidden) this.#timer = setTimeout(this.#rest, RESTS_AFTER_MS);
+    else if (!this.source) this.#open();
   };
 }
 

@@ -57,6 +57,20 @@ def test_a_grid_that_missed_an_event_is_fetched_again(people, places):
     expect(page.locator("#grid[data-old]")).to_have_count(0)
 
 
+def test_a_page_that_is_left_lets_go_of_its_stream_and_fetches_what_it_missed(people, places):
+    """Chromium keeps such pages with their connections; Playwright's own does not, so the page is told."""
+    page = people.sign_in("viewer")
+    page.add_init_script(OPENED)
+    page.goto(places.grid)
+    expect(page.locator("html[data-opened]")).to_be_attached()
+    page.locator("#grid").evaluate("(grid) => (grid.dataset.old = '')")
+    with page.expect_event("requestfailed", lambda request: "/events/" in request.url):
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    events.publish(places.collection.channel, "grades")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    expect(page.locator("#grid[data-old]")).to_have_count(0)
+
+
 def forget_last_event(places) -> None:
     """The demo was only just made."""
     with redis.Redis.from_url(settings.REDIS_URL) as connection:
