@@ -7,6 +7,8 @@ class ArenaConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.arena.fresh.kind import FreshAnswers
-        from rubricweb.jobs import kinds
+        from rubricweb.arena.fresh.listed import LISTING
+        from rubricweb.jobs import kinds, listing
 
         kinds.register(FreshAnswers())
+        listing.register(LISTING)

@@ -29,11 +29,15 @@ class Listing:
     does: Callable[[Any], str]
     """What it does, in a line."""
     address: Callable[[Any], str]
-    """Of its own page."""
+    """Of its own page; empty where the reader may not open it."""
     rate: Callable[[Any], float | None]
     """Units a second of one worker, as known from earlier jobs."""
     acts: Mapping[str, Callable[..., Any]]
     """`pause`, `resume` and `cancel`, called with the job and `by`."""
+    is_for_its_starter: bool = False
+    """Listed for the person who started it, too, where they do not see the other jobs."""
+    shows_calls: Callable[[Any], bool] = lambda _: True
+    """False while the number of calls would tell what the reader must not know yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class ListedJob:
     def address(self) -> str:
         return self.listing.address(self.job)
 
+    @property
+    def shows_calls(self) -> bool:
+        return self.listing.shows_calls(self.job)
+
 
 _listings: dict[str, Listing] = {}
 
@@ -81,8 +89,18 @@ def listed(collection_id: int) -> list[ListedJob]:
     return [row for listing in _listings.values() for row in listed_of(listing, collection_id)]
 
 
+def listed_for_starter(collection_id: int, person_id: int | None) -> list[ListedJob]:
+    """The latest that the person started, of the kinds that are listed for their starters."""
+    kinds = [listing for listing in _listings.values() if listing.is_for_its_starter]
+    return [row for one in kinds for row in _rows(one, one.jobs(collection_id).filter(by=person_id))]
+
+
 def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
     """The latest of one kind."""
-    jobs = list(listing.jobs(collection_id)[:LISTED_JOBS])
+    return _rows(listing, listing.jobs(collection_id))
+
+
+def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
+    jobs = list(rows[:LISTED_JOBS])
     each = progress_of(jobs, listing.rate)
     return [ListedJob(listing, job, progress) for job, progress in zip(jobs, each, strict=True)]

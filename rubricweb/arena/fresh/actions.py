@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -57,9 +57,19 @@ def ask(collection: Collection, asked: Asked, *, limits: Limits, by: User) -> Ba
     )
 
 
-def cancel(question: Question) -> Question:
-    """Stop the answering."""
-    return steering.cancel(question)
+def pause(question: Question, *, by: User) -> Question:
+    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
+    return _steered(question, steering.pause, "paused", by)
+
+
+def resume(question: Question, *, by: User) -> Question:
+    """Go on with a paused job."""
+    return _steered(question, steering.resume, "resumed", by)
+
+
+def cancel(question: Question, *, by: User) -> Question:
+    """Stop the answering; what the model replied is kept."""
+    return _steered(question, steering.cancel, "cancelled", by)
 
 
 @transaction.atomic
@@ -99,6 +109,18 @@ def adopt(question: Question, *, query_id: str, by: User) -> Topic:
     audit.record("question adopted as a topic", topic, by=by, detail=query_id)
     events.publish_on_commit(collection.channel, "runs")
     return topic
+
+
+@transaction.atomic
+def _steered(question: Question, steer: Callable[[Question], Question], word: str, by: User) -> Question:
+    before = steering.lock(question)
+    if before.has_ended:
+        return before
+    after = steer(question)
+    if after.state != before.state:
+        audit.record(f"question's answering {word}", after, by=by)
+        events.publish_on_commit(after.collection.channel, EVENT)
+    return after
 
 
 def _new_question(collection: Collection, asked: Asked, limits: Limits, by: User) -> Question:

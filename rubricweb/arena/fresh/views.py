@@ -54,7 +54,7 @@ def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Stop the answering."""
-    question = actions.cancel(_question(request, slug, battle_id))
+    question = actions.cancel(_question(request, slug, battle_id), by=request.user)
     return redirect("arena:battle", slug, question.battle.pk)
 
 

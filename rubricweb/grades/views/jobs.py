@@ -146,6 +146,8 @@ def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     rows: list[JobRow | ListedJob] = [*monitor.job_rows(collection)]
     if roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         rows += listing_of.listed(collection.pk)
+    else:
+        rows += listing_of.listed_for_starter(collection.pk, request.user.pk)
     rows.sort(key=lambda row: row.job.created_at, reverse=True)
     return {
         "collection": collection,
