@@ -1,6 +1,6 @@
 """Calls, tokens and seconds a topic of each system, beside a plain loop over the same calls of one server.
 
-    python bench/systems.py [--topics 8] [--latency 0.05] [--at-once 8]
+    python bench/systems.py [--topics 8] [--latency 0.05] [--at-once 8] [--system EIFRP]
     python bench/systems.py --url http://127.0.0.1:8000/v1 --model NAME --longest 16   any other server
 
 Without --url, a server in this process replies after a fixed time with what each prompt asks for (facts, No,
@@ -191,14 +191,16 @@ def main() -> None:
     parser.add_argument("--url", default="")
     parser.add_argument("--model", default="bench")
     parser.add_argument("--longest", type=int, default=0)
+    parser.add_argument("--system", choices=list(SYSTEMS), help="only this one")
     options = parser.parse_args()
+    names = [options.system] if options.system else list(SYSTEMS)
     print(f"{'system':>19} {'calls':>6} {'tokens':>9}  | one at a time, ratio | {options.at_once} at a time")
     if options.url:
-        for name in SYSTEMS:
+        for name in names:
             measured(options, options.url, name, None)
         return
     with served(options.latency) as server:
-        for name in SYSTEMS:
+        for name in names:
             measured(options, f"http://127.0.0.1:{server.server_port}/v1", name, server)
 
 
