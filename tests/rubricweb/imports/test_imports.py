@@ -165,7 +165,7 @@ def test_a_file_that_may_be_two_things_waits_for_its_format(upload, client, star
     file = batch.files.get()
     assert file.fitting_formats == ["topics-tsv", "passages-tsv"]
     page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "Choose what 1 file is. Nothing is imported yet." in page
+    assert "Choose the format of 1 file. Nothing is imported yet." in page
     assert 'value="topics-tsv">Topics as TSV</button>' in page
     assert "file refused" not in page
     assert "Import 1 file" not in page
