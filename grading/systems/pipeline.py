@@ -66,6 +66,10 @@ LONGEST_REPLIES = {
     Answering.QUESTION: 2_048,
 }
 """Tokens; for a whole answer of 400 words with citations, and for an article of 1,000 words."""
+TOKENS_A_WORD = LONGEST_REPLIES[Answering.RAGNAROK] / MAX_WORDS
+"""Of such an answer, its citations included."""
+PERMUTATION_REPLY, RATING_REPLY = 256, 64
+"""Tokens, for the order of a window of 20 and, as graders have it, for one rating."""
 _FACTS = ("KeyFacts", "FactInDocument", "FactInSentence")
 PROMPTS = {
     Answering.RAGNAROK: ("ChatQa",),
@@ -134,8 +138,20 @@ class SystemSpec:
 
     @property
     def longest_reply(self) -> int:
-        """Tokens that one reply of the model may have."""
-        return LONGEST_REPLIES.get(self.answering, LONGEST_REPLY)
+        """Tokens that one reply of the model may have; fewer where the answer may have few words.
+
+        >>> SystemSpec(Answering.RAGNAROK, max_words=100, backend="openai_compatible", llm="m").longest_reply
+        256
+        >>> SystemSpec(Answering.NONE, rating_prompt="Sun", backend="hf_causal", llm="m").longest_reply
+        64
+        """
+        reranking = PERMUTATION_REPLY if self.rerank_passes else RATING_REPLY
+        if self.answering is Answering.NONE:
+            return reranking
+        longest = LONGEST_REPLIES.get(self.answering, LONGEST_REPLY)
+        if self.answering is Answering.RAGNAROK:
+            return min(longest, max(reranking, round(self.max_words * TOKENS_A_WORD)))
+        return longest
 
     @property
     def prompts(self) -> tuple[str, ...]:

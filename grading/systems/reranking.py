@@ -117,10 +117,11 @@ class PointwiseReranker:
 
 @cache
 def rating_prompts() -> Mapping[str, Prompt]:
-    """The published prompts that rate a passage on a query or a question alone, by class."""
+    """The published prompts that show a model a query or a question and one passage to rate, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
     rating = (one for one in catalogue.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
-    return {one.prompt_class: one for one in rating if not (one.needs_key or one.needs_answer)}
+    alone = (one for one in rating if not (one.needs_key or one.needs_answer))
+    return {one.prompt_class: one for one in alone if "context" in one.placeholders}
 
 
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:

@@ -50,7 +50,9 @@ class MakeForm(forms.Form):
     llm = forms.CharField(
         label=gettext_lazy("Model"),
         max_length=200,
-        help_text=gettext_lazy("The model's name on the worker or server."),
+        help_text=gettext_lazy(
+            "As the worker or server knows it: a name such as google/flan-t5-large, or a folder."
+        ),
     )
     topics = forms.MultipleChoiceField(
         label=gettext_lazy("Topics"), required=False, help_text=gettext_lazy("If you choose none: all.")
@@ -65,11 +67,17 @@ class MakeForm(forms.Form):
             del self.fields[name]
         offer_choices(self, "topics", [(str(one.pk), str(one)) for one in collection.topics.all()])
         if "runs" in self.fields:
-            tags = collection.runs.accepted().values_list("run_tag", flat=True)
-            offer_choices(self, "runs", [(tag, tag) for tag in tags])
+            self._offer_runs()
         if "style" in self.fields:
             offer_choices(self, "style", [(one.value, LABELS[one]) for one in method.answerings])
         self._fit(method)
+
+    def _offer_runs(self) -> None:
+        """Without runs there is nothing to choose but BM25, unless the method needs them."""
+        tags = self._collection.runs.accepted().values_list("run_tag", flat=True)
+        offer_choices(self, "runs", [(tag, tag) for tag in tags])
+        if not tags and self._method.name != "fusion":
+            del self.fields["runs"]
 
     def _fit(self, method: Method) -> None:
         """What fields mean differs between methods."""

@@ -183,6 +183,7 @@ def test_prompts_that_rate_a_passage_need_nothing_but_a_query():
     offered = set(rating_prompts())
     assert {"UmbrelaStyle", "FagB", "QuestionSelfRatedUnanswerablePromptWithChoices"} <= offered
     assert not offered & {
+        "LexicalBaseline",
         "NuggetSelfRatedPrompt",
         "QuestionCompleteConciseUnanswerablePromptWithT5VerifyPrompt",
     }

@@ -62,6 +62,12 @@ def test_a_method_is_previewed_and_started(sea, owner, client_of, method):
     assert (job.system.answering in METHODS[method].answerings, job.total, job.by) == (True, 2, owner)
 
 
+def test_without_a_run_there_is_nothing_to_start_from_but_bm25(sea, owner, client_of):
+    client = client_of(owner)
+    assert 'name="runs"' not in markup(client.get(MAKE, {"method": "ragnarok"}))
+    assert 'name="runs"' in markup(client.get(MAKE, {"method": "fusion"}))
+
+
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.label)
 def test_a_preset_fills_in_the_form(sea, owner, client_of, preset):
     response = client_of(owner).get(f"{MAKE}?{preset.query}")
