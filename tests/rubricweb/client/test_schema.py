@@ -15,9 +15,7 @@ from rubricweb.client import AsyncClient, Client, ClientError, calls
 from rubricweb.client.core import Rows
 
 WITHOUT_CALL_NAMES = {
-    "DELETE": """
-        import invitation member release
-    """,
+    "DELETE": "import invitation member release",
     "GET": """
         arena-battles arena-board arena-votes calls campaign campaigns events flag flags import imports
         invitations members release release-file releases responses submission submission-file
@@ -25,8 +23,8 @@ WITHOUT_CALL_NAMES = {
     """,
     "POST": """
         call-submissions campaign-plan campaign-steer campaigns flag-events flags generate impact
-        import-check import-start import-undo imports invitations members releases retrieve submission-
-        steer support-labels
+        import-check import-start import-undo imports invitations members releases retrieve
+        submission-steer support-labels
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
