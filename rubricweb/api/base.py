@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_sequence
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
@@ -100,6 +100,17 @@ class Resource(APIView):
         sent.is_valid(raise_exception=True)
         known: Row = sent.validated_data
         return known
+
+
+@extend_schema(exclude=True)
+class NotHere(APIView):
+    """Answers addresses below the API's that lead nowhere as the others answer: by a problem document."""
+
+    throttle_classes = (Rate,)
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Http404
 
 
 def limited_to(request: Request) -> int | None:

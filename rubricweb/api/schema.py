@@ -43,7 +43,8 @@ class ResourceSchema(AutoSchema):
     def _is_list_view(self, serializer: Any = None) -> bool:
         from rubricweb.api.base import ListResource
 
-        return isinstance(self.view, ListResource) and self.method == "GET"
+        is_listing = isinstance(self.view, ListResource) and self.method == "GET"
+        return is_listing or isinstance(serializer, serializers.ListSerializer)
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

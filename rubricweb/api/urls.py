@@ -1,8 +1,9 @@
 from django.contrib.auth.decorators import login_required
-from django.urls import path
+from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from rubricweb.api import token_views
+from rubricweb.api.base import NotHere
 from rubricweb.api.resources import (
     arena,
     banks,
@@ -107,4 +108,5 @@ urlpatterns = [
     path(f"{ONE}members/<int:user_id>/", members.Member.as_view(), name="member"),
     path(f"{ONE}invitations/", members.Invitations.as_view(), name="invitations"),
     path(f"{ONE}invitations/<int:invitation_id>/", members.InvitationResource.as_view(), name="invitation"),
+    re_path(f"^{V1}", NotHere.as_view()),
 ]
