@@ -73,10 +73,13 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
 
 
 def changed_meanwhile(conflict: Conflict) -> RequestProblem:
-    """412 with the item as it is now, beside what was sent."""
+    """412 with the item as the writer has seen it (`before`), and as it is (`now`)."""
     item = conflict.item
     now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
-    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, now=now)
+    change = item.changes.select_related("revision").filter(number=conflict.seen).first()
+    before = {"version": change.number, "text": change.revision.text} if change else None
+    members = {"seen": conflict.seen, "before": before, "now": now}
+    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(conflict), **members)
 
 
 def moved_meanwhile(moved: MovedMeanwhile) -> RequestProblem:

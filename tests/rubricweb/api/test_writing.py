@@ -49,16 +49,15 @@ def test_an_item_is_added_reworded_weighed_retired_and_restored(items, new, deve
     assert verbs == ["added", "reworded", "weighed", "retired", "restored"]
 
 
-def test_a_change_over_somebody_elses_is_refused_with_both(items, bank, developer, script_of):
-    script, item = script_of(developer), bank.items.first()
-    at, first = f"{items}{item.pk}/", {"text": "Theirs?"}
+def test_a_change_over_somebody_elses_is_refused_with_both(items, new, developer, script_of):
+    script = script_of(developer)
+    at, first = script.post(items, new, format="json")["Location"], {"text": "Theirs?"}
     assert script.patch(at, first, format="json", headers={"If-Match": '"1"'}).status_code == 200
     late = script.patch(at, {"text": "Mine?"}, format="json", headers={"If-Match": '"1"'})
     assert late.status_code == 412
-    assert (late.json()["seen"], late.json()["now"]) == (
-        1,
-        {"version": 2, "text": "Theirs?", "retired": False},
-    )
+    refusal = late.json()
+    assert (refusal["seen"], refusal["before"]) == (1, {"version": 1, "text": WORDS})
+    assert refusal["now"] == {"version": 2, "text": "Theirs?", "retired": False}
     unseen = script.patch(at, {"text": "Mine?"}, format="json")
     assert unseen.status_code == 428
     assert script.get(at).json()["text"] == "Theirs?"
