@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.types import Importance, ItemKind
+from rubricweb.accounts import roles
 from rubricweb.api.base import IF_MATCH, ListResource, Resource, seen_version
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
@@ -84,6 +85,12 @@ class OfBank(Resource):
         bank: Bank = get_object_or_404(self.collection().banks, pk=self.kwargs["bank_id"])
         return bank
 
+    def bank_to_edit(self) -> Bank:
+        """403 for those who may not edit it."""
+        bank = self.bank()
+        roles.require(self.person, bank.collection, roles.role_to_edit(bank.collection))
+        return bank
+
 
 class Items(OfBank, ListResource):
     """The questions and nuggets of a bank; `?topic=` limits them to one topic, by its `query_id`."""
@@ -99,9 +106,8 @@ class Items(OfBank, ListResource):
     @extend_schema(request=NewItem, responses={201: ItemSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
-        bank, sent = self.bank(), self.fields(NewItem)
+        bank, sent = self.bank_to_edit(), self.fields(NewItem)
         topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
-        access.bank_topic_for_editor(self.person, bank.pk, topic.pk)
         item = actions.add_item(
             bank,
             topic,

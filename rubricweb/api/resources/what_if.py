@@ -98,9 +98,8 @@ class ItemImpact(OfBank):
 
     @extend_schema(request=UnsavedDocument, responses=ImpactDocument, operation_id="banks_impact")
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
-        bank, sent = self.bank(), self.fields(UnsavedDocument)
+        bank, sent = self.bank_to_edit(), self.fields(UnsavedDocument)
         topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
-        access.bank_topic_for_editor(self.person, bank.pk, topic.pk)
         item: Item | None = None
         if "item" in sent:
             item = get_object_or_404(bank.items.for_topic(topic).select_related("revision"), pk=sent["item"])

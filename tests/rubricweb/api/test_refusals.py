@@ -1,0 +1,138 @@
+"""Who is refused, on every operation of the OpenAPI document: one walk for tokens, one for roles."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.test import APIClient
+
+from rubricweb.accounts.roles import Role
+from rubricweb.api.base import Rate
+from rubricweb.api.models import Token
+from rubricweb.api.tokens import make_token
+from tests.factories import CollectionFactory, MembershipFactory
+from tests.rubricweb.worlds import blind_campaign, parameters, world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
+ALL = "/api/v1/collections/"
+ONE = f"{ALL}{{slug}}/"
+STEERED = {"campaigns/": "close", "submissions/": "withdraw", "jobs/": "pause"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    method: str
+    path: str
+    """As the document has it."""
+
+    def address(self, known: dict[str, Any]) -> str:
+        place = self.path.removeprefix(ONE)
+        steer = next((word for start, word in STEERED.items() if place.startswith(start)), "")
+        return self.path.format(**{**known, "steer": steer})
+
+    def ask(self, client: APIClient, known: dict[str, Any], **headers: str) -> int:
+        """Ask without a body, and undo what it did."""
+        with transaction.atomic():
+            sent = getattr(client, self.method)(self.address(known), format="json", headers=headers)
+            transaction.set_rollback(True)
+        return sent.status_code
+
+
+@pytest.fixture(scope="module")
+def operations() -> list[Operation]:
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    return [Operation(method, path) for path, methods in document["paths"].items() for method in methods]
+
+
+@pytest.fixture
+def known(collection, owner, assessor, settings, tmp_path, monkeypatch) -> dict[str, Any]:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(Rate, "rate", None)
+    second = MembershipFactory(collection=collection, role=Role.ASSESSOR).user
+    bank = world(collection, owner, second)
+    return parameters(bank, assessor, blind_campaign(bank, by=owner, people=[assessor]))
+
+
+def script(text: str) -> APIClient:
+    return APIClient(headers={"Authorization": f"Bearer {text}"})
+
+
+@pytest.mark.parametrize("spoilt", ["expired", "revoked", "scopeless", "of another collection"])
+def test_a_token_that_is_not_good_for_it_is_refused_everywhere(spoilt, operations, known, owner):
+    elsewhere = CollectionFactory(slug="spring")
+    MembershipFactory(user=owner, collection=elsewhere, role=Role.ORGANIZER)
+    scopes = [] if spoilt == "scopeless" else [*Token.Scope]
+    token, text = make_token(
+        owner, name=spoilt, scopes=scopes, days=1, collection=elsewhere if "another" in spoilt else None
+    )
+    now = timezone.now()
+    changes = {"expired": {"expires_at": now - dt.timedelta(seconds=1)}, "revoked": {"revoked_at": now}}
+    Token.objects.filter(pk=token.pk).update(**changes.get(spoilt, {"last_used_at": now}))
+    status = {"scopeless": 403, "of another collection": 404}.get(spoilt, 401)
+    asked = [one for one in operations if status != 404 or one.path != ALL]
+    assert len(asked) > 60
+    answers = {one: one.ask(script(text), known) for one in asked}
+    assert {one: seen for one, seen in answers.items() if seen != status} == {}
+
+
+ORDER = [Role.PARTICIPANT, Role.VIEWER, Role.ASSESSOR, Role.DEVELOPER, Role.ORGANIZER]
+NEEDED = {
+    Role.VIEWER: {"get *", "post jobs/plan/"},
+    Role.ASSESSOR: {
+        "post banks/*", "patch banks/*", "get banks/{bank_id}/items/{item_id}/what-if/", "post jobs/",
+        "post ratings/", "post flags/*", "get support/next/", "post support/labels/",
+    },
+    Role.DEVELOPER: {"post jobs/{job_id}/{steer}/", "get arena/*"},
+    Role.ORGANIZER: {
+        "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
+        "* invitations/*", "* calls/*", "* submissions/*", "get arena/battles/", "post retrieve/",
+        "post generate/",
+    },
+}  # fmt: skip
+"""By the least role that may: methods and places. The last role with a pattern that fits is it."""
+OPEN = {"get campaigns/"}
+"""For viewers, too, whatever a wider pattern says."""
+TEAMS = ("calls/", "submissions/")
+
+
+def least(operation: Operation) -> Role:
+    name = f"{operation.method} {operation.path.removeprefix(ONE)}"
+    fitting = [role for role, patterns in NEEDED.items() if any(fnmatchcase(name, one) for one in patterns)]
+    return Role.VIEWER if name in OPEN else fitting[-1]
+
+
+def expected(operation: Operation, role: Role) -> str:
+    """What a member of this role is told, without a body and with a version that may be outdated."""
+    if role is Role.PARTICIPANT:
+        return "anything" if operation.path.removeprefix(ONE).startswith(TEAMS) else "nothing there"
+    return "let in" if role.includes(least(operation)) else "forbidden"
+
+
+def told(operation: Operation, status: int, wanted: str) -> str:
+    """What the answer says; of a file that the world has not, what was to be said of it."""
+    if status == 404 and wanted == "let in" and operation.path.endswith("/file/"):
+        return wanted
+    return {403: "forbidden", 404: "nothing there"}.get(status, "let in")
+
+
+@pytest.mark.parametrize("role", ORDER)
+def test_each_role_reaches_what_its_pages_let_it_do(role, operations, known, collection):
+    team = "maple" if role is Role.PARTICIPANT else ""
+    person = MembershipFactory(collection=collection, role=role, team=team).user
+    client = script(make_token(person, name="role", scopes=Token.Scope, days=1)[1])
+    wrong = {}
+    for one in operations:
+        if one.path in (ALL, f"{ONE}events/"):
+            continue
+        wanted = expected(one, role)
+        seen = told(one, one.ask(client, known, **{"If-Match": '"1"'}), wanted)
+        if wanted not in ("anything", seen):
+            wrong[one.method, one.path] = seen
+    assert wrong == {}
