@@ -7,8 +7,10 @@ import json
 from urllib.parse import urlencode
 
 import pytest
+from django.core.cache import cache
 from django.http import QueryDict
 
+from rubricweb.api.base import Rate
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.selectors import board
@@ -59,6 +61,28 @@ def test_lines_go_on_after_a_row_and_are_compressed(graded, viewer, script_of):
     assert sent["Content-Encoding"] == "gzip"
     rows = [json.loads(line) for line in gzip.decompress(sent.getvalue()).splitlines()]
     assert rows == first[4:]
+
+
+def test_a_stream_that_breaks_goes_on_to_the_same_bytes(graded, viewer, script_of):
+    """Broken after each line: what came before, and what comes after its id, is the whole."""
+    script, headers = script_of(viewer), {"Accept": "application/x-ndjson"}
+    whole = script.get(f"{AT}grades/", headers=headers).getvalue()
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == 12
+    for came in range(1, len(lines) + 1):
+        cursor = json.loads(lines[came - 1])["id"]
+        rest = script.get(f"{AT}grades/", {"cursor": cursor}, headers=headers).getvalue()
+        assert b"".join(lines[:came]) + rest == whole
+
+
+def test_too_many_requests_are_told_to_wait(collection, viewer, script_of, monkeypatch):
+    monkeypatch.setattr(Rate, "rate", "2/min")
+    cache.clear()
+    script = script_of(viewer)
+    answers = [script.get(AT) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert 0 < int(answers[2]["Retry-After"]) <= 60
+    assert (answers[2]["Content-Type"], answers[2].json()["status"]) == ("application/problem+json", 429)
 
 
 @pytest.mark.parametrize(
