@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+Json = Mapping[str, Any]
+
+
+class ReplyStore(Protocol):
+    """Replies of servers by what was asked: the same request is sent once, whatever the server's address.
+
+    A request is `model`, `messages` and every parameter; a reply is a chat completion. Called on one thread.
+    """
+
+    def get(self, request: Json) -> Json | None:
+        """Return the reply that was kept; None without one."""
+        ...
+
+    def put(self, request: Json, reply: Json) -> None:
+        """Keep a reply."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +32,8 @@ class Connection:
     base_url: str
     """Like "https://models.example.org/v1"."""
     api_key: str = field(default="", repr=False)
+    replies: ReplyStore | None = field(default=None, repr=False)
+    """Where replies are kept, and looked for before anything is sent."""
 
     @property
     def host(self) -> str:

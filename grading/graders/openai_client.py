@@ -150,9 +150,15 @@ class ChatClient:
 
     async def complete(self, messages: Sequence[Message]) -> Completion:
         """Raises CallFailed. Only on the client's loop."""
+        if (kept := self._kept(messages)) is not None:
+            return kept
         for attempt in range(1, self.call.attempts + 1):
             try:
-                return self._read(await self._send(messages))
+                reply = await self._send(messages)
+                self._count(reply)
+                completion = _read(reply)
+                self._keep(messages, reply)
+                return completion
             except _Failed as failed:
                 problem = failed.problem
             wait = self._wait(problem, attempt)
@@ -161,6 +167,22 @@ class ChatClient:
             logger.info("asking again in %.1f s: %s", wait, problem.error_class)
             await asyncio.sleep(wait)
         raise CallFailed(problem, attempt)
+
+    def _kept(self, messages: Sequence[Message]) -> Completion | None:
+        """Return the reply that was kept of the same request; it costs nothing."""
+        from openai.types.chat import ChatCompletion
+
+        replies = self.connection.replies
+        kept = replies.get(self._request(messages)) if replies else None
+        return None if kept is None else _read(ChatCompletion.construct(**kept))
+
+    def _keep(self, messages: Sequence[Message], reply: Any) -> None:
+        if self.connection.replies:
+            self.connection.replies.put(self._request(messages), reply.to_dict(mode="json", warnings=False))
+
+    def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """What is asked, also where this server is sent less because it refuses a setting."""
+        return {"messages": _chat(messages), **self.call.parameters()}
 
     async def _send(self, messages: Sequence[Message]) -> Any:
         """Send; if the server refuses a setting, send again without it. Such refusals cost nothing."""
@@ -178,10 +200,9 @@ class ChatClient:
     async def _attempt(self, messages: Sequence[Message]) -> Any:
         import openai
 
-        chat: Any = [{"role": role, "content": text} for role, text in messages]
         try:
             async with asyncio.timeout(self.call.timeout_s):
-                return await self._api.chat.completions.create(messages=chat, **self._parameters())
+                return await self._api.chat.completions.create(messages=_chat(messages), **self._parameters())
         except TimeoutError:
             raise _Failed(Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True)) from None
         except openai.APIError as error:
@@ -217,24 +238,32 @@ class ChatClient:
         while (rest := self._limits.quiet_until - self._loop.time()) > 0:  # noqa: ASYNC110 - a time, not an event
             await asyncio.sleep(rest)
 
-    def _read(self, reply: Any) -> Completion:
-        """The first choice; a reply without one is the server's fault, and paid for."""
+    def _count(self, reply: Any) -> None:
+        """Add what the server counts; a reply without a message is paid for, too."""
         usage = getattr(reply, "usage", None)
         self.used.prompt += getattr(usage, "prompt_tokens", None) or 0
         self.used.completion += getattr(usage, "completion_tokens", None) or 0
-        choices = getattr(reply, "choices", None)
-        if not choices or not getattr(choices[0], "message", None):
-            raise _Failed(Problem(ErrorClass.SERVER, "the server's reply holds no message"))
-        choice = choices[0]
-        offered = getattr(choice.logprobs, "content", None) or []
-        steps = tuple(
-            Step(
-                step.token,
-                {alternative.token: math.exp(alternative.logprob) for alternative in step.top_logprobs or []},
-            )
-            for step in offered
+
+
+def _chat(messages: Sequence[Message]) -> Any:
+    return [{"role": role, "content": text} for role, text in messages]
+
+
+def _read(reply: Any) -> Completion:
+    """Return the first choice; a reply without one is the server's fault."""
+    choices = getattr(reply, "choices", None)
+    if not choices or not getattr(choices[0], "message", None):
+        raise _Failed(Problem(ErrorClass.SERVER, "the server's reply holds no message"))
+    choice = choices[0]
+    offered = getattr(choice.logprobs, "content", None) or []
+    steps = tuple(
+        Step(
+            step.token,
+            {alternative.token: math.exp(alternative.logprob) for alternative in step.top_logprobs or []},
         )
-        return Completion(choice.message.content or "", choice.finish_reason or "", steps)
+        for step in offered
+    )
+    return Completion(choice.message.content or "", choice.finish_reason or "", steps)
 
 
 class _Failed(Exception):
