@@ -261,6 +261,16 @@ def test_v3_says_all_of_other_dialects(name):
     assert listed(name, "v3") == []
 
 
+def test_autojudge_reads_the_claims_of_other_dialects():
+    """Its reader refuses a claim without query_id, and fails on two lists."""
+    read, v3 = as_other("v1.jsonl", "v3")
+    line = replace(read[0], items=[item for one in read for item in one.items])
+    written = v3.write(line)
+    assert [*written["claim_bank"]] == [item.text for item in line.items if item.kind is ItemKind.NUGGET]
+    assert {claim["query_id"] for claim in written["claim_bank"].values()} == {line.query_id}
+    assert len(written["nugget_bank"]) == sum(item.kind is ItemKind.QUESTION for item in line.items) > 0
+
+
 def test_no_date_is_invented():
     written = json.dumps([BY_NAME["v3"].write(line.in_other_dialect()) for line in lines("aja.jsonl")])
     assert "creation_date" not in written
