@@ -34,6 +34,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "make-runs",
         "scripts",
         "python",
+        "autojudge",
         "people-and-settings",
     ),
     "Reference": ("measures", "prompts", "systems", "formats", "commands"),

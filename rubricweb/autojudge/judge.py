@@ -1,0 +1,210 @@
+"""The judge: `rubricweb.autojudge.judge:RubricWebJudge` in a `workflow.yml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autojudge_base import (
+    Leaderboard,
+    LeaderboardBuilder,
+    LeaderboardSpec,
+    MeasureSpec,
+    Qrels,
+    QrelsSpec,
+    build_qrels,
+    doc_id_md5,
+)
+from autojudge_base.nugget_data import NuggetBanks
+
+from grading.errors import GradingError
+from grading.formats.ids import item_id
+from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
+from grading.types import CellToGrade, Item, ItemKind, Topic
+from rubricweb.autojudge import banks, passages, scores
+from rubricweb.autojudge.items import Request, WeighedItem, topic_of
+from rubricweb.autojudge.model import Graded, Model, ModelConfig
+from rubricweb.autojudge.passages import Part, Report
+from rubricweb.autojudge.scores import GradedReports
+from rubricweb.autojudge.settings import Settings, settings_of
+
+
+class NoNuggets(GradingError):
+    """A topic has no items, so that nothing can be covered."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTopic:
+    """A topic with its items, and the reports on it with their passages."""
+
+    topic: Topic
+    items: Sequence[WeighedItem]
+    reports: Sequence[Report]
+    parts: Sequence[Sequence[Part]]
+
+    def cells(self) -> Iterator[CellToGrade]:
+        for parts in self.parts:
+            for part in parts:
+                for one in self.items:
+                    yield CellToGrade(one.item, part.passage, self.topic)
+
+    def graded(self, graded: Graded) -> GradedReports:
+        return scores.graded_reports(self.parts, self.items, graded)
+
+
+class RubricWebJudge:
+    """Drafts questions or nuggets, grades what runs say by them from 0 to 5, and counts what is covered."""
+
+    nugget_banks_type = NuggetBanks
+
+    def create_nuggets(
+        self,
+        rag_responses: Iterable[Report] | None,
+        rag_topics: Sequence[Request],
+        llm_config: ModelConfig,
+        nugget_banks: NuggetBanks | None = None,
+        corpus: str | None = None,
+        **given: Any,
+    ) -> NuggetBanks:
+        """Draft a bank for each topic that has none. Raises BadSetting, GraderUnavailable."""
+        settings = settings_of(given)
+        return banks.drafted_banks(rag_topics, nugget_banks, Model.of(llm_config, settings), settings)
+
+    def create_qrels(
+        self,
+        rag_responses: Iterable[Report],
+        rag_topics: Sequence[Request],
+        llm_config: ModelConfig,
+        nugget_banks: NuggetBanks | None = None,
+        corpus: str | None = None,
+        **given: Any,
+    ) -> Qrels:
+        """Label each response by its best grade of any item; where no nuggets are used, by the query itself.
+
+        A response whose label could not be read has no line. Raises what `judge` does.
+        """
+        settings = settings_of(given)
+        topics = _topics(rag_responses, rag_topics, nugget_banks, settings)
+        graded = Model.of(llm_config, settings).grade(cell for topic in topics for cell in topic.cells())
+        records = [record for topic in topics for record in _labels(topic, graded)]
+        spec = QrelsSpec[tuple[str, str, int]](
+            topic_id=lambda record: record[0],
+            doc_id=lambda record: doc_id_md5(record[1]),
+            grade=lambda record: record[2],
+            on_duplicate="keep_max",
+        )
+        return build_qrels(records=records, spec=spec)
+
+    def judge(
+        self,
+        rag_responses: Iterable[Report],
+        rag_topics: Sequence[Request],
+        llm_config: ModelConfig,
+        nugget_banks: NuggetBanks | None = None,
+        *,
+        qrels: Qrels | None = None,
+        corpus: str | None = None,
+        **given: Any,
+    ) -> Leaderboard:
+        """Score every run on every topic; a run that says nothing on a topic has 0 there.
+
+        Writes each grade to `{filebase}.nugget-grades.jsonl`, and the best ones into the reports' `evaldata`.
+        Raises BadSetting, NoNuggets, NothingToGrade, or GraderUnavailable.
+        """
+        settings = settings_of(given)
+        if nugget_banks is None:
+            raise NoNuggets("judge needs nuggets: create_nuggets, --nugget-banks, and judge_uses_nuggets")
+        topics = _topics(rag_responses, rag_topics, nugget_banks, settings)
+        graded = Model.of(llm_config, settings).grade(cell for topic in topics for cell in topic.cells())
+        if settings.filebase:
+            path = Path(f"{settings.filebase}.nugget-grades.jsonl")
+            write_nugget_grades(path, (line for topic in topics for line in _grades(topic, graded)))
+        return _leaderboard(topics, graded, settings)
+
+
+def _topics(
+    responses: Iterable[Report],
+    requests: Sequence[Request],
+    nugget_banks: NuggetBanks | None,
+    settings: Settings,
+) -> list[JudgedTopic]:
+    """Put reports and items together by topic, in the order of the topics."""
+    reports = list(responses)
+    passages.check_documents(reports, settings.grade_text)
+    by_topic: dict[str, list[Report]] = {request.request_id: [] for request in requests}
+    for report in reports:
+        if report.metadata.topic_id in by_topic:
+            by_topic[report.metadata.topic_id].append(report)
+    topics = []
+    for request in requests:
+        topic, on_it = topic_of(request, settings.query), by_topic[request.request_id]
+        parts = [passages.parts_of(report, settings.grade_text) for report in on_it]
+        topics.append(JudgedTopic(topic, _items(topic, nugget_banks), on_it, parts))
+    return topics
+
+
+def _items(topic: Topic, nugget_banks: NuggetBanks | None) -> list[WeighedItem]:
+    """Return the items of the bank; without banks, the query as the one item that a direct grader labels."""
+    if nugget_banks is None:
+        name = item_id(topic.query_id, topic.text)
+        return [WeighedItem(Item(name, ItemKind.DIRECT, topic.text), 1.0, name)]
+    items = banks.items_of(nugget_banks.banks[topic.query_id]) if topic.query_id in nugget_banks.banks else []
+    if not items:
+        raise NoNuggets(f"topic {topic.query_id} has no nuggets in the given banks")
+    return items
+
+
+def _labels(topic: JudgedTopic, graded: Graded) -> Iterator[tuple[str, str, int]]:
+    """Yield (topic, text of the response, label) of each report of which anything was read."""
+    for report, parts in zip(topic.reports, topic.parts, strict=True):
+        pairs = ((one.item.item_id, part.passage.passage_id) for part in parts for one in topic.items)
+        ratings = [grade.rating for pair in pairs if (grade := graded.get(pair)) and grade.rating is not None]
+        if ratings:
+            yield topic.topic.query_id, passages.whole_text(report), max(ratings)
+
+
+def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
+    for report, parts in zip(topic.reports, topic.parts, strict=True):
+        for part in parts:
+            for one in topic.items:
+                grade = graded.get((one.item.item_id, part.passage.passage_id))
+                if grade is None or grade.rating is None:
+                    continue
+                yield NuggetGrade(
+                    run_id=report.metadata.run_id,
+                    query_id=topic.topic.query_id,
+                    nugget_id=one.nugget_id,
+                    question=one.item.text,
+                    grade=grade.rating,
+                    reasoning=grade.trace.reply if grade.trace else None,
+                    passage=part.passage.text,
+                    confidence=grade.confidence,
+                    doc_id=part.doc_id,
+                    paragraph=part.paragraph,
+                )
+
+
+def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settings) -> Leaderboard:
+    measures = tuple(
+        MeasureSpec(name, kind, description=words) for name, (kind, words) in scores.MEASURES.items()
+    )
+    builder = LeaderboardBuilder(LeaderboardSpec(measures=measures))
+    for topic in topics:
+        if not topic.reports:
+            continue
+        of_topic = topic.graded(graded)
+        rows = scores.values_of(of_topic, grade_threshold=settings.grade_threshold)
+        for report, values in zip(topic.reports, rows, strict=True):
+            builder.add(run_id=report.metadata.run_id, topic_id=topic.topic.query_id, values=values)
+        _annotate(topic, of_topic)
+    return builder.build(expected_topic_ids=[topic.topic.query_id for topic in topics], on_missing="default")
+
+
+def _annotate(topic: JudgedTopic, of_topic: GradedReports) -> None:
+    """Tell each report its best grade of every item, for `augment_report`."""
+    names = [one.nugget_id for one in topic.items]
+    for report, best in zip(topic.reports, scores.best_grades(of_topic), strict=True):
+        grades = dict(zip(names, best.tolist(), strict=True))
+        report.evaldata = {**(report.evaldata or {}), "rubricweb": {"grades": grades}}
