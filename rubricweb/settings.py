@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "rubricweb.jobs",
     "rubricweb.accounts",
     "rubricweb.corpus",
+    "rubricweb.webhooks",
     "rubricweb.banks",
     "rubricweb.grades",
     "rubricweb.prompts",
@@ -146,6 +147,7 @@ LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
+WEBHOOK_ALLOW: list[str] = rubric.list("WEBHOOK_ALLOW", [])
 OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
 OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
 

@@ -8,6 +8,7 @@ urlpatterns = [
     path("help/", include("rubricweb.help.urls")),
     path("", include("rubricweb.jobs.urls")),
     path("", include("rubricweb.corpus.urls")),
+    path("", include("rubricweb.webhooks.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),
     path("", include("rubricweb.editor.urls")),
     path("grades/", include("rubricweb.grades.urls")),

@@ -45,6 +45,8 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
     PublicBoard: ("public board", "public boards"),
 }
 """What people know of a collection, as one and as several."""
+TELLS_OTHERS = ("webhooks.Delivery", "leaderboards.BoardWatch")
+"""Work that may wait for days for somebody else's server, and ends with the collection."""
 
 
 AT_ONCE = 20_000
@@ -160,7 +162,7 @@ def _at_work(table: tables.Table, collection: Collection) -> str:
     rows = table.rows(collection)
     if issubclass(model, Job):
         rows = rows.exclude(state__in=Job.ENDED)
-    elif issubclass(model, LeasedWork) and not hasattr(model, "job"):
+    elif issubclass(model, LeasedWork) and not hasattr(model, "job") and table.label not in TELLS_OTHERS:
         rows = rows.filter(state__in=LeasedWork.LIVE)
     else:
         return ""

@@ -32,6 +32,12 @@ LEFT_OUT = {
     "accounts.Invitation": "its link leads to this server",
     "archives.Archive": "it describes a file on this server",
     "prompts.DryRun": "it is kept for a day only",
+    "webhooks.Endpoint": "it sends to another server, with a secret",
+    "webhooks.Message": "it was sent by this server",
+    "webhooks.Delivery": "it was sent by this server",
+    "webhooks.DeliveryAttempt": "it was sent by this server",
+    "webhooks.Announced": "it tells what this server sent",
+    "leaderboards.BoardWatch": "it tells what this server sent",
 }
 """Models whose rows are deleted with the collection and not archived, and why."""
 NOT_ARCHIVED = ("collection archived", "collection restored")

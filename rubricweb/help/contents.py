@@ -35,6 +35,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "scripts",
         "python",
         "autojudge",
+        "webhooks",
         "people-and-settings",
     ),
     "Reference": ("measures", "prompts", "systems", "formats", "commands"),

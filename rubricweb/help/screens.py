@@ -76,6 +76,8 @@ PAGES = {
     "support": "support",
     "support:label": "support#label-citations",
     "support:ask": "support#ask-a-model",
+    "webhooks": "webhooks",
+    "webhooks:delivery": "webhooks#when-it-fails",
 }
 """Page and anchor by the name of a route, or of its namespace for all others in it."""
 

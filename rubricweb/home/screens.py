@@ -67,6 +67,7 @@ OF_COLLECTIONS = (
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Import", "imports:imports", roles.TO_ORGANIZE, "upload topics passages runs grades"),
     Screen("Settings", "corpus:settings", roles.TO_ORGANIZE, "members grader invite"),
+    Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Audit trail", "corpus:audit", roles.TO_ORGANIZE, "who changed what log"),
     Screen("Pool", "grades:pool", roles.TO_ORGANIZE, "depth passages"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),

@@ -25,6 +25,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.models import GradingJob, HumanGrade
 from rubricweb.review.flags.models import Flag
 from rubricweb.submissions.models import Submission
+from rubricweb.webhooks.models import Endpoint
 
 State = Turn.State
 
@@ -81,6 +82,7 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
         *_drafts(by_pk, [one for one, role in held.items() if role.includes(roles.role_to_edit(one))]),
         *_paused_jobs(holding(roles.TO_GRADE)),
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
+        *_webhooks(holding(roles.TO_ORGANIZE)),
     ]
     return Waiting(tuple(tasks), work)
 
@@ -216,6 +218,18 @@ def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[
         if count := work.late.get(collection.pk, 0):
             address = reverse("submissions:desk", args=[collection.slug])
             yield Task(count, _plural(count, "late file", "to decide on"), collection, address, "Decide")
+
+
+def _webhooks(collections: Sequence[Collection]) -> Iterator[Task]:
+    """Webhooks that failed until they were turned off."""
+    disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
+    counts = _counted(disabled, "collection")
+    for collection in collections:
+        if count := counts.get(collection.pk, 0):
+            address = reverse("webhooks:webhooks", args=[collection.slug])
+            yield Task(
+                count, _plural(count, "webhook", "turned off after failures"), collection, address, "View"
+            )
 
 
 def _plural(count: int, noun: str, rest: str) -> str:

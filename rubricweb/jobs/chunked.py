@@ -84,6 +84,9 @@ class ChunkKind(Kind[C]):
     def job_changed(self, job: Any) -> None:
         """It was paused or resumed, or it ended; called once that is committed."""
 
+    def has_finished(self, job: Any) -> None:
+        """It has ended, in the same transaction."""
+
     def has_resumed(self, job: Any) -> None:
         """It goes on, in the same transaction; its row is locked."""
 
@@ -112,6 +115,7 @@ def finish_if_done(job: Any) -> None:
     job.ended_at = timezone.now()
     job.save(update_fields=["state", "ended_at", "pause_reason"])
     logger.info("job %s ended: %s", job.pk, job.state)
+    kind.has_finished(job)
     transaction.on_commit(partial(kind.job_changed, job))
     for waiting in kind.release(job):
         finish_if_done(waiting)

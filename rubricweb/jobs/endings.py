@@ -43,6 +43,16 @@ def retry(lease: Lease[W], *, error: str) -> bool:
 
 
 @transaction.atomic
+def postpone(lease: Lease[W], **fields: Any) -> None:
+    """It is done as far as it goes now, and waits again; `fields`, which say until when, are saved with that.
+    Raises LeaseLost.
+    """
+    lease.kind.lock(lease.work)
+    if not lease.held().update(**WAITS, attempts=0, **fields):
+        raise LeaseLost
+
+
+@transaction.atomic
 def give_back(lease: Lease[W], *, queue_name: str = "") -> None:
     """Another worker shall do it, and this counts as no attempt.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -59,6 +59,8 @@ class Kind(Generic[W]):
     """Large fields that only the worker reads."""
     is_retried: ClassVar[bool] = False
     """Is an error that is not a lost connection tried again?"""
+    is_timed: ClassVar[bool] = False
+    """Does it wait for its time, outside of the queue, so that only the reaper enqueues it?"""
 
     def run(self, lease: Lease[W]) -> None:
         """Do the work and end it. Raises CannotRun, Stopping or LeaseLost; another error ends the attempt."""
@@ -120,11 +122,26 @@ class TaskKind(Kind[T]):
         """Tell the browsers once it is committed."""
 
 
+Duty = Callable[[], object]
 _kinds: dict[str, Kind[Any]] = {}
+_duties: list[Duty] = []
 
 
 def register(kind: Kind[Any]) -> None:
     _kinds[kind.name] = kind
+
+
+def register_duty(duty: Duty) -> None:
+    """Have every worker call `duty` every few seconds beside its work: queue what follows from how things
+    stand. Any number of workers may call it at once.
+    """
+    if duty not in _duties:
+        _duties.append(duty)
+
+
+def do_duties() -> None:
+    for duty in _duties:
+        duty()
 
 
 def get(name: str) -> Kind[Any]:

@@ -47,5 +47,6 @@ def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
     lost = [pk for pk in old.values_list("pk", flat=True) if f"{kind.name}-{pk}" not in present]
     if lost:
         dispatch.enqueue_now(list(old.filter(pk__in=lost)))
-        logger.warning("enqueued %d pieces of work that the queue had lost: %s", len(lost), kind.name)
+        level = logging.INFO if kind.is_timed else logging.WARNING
+        logger.log(level, "enqueued %d pieces of work that no queue had: %s", len(lost), kind.name)
     return len(lost)

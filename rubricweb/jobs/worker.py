@@ -18,7 +18,7 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
-from rubricweb.jobs import capabilities, queue, reaper, worker_state
+from rubricweb.jobs import capabilities, kinds, queue, reaper, worker_state
 from rubricweb.jobs.connections import close_dead_connections
 from rubricweb.jobs.leases import worker_name
 
@@ -43,6 +43,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     worker_state.now.renew,
     reaper.reap,
     capabilities.fail_what_nobody_can_run,
+    kinds.do_duties,
 )
 """What a worker does every few seconds beside its work; what fails is done again with the next beat."""
 BEATS_A_LEASE = 3

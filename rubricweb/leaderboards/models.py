@@ -1,5 +1,6 @@
-"""The one table of this app; boards themselves are computed and never stored."""
+"""The tables of this app; boards themselves are computed and never stored."""
 
 from rubricweb.leaderboards.public.models import PublicBoard
+from rubricweb.leaderboards.watch.models import BoardWatch
 
-__all__ = ["PublicBoard"]
+__all__ = ["BoardWatch", "PublicBoard"]

@@ -20,6 +20,8 @@ from rubricweb.releases.boards import boards
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.contents import Contents, ReleaseOptions, contents_of
 from rubricweb.releases.models import Release
+from rubricweb.webhooks import outbox
+from rubricweb.webhooks.models import EventType
 
 logger = logging.getLogger(__name__)
 CHOSEN = ("title", "license", "citation", "contact", "has_runs", "is_anonymous")
@@ -67,6 +69,13 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
     with transaction.atomic():
         endings.finish(lease, **fields)
         lease.work.boards.add(*(_publish(lease.work, *pair) for pair in frozen))
+        _tell(lease.work, written)
+
+
+def _tell(release: Release, written: WrittenRelease) -> None:
+    named = {"id": release.pk, "title": release.title, "sha256": written.sha256, "bytes": written.size}
+    details = {"release": named, "page": release.get_absolute_url()}
+    outbox.write(release.collection, EventType.RELEASE_MADE, details)
 
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:

@@ -21,6 +21,8 @@ from rubricweb.jobs import dispatch
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
+from rubricweb.webhooks import outbox
+from rubricweb.webhooks.models import EventType
 
 IN_REQUEST_BYTES = 200_000
 """Plain files up to this size are checked while their sender waits; larger or packed ones by a worker."""
@@ -124,11 +126,21 @@ def receive(
         **asdict(described),
     )
     files.keep(submission, name, chunks)
+    _note_received(submission, is_late=is_late)
     if is_late:
         return _note_late(submission)
     if replaces is not None:
         _replace_draft(replaces)
     return start_check(submission)
+
+
+@transaction.atomic
+def _note_received(submission: Submission, *, is_late: bool) -> None:
+    """Its file is here: save what is known of it, and tell."""
+    submission.save(update_fields=["name", "size", "digest"])
+    named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
+    details = {"submission": named, "page": submission.get_absolute_url()}
+    outbox.write(submission.call.collection, EventType.SUBMISSION_RECEIVED, details)
 
 
 def team_named(call: Call, team: str) -> str:

@@ -34,7 +34,7 @@ def is_here(submission: Submission) -> bool:
 
 
 def keep(submission: Submission, name: str, chunks: Iterable[bytes]) -> None:
-    """Write the file, and save its name, size and digest."""
+    """Write the file, and set its name, size and digest."""
     submission.name = shown_name(name)
     path, digest = path_of(submission), hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,6 @@ def keep(submission: Submission, name: str, chunks: Iterable[bytes]) -> None:
             digest.update(chunk)
             target.write(chunk)
     submission.size, submission.digest = path.stat().st_size, digest.hexdigest()
-    submission.save(update_fields=["name", "size", "digest"])
 
 
 def remove(submission: Submission) -> None:

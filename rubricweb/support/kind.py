@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
@@ -20,6 +21,7 @@ from rubricweb.support import labels
 from rubricweb.support.cited import Citation, statements_of, texts_of
 from rubricweb.support.labels import citation_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
+from rubricweb.webhooks import outbox
 
 
 class SupportLabels(ChunkKind[SupportChunk]):
@@ -45,6 +47,11 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
     def words(self, work: SupportChunk) -> str:
         return f"support, topic {work.topic.query_id}"
+
+    def has_finished(self, job: SupportJob) -> None:
+        collection = job.judge.collection
+        page = reverse("support:job", args=[collection.slug, job.pk])
+        outbox.job_ended(job, collection, kind="support", page=page)
 
     def job_changed(self, job: SupportJob) -> None:
         events.publish(job.judge.collection.channel, "progress")

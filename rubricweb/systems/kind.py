@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from django.urls import reverse
+
 from grading.systems.pipeline import make
 from rubricweb.core import events
 from rubricweb.corpus import convert
@@ -16,6 +18,7 @@ from rubricweb.jobs.models import Job
 from rubricweb.systems import retrieval, specs, writing
 from rubricweb.systems.models import SystemChunk, SystemJob
 from rubricweb.systems.replies import model_of
+from rubricweb.webhooks import outbox
 
 
 class Systems(ChunkKind[SystemChunk]):
@@ -57,6 +60,10 @@ class Systems(ChunkKind[SystemChunk]):
         job: SystemJob = self.job(work)
         if job.state == Job.State.DONE:
             writing.write_run(job)
+
+    def has_finished(self, job: SystemJob) -> None:
+        page = reverse("systems:made", args=[job.collection.slug, job.run_id])
+        outbox.job_ended(job, job.collection, kind="run", page=page)
 
     def job_changed(self, job: SystemJob) -> None:
         events.publish(job.collection.channel, "progress")

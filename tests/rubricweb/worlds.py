@@ -39,6 +39,8 @@ from rubricweb.review.models import SavedView
 from rubricweb.support.models import SupportJudge
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob
+from rubricweb.webhooks.actions import Wanted, add_webhook, send_test
+from rubricweb.webhooks.models import EventType
 from tests.factories import (
     STRICT,
     CallFactory,
@@ -144,6 +146,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
             ).pk,
         }
         | _published(collection, viewer)
+        | _told(collection)
         | _imported(collection, viewer)
         | _submitted(collection, viewer)
         | _released(collection, viewer)
@@ -253,6 +256,12 @@ def _supported(collection: Collection) -> dict[str, object]:
     jobs = {f"support:{name} job_id": job.pk for name in ("job", "limits", "retry")}
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
+
+
+def _told(collection: Collection) -> dict[str, object]:
+    endpoint = add_webhook(collection, Wanted("https://hooks.example.org/", [EventType.JOB_ENDED]), by=None)
+    send_test(endpoint, by=None)
+    return {"webhook_id": endpoint.pk, "delivery_id": endpoint.deliveries.get().pk, "act": "test"}
 
 
 def _published(collection: Collection, viewer: User) -> dict[str, object]:

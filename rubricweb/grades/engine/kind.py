@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 
+from django.urls import reverse
+
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
 from rubricweb.grades import convert
@@ -19,6 +21,7 @@ from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.leases import Lease
+from rubricweb.webhooks import outbox
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,11 @@ class Grading(ChunkKind[JobChunk]):
 
     def job_changed(self, job: GradingJob) -> None:
         news.announce_end(job)
+
+    def has_finished(self, job: GradingJob) -> None:
+        place = (job.collection.slug, job.pk)
+        page, api = reverse("grades:job", args=place), outbox.api_address("job", *place)
+        outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def has_resumed(self, job: GradingJob) -> None:
         failures.reset(job)

@@ -1,0 +1,1 @@
+"""Tell webhooks of leaderboards that moved."""

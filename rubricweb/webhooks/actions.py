@@ -1,0 +1,145 @@
+"""Organizers add, change and remove webhooks, and have messages sent again."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs import dispatch
+from rubricweb.webhooks import outbox
+from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message, new_secret
+
+EARLIER_SECRET_VALID = dt.timedelta(days=1)
+MOST = 20
+"""Endpoints of a collection."""
+State = Delivery.State
+
+
+class TooMany(Exception):
+    """The collection has as many webhooks as it may; the text is for people."""
+
+
+class NotOn(Exception):
+    """The webhook is turned off; the text is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an organizer decides of a webhook."""
+
+    address: str
+    events: Sequence[str]
+    """Values of `EventType`."""
+    note: str = ""
+
+
+@transaction.atomic
+def add_webhook(collection: Collection, wanted: Wanted, *, by: User | None) -> Endpoint:
+    """Its `secret` is to be shown now, and never again. Raises TooMany."""
+    if collection.webhooks.count() >= MOST:
+        raise TooMany(f"A collection has at most {MOST} webhooks. Remove one first.")
+    endpoint: Endpoint = collection.webhooks.create(
+        address=wanted.address, events=sorted(wanted.events), note=wanted.note, by=by
+    )
+    audit.record("webhook added", endpoint, by=by, detail=_detail(endpoint))
+    return endpoint
+
+
+@transaction.atomic
+def change_webhook(endpoint: Endpoint, wanted: Wanted, *, by: User | None) -> Endpoint:
+    endpoint.address, endpoint.note = wanted.address, wanted.note
+    endpoint.events = sorted(wanted.events)
+    endpoint.rests_until = None
+    endpoint.save(update_fields=["address", "events", "note", "rests_until"])
+    audit.record("webhook changed", endpoint, by=by, detail=_detail(endpoint))
+    return endpoint
+
+
+@transaction.atomic
+def rotate_secret(endpoint: Endpoint, *, by: User | None) -> Endpoint:
+    """Give it a new secret; for a day messages are signed with both."""
+    endpoint.earlier_secret, endpoint.secret = endpoint.secret, new_secret()
+    endpoint.earlier_until = timezone.now() + EARLIER_SECRET_VALID
+    endpoint.save(update_fields=["secret", "earlier_secret", "earlier_until"])
+    audit.record("webhook secret replaced", endpoint, by=by, detail=str(endpoint))
+    return endpoint
+
+
+@transaction.atomic
+def turn_on(endpoint: Endpoint, *, by: User | None) -> Endpoint:
+    """What was on its way when it was turned off goes on."""
+    fresh = {"state": Endpoint.State.ON, "failing_since": None, "failures": 0, "rests_until": None}
+    if Endpoint.objects.filter(pk=endpoint.pk).exclude(state=Endpoint.State.ON).update(**fresh):
+        audit.record("webhook turned on", endpoint, by=by, detail=str(endpoint))
+        endpoint.refresh_from_db()
+        dispatch.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))
+    return endpoint
+
+
+@transaction.atomic
+def turn_off(endpoint: Endpoint, *, by: User | None) -> Endpoint:
+    """Nothing is sent to it, and nothing that happens meanwhile is kept for it."""
+    rows = Endpoint.objects.filter(pk=endpoint.pk).exclude(state=Endpoint.State.OFF)
+    if rows.update(state=Endpoint.State.OFF):
+        audit.record("webhook turned off", endpoint, by=by, detail=str(endpoint))
+    endpoint.refresh_from_db()
+    return endpoint
+
+
+@transaction.atomic
+def remove_webhook(endpoint: Endpoint, *, by: User | None) -> None:
+    """With its log."""
+    audit.record("webhook removed", endpoint, by=by, detail=_detail(endpoint))
+    endpoint.delete()
+
+
+@transaction.atomic
+def send_test(endpoint: Endpoint, *, by: User | None) -> Message:
+    """Send a message that says nothing but that it is a test. Raises NotOn."""
+    _require_on(endpoint)
+    message = outbox.send(endpoint.collection, EventType.TEST, {"webhook": endpoint.pk}, to=[endpoint])
+    audit.record("webhook tested", endpoint, by=by, detail=str(endpoint))
+    return message
+
+
+@transaction.atomic
+def replay(delivery: Delivery, *, by: User | None) -> int:
+    """Send it again, with the `webhook-id` that it had; 0 where it is on its way. Raises NotOn."""
+    return _replay(delivery.endpoint, delivery.endpoint.deliveries.filter(pk=delivery.pk), by)
+
+
+@transaction.atomic
+def replay_failed(endpoint: Endpoint, *, since: dt.datetime, by: User | None) -> int:
+    """Send again what failed of the messages since then, and return how many these are. Raises NotOn."""
+    failed = endpoint.deliveries.filter(state=State.FAILED, message__at__gte=since)
+    return _replay(endpoint, failed, by)
+
+
+def _replay(endpoint: Endpoint, rows: QuerySet[Delivery], by: User | None) -> int:
+    _require_on(endpoint)
+    now = timezone.now()
+    pks = list(rows.exclude(state__in=Delivery.LIVE).order_by("pk").values_list("pk", flat=True))
+    fresh = {"state": State.QUEUED, "attempts": 0, "tries": 0, "ended_at": None, "worker": ""}
+    again = Delivery.objects.filter(pk__in=pks).exclude(state__in=Delivery.LIVE)
+    sent = again.update(**fresh, not_before=now, queued_at=now)
+    if sent:
+        audit.record("webhook messages sent again", endpoint, by=by, detail=f"{endpoint}: {sent}")
+        dispatch.enqueue(Delivery.objects.filter(pk__in=pks))
+    return sent
+
+
+def _require_on(endpoint: Endpoint) -> None:
+    if not endpoint.is_on:
+        raise NotOn("This webhook is turned off. Turn it on first.")
+
+
+def _detail(endpoint: Endpoint) -> str:
+    return f"{endpoint.address}: {', '.join(endpoint.events)}"

@@ -1,0 +1,142 @@
+"""How one delivery is tried, and what follows from what was answered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import time
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+from standardwebhooks import Webhook
+
+from rubricweb.core import audit
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease
+from rubricweb.webhooks import addresses, sending
+from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
+from rubricweb.webhooks.notices import mail_organizers
+from rubricweb.webhooks.sending import Answer
+
+logger = logging.getLogger(__name__)
+
+WAITS = tuple(
+    dt.timedelta(seconds=seconds)
+    for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+"""Between the tries of a delivery: those of the specification of Standard Webhooks, three days in all."""
+DISABLED_AFTER = dt.timedelta(days=3)
+"""An endpoint that failed so long without a success is turned off."""
+SHORTEST_REST = dt.timedelta(seconds=5)
+LONGEST_REST = dt.timedelta(minutes=5)
+LONGEST_ASKED_REST = dt.timedelta(hours=1)
+"""At most so long an endpoint can ask for no messages (`Retry-After`)."""
+GONE = 410
+"""The endpoint says by this that it wants no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one try came to."""
+
+    at: dt.datetime
+    seconds: float
+    answer: Answer | None
+    error: str
+    """Empty for a success."""
+
+
+def headers_of(message: Message, endpoint: Endpoint, at: dt.datetime) -> dict[str, str]:
+    """Return the headers that Standard Webhooks asks for, signed with each valid secret of the endpoint."""
+    signed = (Webhook(secret).sign(message.uid, at, message.body) for secret in endpoint.secrets)
+    return {
+        "Content-Type": "application/json",
+        "webhook-id": message.uid,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(signed),
+    }
+
+
+def deliver(lease: Lease[Delivery]) -> None:
+    """Try once. Raises LeaseLost where another worker has it meanwhile."""
+    outcome = _try(lease.work.message, lease.work.endpoint)
+    _save(lease, outcome)
+    words = outcome.error or "delivered"
+    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, words)
+
+
+def _try(message: Message, endpoint: Endpoint) -> Outcome:
+    at, began, answer = timezone.now(), time.monotonic(), None
+    try:
+        target = addresses.target_of(endpoint.address)
+        answer = sending.post(target, headers_of(message, endpoint, at), message.body.encode())
+        error = "" if answer.is_success else _refused(answer)
+    except (addresses.BadAddress, addresses.Refused, sending.NotAnswered) as failure:
+        error = str(failure)
+    return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+
+
+def _refused(answer: Answer) -> str:
+    words = gettext("Answered with status %(status)d.") % {"status": answer.status}
+    if 300 <= answer.status < 400:
+        words = f"{words} {gettext('Redirects are not followed.')}"
+    return words
+
+
+@transaction.atomic
+def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
+    endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=lease.work.endpoint_id)
+    answer = outcome.answer
+    DeliveryAttempt.objects.create(
+        delivery=lease.work,
+        at=outcome.at,
+        seconds=outcome.seconds,
+        status=answer.status if answer else None,
+        answer=answer.excerpt if answer else "",
+        error=outcome.error,
+    )
+    if outcome.error:
+        _note_failure(endpoint, outcome)
+        _try_again(lease, endpoint, outcome)
+    else:
+        endpoint.failing_since, endpoint.failures, endpoint.rests_until = None, 0, None
+        endings.finish(lease, error="")
+    endpoint.save(update_fields=["failing_since", "failures", "rests_until", "state"])
+
+
+def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
+    endpoint.failing_since = endpoint.failing_since or outcome.at
+    endpoint.failures += 1
+    endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
+
+
+def _rest(failures: int, answer: Answer | None) -> dt.timedelta:
+    asked = answer.retry_after if answer else ""
+    if asked.isdecimal() and len(asked) < 10:
+        return min(dt.timedelta(seconds=int(asked)), LONGEST_ASKED_REST)
+    doublings = min(failures - 1, 10)
+    return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
+
+
+def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
+    """Later; or give it up, and the endpoint too where it wants no more, or has failed for days."""
+    tries = lease.work.tries + 1
+    is_gone = outcome.answer is not None and outcome.answer.status == GONE
+    if tries <= len(WAITS) and not is_gone:
+        not_before = timezone.now() + WAITS[tries - 1]
+        endings.postpone(lease, tries=tries, not_before=not_before, error=outcome.error)
+        return
+    endings.fail(lease, error=outcome.error, tries=tries)
+    since = endpoint.failing_since or outcome.at
+    if is_gone or outcome.at - since >= DISABLED_AFTER:
+        _disable(endpoint, outcome.error)
+
+
+def _disable(endpoint: Endpoint, why: str) -> None:
+    if not endpoint.is_on:
+        return
+    endpoint.state = Endpoint.State.DISABLED
+    audit.record("webhook turned off after failures", endpoint, by=None, detail=f"{endpoint}: {why}")
+    transaction.on_commit(lambda: mail_organizers(endpoint, why))

@@ -1,0 +1,36 @@
+"""Deliveries of webhooks as a kind of background work."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from rubricweb.jobs.kinds import Kind
+from rubricweb.jobs.leases import Lease
+from rubricweb.webhooks import deliveries
+from rubricweb.webhooks.models import Delivery, Endpoint
+
+
+class Deliveries(Kind[Delivery]):
+    """A worker that is lost while it sends has another send the same message with the same `webhook-id`."""
+
+    name = "webhook"
+    model = Delivery
+    related = ("endpoint__collection", "message")
+    is_retried = True
+    is_timed = True
+
+    def run(self, lease: Lease[Delivery]) -> None:
+        deliveries.deliver(lease)
+
+    def claimable(self) -> QuerySet[Delivery]:
+        """What is due, to endpoints that are on and do not rest."""
+        is_awake = Q(rests_until=None) | Q(rests_until__lte=Now())
+        awake = Endpoint.objects.filter(is_awake, pk=OuterRef("endpoint"), state=Endpoint.State.ON)
+        return Delivery.objects.filter(Exists(awake), not_before__lte=Now())
+
+    def words(self, work: Delivery) -> str:
+        return f"webhook message {work.message.uid}"
+
+    def has_ended(self, work: Delivery, *, error: str) -> None:
+        Delivery.objects.filter(pk=work.pk).update(error=error, ended_at=Now())

@@ -1,0 +1,37 @@
+"""What organizers are told of a webhook that was turned off after failures, besides what home shows them."""
+
+from __future__ import annotations
+
+import logging
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.template.loader import render_to_string
+from django.utils.translation import gettext
+
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.webhooks.models import Endpoint
+
+logger = logging.getLogger(__name__)
+
+
+def mail_organizers(endpoint: Endpoint, why: str) -> None:
+    """Mail those who have an address, where the server has a mail server. What is not sent is logged only:
+    the webhook's page and home say it anyway.
+    """
+    held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
+    people = User.objects.filter(is_active=True, **held).exclude(email="")
+    mailed = sorted(set(people.values_list("email", flat=True)))
+    if not settings.EMAIL_HOST or not mailed:
+        return
+    context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
+    text = render_to_string("webhooks/turned_off_mail.txt", context)
+    subject = gettext("A webhook of %(collection)s was turned off")
+    for email in mailed:
+        try:
+            send_mail(
+                subject % {"collection": endpoint.collection}, text, settings.DEFAULT_FROM_EMAIL, [email]
+            )
+        except OSError as error:
+            logger.error("webhook %d: a notice could not be mailed: %s", endpoint.pk, error)
