@@ -268,6 +268,8 @@ SPECTACULAR_SETTINGS = {
         "SubmissionOutcomeEnum": "rubricweb.submissions.models.Submission.Outcome",
         "StateEnum": "rubricweb.grades.models.GradingJob.State",
         "TaskStateEnum": "rubricweb.releases.models.Release.State",
+        "WebhookStateEnum": "rubricweb.webhooks.models.Endpoint.State",
+        "WebhookEventEnum": "rubricweb.webhooks.models.EventType",
         "VerdictEnum": "rubricweb.arena.models.Vote.Verdict",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

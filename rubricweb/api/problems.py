@@ -22,9 +22,10 @@ from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
 from rubricweb.submissions.actions import NotTaken
 from rubricweb.systems.actions import TagTaken
+from rubricweb.webhooks.actions import NotOn, TooMany
 
 CONTENT_TYPE = "application/problem+json"
-CONFLICTS = (OrderChanged, RatedMeanwhile, NotTaken, LastOrganizer, CannotUndo, TagTaken)
+CONFLICTS = (OrderChanged, RatedMeanwhile, NotTaken, LastOrganizer, CannotUndo, TagTaken, NotOn, TooMany)
 """The request fits, but not what there is now."""
 REFUSALS = (BankError, HumanGradeError, BoardError, FlagError, QueueError, BadFormat)
 

@@ -24,6 +24,7 @@ from rubricweb.api.resources import (
     support,
     systems,
     topics,
+    webhooks,
     what_if,
 )
 
@@ -34,6 +35,7 @@ TOPIC = f"{ONE}topics/<int:topic_id>/"
 BANK = f"{ONE}banks/<int:bank_id>/"
 FLAG = f"{ONE}flags/<int:flag_id>/"
 CAMPAIGN = f"{ONE}campaigns/<int:campaign_id>/"
+WEBHOOK = f"{ONE}webhooks/<int:webhook_id>/"
 SUBMISSION = f"{ONE}submissions/<int:submission_id>/"
 RELEASE = f"{ONE}releases/<int:release_id>/"
 IMPORT = f"{ONE}imports/<int:import_id>/"
@@ -108,5 +110,11 @@ urlpatterns = [
     path(f"{ONE}members/<int:user_id>/", members.Member.as_view(), name="member"),
     path(f"{ONE}invitations/", members.Invitations.as_view(), name="invitations"),
     path(f"{ONE}invitations/<int:invitation_id>/", members.InvitationResource.as_view(), name="invitation"),
+    path(f"{ONE}webhooks/", webhooks.Webhooks.as_view(), name="webhooks"),
+    path(WEBHOOK, webhooks.WebhookResource.as_view(), name="webhook"),
+    path(f"{WEBHOOK}secret/", webhooks.WebhookSecret.as_view(), name="webhook-secret"),
+    path(f"{WEBHOOK}replay/", webhooks.WebhookReplay.as_view(), name="webhook-replay"),
+    path(f"{WEBHOOK}messages/", webhooks.WebhookMessages.as_view(), name="webhook-messages"),
+    path(f"{WEBHOOK}<slug:act>/", webhooks.WebhookAct.as_view(), name="webhook-act"),
     re_path(f"^{V1}", NotHere.as_view()),
 ]

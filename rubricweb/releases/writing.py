@@ -74,8 +74,10 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
 
 def _tell(release: Release, written: WrittenRelease) -> None:
     named = {"id": release.pk, "title": release.title, "sha256": written.sha256, "bytes": written.size}
-    details = {"release": named, "page": release.get_absolute_url()}
-    outbox.write(release.collection, EventType.RELEASE_MADE, details)
+    collection = release.collection
+    api = outbox.api_address("release", collection.slug, release.pk)
+    details = {"release": named, "page": release.get_absolute_url(), "api": api}
+    outbox.write(collection, EventType.RELEASE_MADE, details)
 
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:

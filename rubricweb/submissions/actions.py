@@ -139,8 +139,10 @@ def _note_received(submission: Submission, *, is_late: bool) -> None:
     """Its file is here: save what is known of it, and tell."""
     submission.save(update_fields=["name", "size", "digest"])
     named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
-    details = {"submission": named, "page": submission.get_absolute_url()}
-    outbox.write(submission.call.collection, EventType.SUBMISSION_RECEIVED, details)
+    collection = submission.call.collection
+    api = outbox.api_address("submission", collection.slug, submission.pk)
+    details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
+    outbox.write(collection, EventType.SUBMISSION_RECEIVED, details)
 
 
 def team_named(call: Call, team: str) -> str:

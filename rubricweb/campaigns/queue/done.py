@@ -47,5 +47,6 @@ def _announce(campaign: Campaign) -> bool:
         named = {"id": campaign.pk, "name": campaign.name, "is_closed": not campaign.is_open}
         page = reverse("campaigns:campaigns", args=[collection.slug])
         details = {"campaign": named, "bank": {"id": campaign.bank_id, "name": campaign.bank.name}}
-        outbox.write(collection, EventType.CAMPAIGN_DONE, {**details, "page": page})
+        api = outbox.api_address("campaign", collection.slug, campaign.pk)
+        outbox.write(collection, EventType.CAMPAIGN_DONE, {**details, "page": page, "api": api})
     return is_new

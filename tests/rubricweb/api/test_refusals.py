@@ -92,8 +92,8 @@ NEEDED = {
     Role.DEVELOPER: {"post jobs/{job_id}/{steer}/", "get arena/*"},
     Role.ORGANIZER: {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
-        "* invitations/*", "* calls/*", "* submissions/*", "get arena/battles/", "post retrieve/",
-        "post generate/",
+        "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
+        "post retrieve/", "post generate/",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""

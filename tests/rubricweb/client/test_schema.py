@@ -15,16 +15,17 @@ from rubricweb.client import AsyncClient, Client, ClientError, calls
 from rubricweb.client.core import Rows
 
 WITHOUT_CALL_NAMES = {
-    "DELETE": "import invitation member release",
+    "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calls campaign campaigns events flag flags import imports
-        invitations members release release-file releases responses submission submission-file
-        submissions support-labels support-model-labels support-next what-if
+        arena-battles arena-board arena-votes calls campaign campaigns comparison events flag flags import
+        imports invitations members release release-file releases responses submission submission-file
+        submissions support-labels support-model-labels support-next webhook webhook-messages webhooks what-if
     """,
+    "PATCH": "webhook",
     "POST": """
         call-submissions campaign-plan campaign-steer campaigns flag-events flags generate impact
         import-check import-start import-undo imports invitations members releases retrieve
-        submission-steer support-labels
+        submission-steer support-labels webhook-act webhook-replay webhook-secret webhooks
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}

@@ -116,6 +116,7 @@ def test_a_campaign_without_open_turns_is_done_once(bank, endpoint, owner, asses
     assert (announce_done(), announce_done()) == (1, 0)
     (data,) = told("campaign.done")
     assert data["campaign"] == {"id": campaign.pk, "name": "Blind", "is_closed": False}
+    assert data["api"] == f"/api/v1/collections/autumn/campaigns/{campaign.pk}/"
     assert owner.username not in json.dumps(data)
 
 
