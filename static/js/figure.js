@@ -34,6 +34,7 @@ async function draw(node) {
   const text = document.getElementById(node.dataset.figure)?.textContent;
   if (!text) return;
   const figure = dressed(JSON.parse(text), node);
+  if (!drawn.has(node)) node.replaceChildren(); // what kept the figure's height free
   await Plotly.react(node, figure.data, figure.layout, { ...figure.config, displayModeBar: false });
   if (!drawn.has(node)) {
     node.on("plotly_click", ({ points: [point] }) => {
