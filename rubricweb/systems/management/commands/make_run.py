@@ -56,7 +56,8 @@ class Command(BaseCommand):
             )
         except (actions.TagTaken, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"started: {job}, at most {job.most_calls:,} calls")
+        at_most = f", at most {job.most_calls:,} calls" if expected.calls else ""
+        self.stdout.write(f"started: {job}{at_most}")
 
 
 def _in_words(expected: SystemPrice) -> str:
