@@ -289,6 +289,11 @@ class Run(models.Model):
     def is_accepted(self) -> bool:
         return self.state == self.State.ACCEPTED
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Of our own and not made to its end: it counts by itself once it is."""
+        return self.is_made_here and self.state == self.State.SUBMITTED
+
 
 class Ranking(models.Model):
     """One run's passages for one topic, best first, including those outside the pool."""

@@ -40,8 +40,9 @@ def run_accept(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 @require_POST
 def run_withdraw(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
+    undo = "" if run.is_unfinished else "run-accept"
     actions.withdraw_run(run, by=request.user)
-    return _changed(request, run, f"{run} is withdrawn. Nothing was deleted.", undo="run-accept")
+    return _changed(request, run, f"{run} is withdrawn. Nothing was deleted.", undo=undo)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

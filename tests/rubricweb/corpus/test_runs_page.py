@@ -46,6 +46,16 @@ def test_it_lists_every_run_with_its_state(owner, collection, run, client_of):
     assert listed == [("bm25", "accepted", 2), ("new", "submitted", 0), ("gone", "withdrawn", 0)]
 
 
+def test_an_unfinished_run_of_our_own_is_withdrawn_and_not_accepted(owner, collection, client_of):
+    own = RunFactory(collection=collection, run_tag="own", state="submitted", is_made_here=True)
+    client = client_of(owner)
+    page = markup(client.get(PAGE))
+    assert ("unfinished" in page, "made here" in page) == (True, True)
+    assert ("Withdraw own" in page, "Accept own" in page) == (True, False)
+    page = markup(client.post(change(own, "withdraw"), follow=True))
+    assert (change(own, "accept") in page.partition("<main")[0], "Remove own" in page) == (False, True)
+
+
 def test_withdraw_and_bring_back(owner, collection, run, client_of):
     client, stamps = client_of(owner), [collection.stamp]
     for verb, state, offered in (("withdraw", "withdrawn", "Restore"), ("accept", "accepted", "Withdraw")):
