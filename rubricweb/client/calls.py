@@ -6,11 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
 from rubricweb.client import rows
-from rubricweb.client.core import Listing, Pause, Request, Steps, answered, document, lines, pages, write
+from rubricweb.client.core import (
+    Listing,
+    Params,
+    Pause,
+    Request,
+    Steps,
+    answered,
+    document,
+    lines,
+    pages,
+    upload,
+    write,
+)
 from rubricweb.client.errors import JobEnded, StillRunning
 
 ENDED = ("done", "failed", "cancelled")
@@ -190,11 +203,121 @@ def wait_for_job(
 
     Raises JobEnded where it failed or was cancelled, StillRunning where the time is over.
     """
+    ended = yield from _waited(_of(slug, "jobs", job_id), timeout, every)
+    return cast("rows.JobWithProgress", ended)
+
+
+def comparison(slug: str, *, first: str, second: str, **options: Option) -> Steps[rows.Document]:
+    """Return what can be said of two runs of a board, with its options: `sentence`, `difference`..."""
+    named = {"first": first, "second": second}
+    return document(Request("GET", _of(slug, "leaderboard", "comparison"), {**options, **named}))
+
+
+def what_if(
+    slug: str, bank_id: int, item_id: int, *, grader: int | None = None, min_grade: int | None = None
+) -> Steps[rows.WhatIf]:
+    """Return what retiring an item would change, or restoring it. `grader` is an id. Nothing is saved."""
+    options: Params = {"grader": grader, "min_grade": min_grade}
+    return document(Request("GET", f"{_item(slug, bank_id, item_id)}what-if/", options))
+
+
+def impact(
+    slug: str, bank_id: int, *, topic: str, kind: str, text: str, item_id: int | None = None
+) -> Steps[rows.Impact]:
+    """Return what saving a text would cost, and which runs could move: of a new item, or of a rewording."""
+    reworded = {} if item_id is None else {"item": item_id}
+    body = {"topic": topic, "kind": kind, "text": text, **reworded}
+    return document(Request("POST", _of(slug, "banks", bank_id, "impact"), body=body))
+
+
+def imports(slug: str) -> Listing[rows.Import]:
+    return pages(_of(slug, "imports"), {})
+
+
+def read_import(slug: str, import_id: int) -> Steps[rows.ImportWithFiles]:
+    return document(Request("GET", _of(slug, "imports", import_id)))
+
+
+def upload_files(slug: str, *paths: str | Path) -> Steps[rows.ImportWithFiles]:
+    """Upload files and have them checked; `wait_for_import` returns what importing them would change."""
+    return document(upload(_of(slug, "imports"), map(Path, paths), {}))
+
+
+def check_import(slug: str, import_id: int, **options: Any) -> Steps[rows.ImportWithFiles]:
+    """Have the files checked again, with options such as `bank_name` or `judgments`."""
+    return document(write("POST", _of(slug, "imports", import_id, "check"), options))
+
+
+def start_import(slug: str, import_id: int) -> Steps[rows.ImportWithFiles]:
+    """Import what was checked, without waiting. Raises Conflict where it cannot be imported as it is."""
+    return document(write("POST", _of(slug, "imports", import_id, "start"), None))
+
+
+def undo_import(slug: str, import_id: int) -> Steps[rows.ImportWithFiles]:
+    """Remove what an import added, if nothing was built on it."""
+    return document(write("POST", _of(slug, "imports", import_id, "undo"), None))
+
+
+def wait_for_import(
+    slug: str, import_id: int, *, timeout: float = 3600.0, every: float = 1.0
+) -> Steps[rows.ImportWithFiles]:
+    """Return an import once its check, import or undo is done, as `wait_for_job` does."""
+    ended = yield from _waited(_of(slug, "imports", import_id), timeout, every)
+    return cast("rows.ImportWithFiles", ended)
+
+
+def responses(slug: str, *, run: str | None = None, topic: str | None = None) -> Listing[rows.Document]:
+    """Yield what runs answered, of one run by its name, or to one topic by its `query_id`."""
+    return lines(_of(slug, "responses"), {"run": run, "topic": topic})
+
+
+def flags(slug: str, *, state: str | None = None, topic: str | None = None) -> Listing[rows.Document]:
+    return pages(_of(slug, "flags"), {"state": state, "topic": topic})
+
+
+def campaigns(slug: str) -> Listing[rows.Document]:
+    return pages(_of(slug, "campaigns"), {})
+
+
+def campaign(slug: str, campaign_id: int) -> Steps[rows.Document]:
+    """Return a campaign with its progress."""
+    return document(Request("GET", _of(slug, "campaigns", campaign_id)))
+
+
+def submissions(slug: str) -> Listing[rows.Document]:
+    return pages(_of(slug, "submissions"), {})
+
+
+def submit(slug: str, call_id: int, path: str | Path, **said: str) -> Steps[rows.Document]:
+    """Submit a run to a call, with what is said of it: `description`, `type`, `team`... See `submission`."""
+    return document(upload(_of(slug, "calls", call_id, "submissions"), [Path(path)], said))
+
+
+def submission(slug: str, submission_id: int) -> Steps[rows.Document]:
+    """Return a submission with the report of what was found in it."""
+    return document(Request("GET", _of(slug, "submissions", submission_id)))
+
+
+def releases(slug: str) -> Listing[rows.Document]:
+    return pages(_of(slug, "releases"), {})
+
+
+def release(slug: str, release_id: int) -> Steps[rows.Document]:
+    return document(Request("GET", _of(slug, "releases", release_id)))
+
+
+def release_file(slug: str, release_id: int) -> Steps[bytes]:
+    """Return the zip of a release."""
+    response = yield from answered(Request("GET", _of(slug, "releases", release_id, "file")))
+    return response.content
+
+
+def _waited(path: str, timeout: float, every: float) -> Steps[rows.Document]:
     waited = 0.0
     while True:
-        now = yield from job(slug, job_id)
+        now = yield from document(Request("GET", path))
         if now["state"] == "done":
-            return now
+            return cast("rows.Document", now)
         if now["state"] in ENDED:
             raise JobEnded(now)
         if waited >= timeout:

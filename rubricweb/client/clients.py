@@ -67,6 +67,26 @@ class Client:
     job = call(calls.job)
     steer_job = call(calls.steer_job)
     wait_for_job = call(calls.wait_for_job)
+    comparison = call(calls.comparison)
+    what_if = call(calls.what_if)
+    impact = call(calls.impact)
+    imports = listing(calls.imports)
+    read_import = call(calls.read_import)
+    upload_files = call(calls.upload_files)
+    check_import = call(calls.check_import)
+    start_import = call(calls.start_import)
+    undo_import = call(calls.undo_import)
+    wait_for_import = call(calls.wait_for_import)
+    responses = listing(calls.responses)
+    flags = listing(calls.flags)
+    campaigns = listing(calls.campaigns)
+    campaign = call(calls.campaign)
+    submissions = listing(calls.submissions)
+    submit = call(calls.submit)
+    submission = call(calls.submission)
+    releases = listing(calls.releases)
+    release = call(calls.release)
+    release_file = call(calls.release_file)
 
     def __init__(
         self,
@@ -166,6 +186,26 @@ class AsyncClient:
     job = async_call(calls.job)
     steer_job = async_call(calls.steer_job)
     wait_for_job = async_call(calls.wait_for_job)
+    comparison = async_call(calls.comparison)
+    what_if = async_call(calls.what_if)
+    impact = async_call(calls.impact)
+    imports = async_listing(calls.imports)
+    read_import = async_call(calls.read_import)
+    upload_files = async_call(calls.upload_files)
+    check_import = async_call(calls.check_import)
+    start_import = async_call(calls.start_import)
+    undo_import = async_call(calls.undo_import)
+    wait_for_import = async_call(calls.wait_for_import)
+    responses = async_listing(calls.responses)
+    flags = async_listing(calls.flags)
+    campaigns = async_listing(calls.campaigns)
+    campaign = async_call(calls.campaign)
+    submissions = async_listing(calls.submissions)
+    submit = async_call(calls.submit)
+    submission = async_call(calls.submission)
+    releases = async_listing(calls.releases)
+    release = async_call(calls.release)
+    release_file = async_call(calls.release_file)
 
     def __init__(
         self,
@@ -241,9 +281,10 @@ def _settings(url: str | None, token: str | None, timeout: float) -> dict[str, A
 
 
 def _built(http: httpx.Client | httpx.AsyncClient, step: Request) -> httpx.Request:
-    return http.build_request(
-        step.method, step.path, params=step.query, json=step.body, headers=dict(step.headers)
-    )
+    sent: dict[str, Any] = {"json": step.body}
+    if step.files:
+        sent = {"data": step.body, "files": [("file", named) for named in step.files]}
+    return http.build_request(step.method, step.path, params=step.query, headers=dict(step.headers), **sent)
 
 
 def _next_step(steps: Listing[T], answer: Answer) -> Request | NextLine | Pause | Rows[T] | None:

@@ -8,9 +8,10 @@ A listing yields `Rows`, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
@@ -47,6 +48,8 @@ class Request:
     """None is left out."""
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Names and contents, which are sent with the body as a form."""
 
     @property
     def query(self) -> dict[str, str]:
@@ -91,6 +94,12 @@ def resume(steps: Generator[S, Answer, R], answer: Answer) -> S:
 def write(method: str, path: str, body: Mapping[str, Any] | None, **headers: str) -> Request:
     """Return a request that changes something: sent again, it is done once."""
     return Request(method, path, body=body or {}, headers={"Idempotency-Key": uuid4().hex, **headers})
+
+
+def upload(path: str, files: Iterable[Path], form: Mapping[str, str]) -> Request:
+    """Return a request that sends files, likewise. They are read now."""
+    named = tuple((file.name, file.read_bytes()) for file in files)
+    return replace(write("POST", path, form), files=named)
 
 
 def answered(request: Request) -> Steps[httpx.Response]:

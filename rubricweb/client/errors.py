@@ -4,8 +4,8 @@
 ClientError
 ├── Misconfigured      no address or no token
 ├── Unreachable        no answer, after every attempt
-├── JobEnded           a job that was waited for failed or was cancelled
-├── StillRunning       a job that was waited for has not ended in time
+├── JobEnded           a job or import that was waited for failed or was cancelled
+├── StillRunning       a job or import that was waited for has not ended in time
 └── ProblemAnswer      the server's problem document (RFC 9457)
     ├── NotSignedIn    401: the token is unknown, revoked or expired
     ├── Forbidden      403: too little role or scope
@@ -39,19 +39,18 @@ class Unreachable(ClientError):
 
 
 class JobEnded(ClientError):
-    """`job` is the job's document, with its `state` and `error`."""
+    """`job` is the document of the job or import, with its `state` and `error`."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        super().__init__(f"job {job['id']} is {job['state']}: {job['error'] or 'no reason is given'}")
+        super().__init__(f"{job['id']} is {job['state']}: {job['error'] or 'no reason is given'}")
         self.job = job
 
 
 class StillRunning(ClientError):
-    """`job` is the job's document when the time was over."""
+    """`job` is the document of the job or import when the time was over."""
 
     def __init__(self, job: Mapping[str, Any], seconds: float) -> None:
-        done = job["progress"]["done"]
-        super().__init__(f"job {job['id']} is {job['state']} after {seconds:g} s: {done} of {job['total']}")
+        super().__init__(f"{job['id']} is {job['state']} after {seconds:g} s")
         self.job = job
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal, TypedDict
 
 Board = dict[str, Any]
 """A leaderboard as the page and its JSON file have it: `rows`, `columns`, and what it stands on."""
+Document = dict[str, Any]
+"""An answer whose fields the OpenAPI document alone describes."""
 Steer = Literal["pause", "resume", "cancel", "cancel-now", "first", "in-turn"]
 
 
@@ -170,3 +172,80 @@ class Progress(TypedDict):
 
 class JobWithProgress(Job):
     progress: Progress
+
+
+class LabelChange(TypedDict):
+    doc_id: str
+    before: int | None
+    after: int | None
+    was_covered: bool
+    is_covered: bool
+
+
+class RunMove(TypedDict):
+    run: str
+    score_before: float
+    score_after: float
+    rank_before: int
+    rank_after: int
+    rank_interval: str
+    is_beyond: bool
+
+
+class WhatIf(TypedDict):
+    grader: str
+    min_grade: int
+    labels: list[LabelChange]
+    runs: list[RunMove]
+    swapped_pairs: int
+    rescored: int
+
+
+class Impact(TypedDict):
+    passages: int
+    known: int
+    to_grade: int
+    seconds: float | None
+    dollars: float | None
+    runs: int
+    could_move: list[str]
+    is_twin: bool
+
+
+class Import(TypedDict):
+    id: int
+    step: str
+    state: str
+    error: str
+    created_at: str
+    ended_at: str | None
+    undone_at: str | None
+
+
+class ImportFile(TypedDict):
+    id: int
+    name: str
+    size: int
+    state: str
+    format: str
+    read: str
+    problem: str
+    line: int | None
+    choices: list[str]
+
+
+class Count(TypedDict):
+    kind: str
+    before: int | None
+    new: int
+    changed: int
+    unchanged: int
+
+
+class ImportWithFiles(Import):
+    files: list[ImportFile]
+    counts: list[Count]
+    notes: list[str]
+    problem: str
+    is_ready: bool
+    options: Any

@@ -134,6 +134,32 @@ def test_a_job_is_planned_started_and_waited_for(bank, owner, client_for, pauses
         assert [row["id"] for row in rubric.jobs("autumn")] == [job["id"]]
 
 
+def test_what_a_change_would_do_is_told_before(bank, developer, client_for):
+    item = bank.items.first()
+    topic = item.topic.query_id
+    with client_for(developer) as rubric:
+        told = rubric.what_if("autumn", bank.pk, item.pk, min_grade=2)
+        cost = rubric.impact("autumn", bank.pk, topic=topic, kind="question", text="Which stay green?")
+        said = rubric.comparison("autumn", first="alpha", second="beta", min_grade=2)
+    assert (told["min_grade"], told["swapped_pairs"]) == (2, 0)
+    assert (cost["passages"], cost["known"], cost["to_grade"]) == (3, 0, 3)
+    assert "alpha" in said["sentence"]
+
+
+def test_files_are_uploaded_and_checked(bank, owner, client_for, pauses, tmp_path):
+    path = tmp_path / "judgments.qrels"
+    path.write_text("t1 0 d1 1\n", encoding="utf-8")
+    with client_for(owner) as rubric:
+        begun = rubric.upload_files("autumn", path)
+        assert [file["name"] for file in begun["files"]] == ["judgments.qrels"]
+        assert rubric.read_import("autumn", begun["id"])["files"][0]["size"] == 10
+        with pytest.raises(Conflict):
+            rubric.start_import("autumn", begun["id"])
+        with pytest.raises(StillRunning, match="is queued after 1 s"):
+            rubric.wait_for_import("autumn", begun["id"], timeout=1)
+        assert [row["id"] for row in rubric.imports("autumn")] == [begun["id"]]
+
+
 def test_what_has_no_call_is_requested_by_its_path(bank, viewer, client_for):
     with client_for(viewer) as rubric:
         page = rubric.request("GET", "collections/autumn/runs/", limit=1, total=True)

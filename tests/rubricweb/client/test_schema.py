@@ -17,15 +17,13 @@ from rubricweb.client.core import Rows
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calls campaign campaigns comparison events flag flags import
-        imports invitations members release release-file releases responses submission submission-file
-        submissions support-labels support-model-labels support-next webhook webhook-messages webhooks what-if
+        arena-battles arena-board arena-votes calls events flag invitations members submission-file
+        support-labels support-model-labels support-next webhook webhook-messages webhooks
     """,
     "PATCH": "webhook",
     "POST": """
-        call-submissions campaign-plan campaign-steer campaigns flag-events flags generate impact
-        import-check import-start import-undo imports invitations members releases retrieve
-        submission-steer support-labels webhook-act webhook-replay webhook-secret webhooks
+        campaign-plan campaign-steer campaigns flag-events flags generate invitations members releases
+        retrieve submission-steer support-labels webhook-act webhook-replay webhook-secret webhooks
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
@@ -45,6 +43,14 @@ EXAMPLES: dict[str, Any] = {
     "importance": "vital",
     "passage": 2,
     "rating": 3,
+    "first": "alpha",
+    "second": "beta",
+    "import_id": 6,
+    "campaign_id": 7,
+    "submission_id": 8,
+    "release_id": 9,
+    "call_id": 10,
+    "path": __file__,
 }
 CALLS = [
     name
@@ -57,7 +63,11 @@ def arguments(name: str) -> dict[str, Any]:
     """An example of each parameter that has to be given."""
     given = {**EXAMPLES, "item": 4 if name == "rate" else ITEM}
     parameters = inspect.signature(getattr(calls, name)).parameters.values()
-    needed = [one for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+    needed = [
+        one
+        for one in parameters
+        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    ]
     return {one.name: given[one.name] for one in needed}
 
 
