@@ -1,0 +1,78 @@
+"""A grader beside people: numbers by their definitions, intervals by simulation."""
+
+import numpy as np
+import pytest
+
+from grading.statistics.calibration import RatedCells, calibration, thirds
+
+
+def cells_of(random, *, topics, bias=0.0, groups=2):
+    """Topics of twenty cells, some of which the grader rates otherwise than people as a whole."""
+    n = 20 * topics
+    topic = np.repeat(np.arange(topics), 20)
+    people = random.integers(0, 6, n)
+    of_topic = random.normal(0, 0.4, topics)[topic]
+    group = random.integers(0, groups, n)
+    wished = people + of_topic + bias * (group == 0) + random.normal(0, 0.8, n)
+    return RatedCells(np.clip(np.rint(wished), 0, 5).astype(np.int64), people, topic), group
+
+
+def test_agreement_is_as_it_is_defined():
+    cells, _ = cells_of(np.random.default_rng(1), topics=8)
+    found = calibration(cells, min_grade=4)
+    by_chance = (cells.grader[:, np.newaxis] - cells.people[np.newaxis, :]) ** 2
+    expected = 1 - ((cells.grader - cells.people) ** 2).mean() / by_chance.mean()
+    assert found.kappa.value == pytest.approx(expected)
+    assert found.kappa.interval.low < expected < found.kappa.interval.high
+    assert found.same.value == (cells.grader == cells.people).mean()
+    assert found.near.value == (abs(cells.grader - cells.people) <= 1).mean()
+    assert found.bias.value == pytest.approx((cells.grader - cells.people).mean())
+    assert [row.rating for row in found.by_rating] == [0, 1, 2, 3, 4, 5]
+    four = cells.people[cells.grader == 4]
+    assert found.by_rating[4].people.value == pytest.approx(four.mean())
+    assert found.by_rating[4].reached.value == (four >= 4).mean()
+
+
+def test_a_group_stands_beside_the_others():
+    cells, group = cells_of(np.random.default_rng(2), topics=12, bias=1.0)
+    (found,) = calibration(cells, min_grade=4, groups={"own": group == 0, "none": group > 5}).groups
+    difference = cells.grader - cells.people
+    assert (found.name, found.cells) == ("own", (group == 0).sum())
+    inside, outside = difference[group == 0].mean(), difference[group != 0].mean()
+    assert found.beyond_others.value == pytest.approx(inside - outside)
+    assert found.beyond_others.interval.low > 0
+
+
+def test_few_topics_have_no_interval():
+    cells, group = cells_of(np.random.default_rng(3), topics=4)
+    found = calibration(cells, min_grade=4, groups={"all": group >= 0, "some": group == 0})
+    estimates = [found.same, found.kappa, found.bias, found.groups[1].bias, found.groups[1].beyond_others]
+    assert not any(one.interval.is_defined for one in estimates)
+    assert np.isnan(found.groups[0].beyond_others.value), "there are no others"
+    empty = np.zeros(0, dtype=np.int64)
+    assert np.isnan(calibration(RatedCells(empty, empty, empty), min_grade=4).kappa.value)
+
+
+def test_intervals_cover_what_many_topics_show():
+    truth_cells, truth_group = cells_of(np.random.default_rng(4), topics=4_000, bias=0.5)
+    truth = truth_cells.grader - truth_cells.people
+    bias = truth.mean()
+    beyond = truth[truth_group == 0].mean() - truth[truth_group == 1].mean()
+    random, tries = np.random.default_rng(5), 80
+    covered = np.zeros(2)
+    for _ in range(tries):
+        cells, group = cells_of(random, topics=25, bias=0.5)
+        found = calibration(cells, min_grade=4, groups={"own": group == 0})
+        for place, (estimate, true) in enumerate(
+            ((found.bias, bias), (found.groups[0].beyond_others, beyond))
+        ):
+            covered[place] += estimate.interval.low <= true <= estimate.interval.high
+    assert (covered / tries >= 0.88).all()  # 0.95 less what percentiles of 25 topics lack, and two errors
+
+
+def test_thirds_keep_equal_sizes_together():
+    assert {name: mask.tolist() for name, mask in thirds(np.array([1.0, 1, 1, 9])).items()} == {
+        "short": [True, True, True, False],
+        "long": [False, False, False, True],
+    }
+    assert thirds(np.zeros(0)) == {}
