@@ -9,13 +9,13 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from grading.run_families import families
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.duplicates.selectors import latest_search
 from rubricweb.leaderboards.board.items import secret_wordings
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.influence import duplicates, files, items, pool, sheets
-from rubricweb.leaderboards.influence.families import families
 from rubricweb.leaderboards.influence.files import Texts
 from rubricweb.leaderboards.influence.forms import InfluenceForm
 

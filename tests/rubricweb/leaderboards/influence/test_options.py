@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from scipy import stats
 
+from grading.run_families import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item, revise_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -20,7 +21,6 @@ from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
-from rubricweb.leaderboards.influence.families import families
 from tests.rubricweb.leaderboards.options import OPTIONS
 
 pytestmark = pytest.mark.portable

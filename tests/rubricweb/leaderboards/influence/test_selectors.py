@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from grading.run_families import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest
@@ -15,7 +16,6 @@ from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
-from rubricweb.leaderboards.influence.families import families
 
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 
