@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "rubricweb.submissions",
     "rubricweb.systems",
     "rubricweb.support",
+    "rubricweb.calibration",
     "rubricweb.home",
     "rubricweb.leaderboards",
     "rubricweb.arena",

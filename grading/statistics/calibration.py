@@ -78,13 +78,10 @@ class Calibration:
     bias: Estimate
     """The mean of grader minus people."""
     by_rating: tuple[RatingRow, ...]
-    groups: tuple[Bias, ...]
 
 
-def calibration(
-    cells: RatedCells, *, min_grade: int, groups: Mapping[str, Mask] | None = None
-) -> Calibration:
-    """Compare the ratings; `groups` has the cells of each group, shape (cells,), which may overlap.
+def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
+    """Compare the ratings, 0 to 5; people's count as positive from `min_grade` on.
 
     >>> found = calibration(
     ...     RatedCells(np.array([5, 4, 0, 2]), np.array([5, 2, 0, 1]), np.array([1, 1, 2, 2])), min_grade=4
@@ -114,11 +111,16 @@ def calibration(
             for rating in LEVELS
             if (rated := cells.grader == rating).any()
         ),
-        groups=tuple(
-            Bias(name, int(mask.sum()), means.of(difference, mask), means.contrast(difference, mask))
-            for name, mask in (groups or {}).items()
-            if mask.any()
-        ),
+    )
+
+
+def biases(cells: RatedCells, groups: Mapping[str, Mask]) -> tuple[Bias, ...]:
+    """The bias by group; `groups` has the cells of each, shape (cells,), which may overlap."""
+    difference, means = (cells.grader - cells.people).astype(np.float64), _Means(cells.topics)
+    return tuple(
+        Bias(name, int(mask.sum()), means.of(difference, mask), means.contrast(difference, mask))
+        for name, mask in groups.items()
+        if mask.any()
     )
 
 

@@ -41,6 +41,7 @@ OF_COLLECTIONS = (
     Screen("By topic attribute", "leaderboards:by-attribute", keywords="slices topics"),
     Screen("What moved", "leaderboards:moved", keywords="versions compare"),
     Screen("Figures", "leaderboards:figures", keywords="plots charts"),
+    Screen("Calibration", "calibration:cards", keywords="card grader agreement people bias kappa drift"),
     Screen("Support", "support:board", keywords="citations attribution sentences precision recall"),
     Screen("Label citations", "support:label", roles.TO_ASSESS, "support passages sentences"),
     Screen("Ask a model about support", "support:ask", roles.TO_ORGANIZE, "citations label"),

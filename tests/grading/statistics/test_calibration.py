@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.statistics.calibration import RatedCells, calibration, thirds
+from grading.statistics.calibration import RatedCells, biases, calibration, thirds
 
 
 def cells_of(random, *, topics, bias=0.0, groups=2):
@@ -35,7 +35,7 @@ def test_agreement_is_as_it_is_defined():
 
 def test_a_group_stands_beside_the_others():
     cells, group = cells_of(np.random.default_rng(2), topics=12, bias=1.0)
-    (found,) = calibration(cells, min_grade=4, groups={"own": group == 0, "none": group > 5}).groups
+    (found,) = biases(cells, {"own": group == 0, "none": group > 5})
     difference = cells.grader - cells.people
     assert (found.name, found.cells) == ("own", (group == 0).sum())
     inside, outside = difference[group == 0].mean(), difference[group != 0].mean()
@@ -45,10 +45,11 @@ def test_a_group_stands_beside_the_others():
 
 def test_few_topics_have_no_interval():
     cells, group = cells_of(np.random.default_rng(3), topics=4)
-    found = calibration(cells, min_grade=4, groups={"all": group >= 0, "some": group == 0})
-    estimates = [found.same, found.kappa, found.bias, found.groups[1].bias, found.groups[1].beyond_others]
+    found = calibration(cells, min_grade=4)
+    whole, some = biases(cells, {"all": group >= 0, "some": group == 0})
+    estimates = [found.same, found.kappa, found.bias, some.bias, some.beyond_others]
     assert not any(one.interval.is_defined for one in estimates)
-    assert np.isnan(found.groups[0].beyond_others.value), "there are no others"
+    assert np.isnan(whole.beyond_others.value), "there are no others"
     empty = np.zeros(0, dtype=np.int64)
     assert np.isnan(calibration(RatedCells(empty, empty, empty), min_grade=4).kappa.value)
 
@@ -62,10 +63,9 @@ def test_intervals_cover_what_many_topics_show():
     covered = np.zeros(2)
     for _ in range(tries):
         cells, group = cells_of(random, topics=25, bias=0.5)
-        found = calibration(cells, min_grade=4, groups={"own": group == 0})
-        for place, (estimate, true) in enumerate(
-            ((found.bias, bias), (found.groups[0].beyond_others, beyond))
-        ):
+        own = biases(cells, {"own": group == 0})[0].beyond_others
+        whole = calibration(cells, min_grade=4).bias
+        for place, (estimate, true) in enumerate(((whole, bias), (own, beyond))):
             covered[place] += estimate.interval.low <= true <= estimate.interval.high
     assert (covered / tries >= 0.88).all()  # 0.95 less what percentiles of 25 topics lack, and two errors
 

@@ -1,0 +1,121 @@
+"""Calibration cards: made, looked up, and stale as soon as the items are others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext, ngettext
+
+from grading.statistics.agreement import ENOUGH_CELLS
+from grading.statistics.calibration import Calibration, calibration
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.calibration.documents import document_of
+from rubricweb.calibration.models import CalibrationCard
+from rubricweb.calibration.samples import Sample, item_names, sample
+from rubricweb.core import audit
+from rubricweb.grades import visibility
+from rubricweb.grades.models import GraderConfig
+
+ENOUGH_RANDOM = 50
+"""Cells drawn at random, from which on a card stands on them alone."""
+
+
+class TooFewCells(Exception):
+    """The text says how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Whether a grader is calibrated for a bank."""
+
+    card: CalibrationCard | None
+    """The latest; None without any."""
+    n_changed: int = 0
+    """Items that came or went since, rewordings counted twice."""
+
+    @property
+    def is_current(self) -> bool:
+        return self.card is not None and not self.n_changed
+
+    @property
+    def words(self) -> str:
+        """In words, with the weighted kappa where the reader has nothing left to rate blind."""
+        if self.card is None:
+            return gettext("not calibrated: nobody has compared this grader with people on these items")
+        day = f"{self.card.at:%Y-%m-%d}"
+        if self.n_changed:
+            changed = ngettext("%(n)d item", "%(n)d items", self.n_changed) % {"n": self.n_changed}
+            return gettext("stale: %(changed)s changed since the card of %(day)s") % {
+                "changed": changed,
+                "day": day,
+            }
+        return " ".join(filter(None, (gettext("calibrated on %(day)s") % {"day": day}, _kappa(self.card))))
+
+
+def _kappa(card: CalibrationCard) -> str:
+    if hides_numbers(card.bank):
+        return ""
+    kappa, on = card.found["kappa"], card.found["sample"]
+    if kappa["value"] is None:
+        return ""
+    ends = "" if kappa["low"] is None else f" ({kappa['low']:.2f} to {kappa['high']:.2f})"
+    words = {"kappa": f"{kappa['value']:.2f}{ends}", "cells": on["cells"], "topics": on["topics"]}
+    return gettext("with a weighted kappa of %(kappa)s on %(cells)d cells of %(topics)d topics") % words
+
+
+def hides_numbers(bank: Bank) -> bool:
+    """Whether cells are hidden from the reader; a card counts them, so its numbers would tell of them."""
+    return bool(visibility.hidden_count(bank.collection_id))
+
+
+def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> Status:
+    """Of the grader and the bank's items, now or as of a version."""
+    card = CalibrationCard.objects.filter(bank=bank, config=config).select_related("bank", "config").first()
+    return status_of(card, version) if card else Status(None)
+
+
+def status_of(card: CalibrationCard, version: BankVersion | None = None) -> Status:
+    """Of one card; stale by itself as soon as the items are others."""
+    return Status(card, len(item_names(card.bank, card.config, version) ^ set(map(tuple, card.items))))
+
+
+@transaction.atomic
+def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> CalibrationCard:
+    """Compare the grader with people. Raises TooFewCells, also while cells are hidden from the reader."""
+    if hides_numbers(bank):
+        raise TooFewCells(gettext("First rate your blind cells: a card counts them."))
+    chosen, is_random = standing_on(sample(bank, config))
+    if len(chosen) < ENOUGH_CELLS:
+        words = {"cells": len(chosen), "enough": ENOUGH_CELLS}
+        raise TooFewCells(
+            gettext("People and the grader rated %(cells)d cells; a card takes %(enough)d.") % words
+        )
+    card: CalibrationCard = CalibrationCard.objects.create(
+        bank=bank,
+        config=config,
+        items=sorted(item_names(bank, config)),
+        found=document_of(bank, config, chosen, is_random=is_random),
+        by=by,
+    )
+    audit.record(
+        "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} cells", collection=bank.collection
+    )
+    return card
+
+
+def standing_on(rated: Sample) -> tuple[Sample, bool]:
+    """The cells drawn at random where there are enough, else all; and which it is."""
+    is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
+    return (rated.only(rated.is_drawn), True) if is_random else (rated, False)
+
+
+def since(card: CalibrationCard) -> Calibration | None:
+    """The grader beside what people rated after the card was made; None where that is too little."""
+    rated = sample(card.bank, card.config)
+    later = rated.only(np.array([at > card.at for at in rated.rated_at], dtype=np.bool_))
+    if len(later) < ENOUGH_CELLS:
+        return None
+    return calibration(later.cells, min_grade=card.found["min_grade"])

@@ -1,0 +1,57 @@
+"""A calibration as a JSON document: what a card keeps, shows and exports."""
+
+from __future__ import annotations
+
+from grading.arrays import none_if_nan
+from grading.statistics.bootstrap import LEVEL
+from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
+from rubricweb.banks.models import Bank
+from rubricweb.calibration.samples import Sample, by_family, by_length
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade
+
+Json = dict[str, object]
+
+
+def document_of(bank: Bank, config: GraderConfig, sample: Sample, *, is_random: bool) -> Json:
+    """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
+    min_grade = default_min_grade(config)
+    known = calibration(sample.cells, min_grade=min_grade)
+    return {
+        "sample": {
+            "cells": known.cells,
+            "topics": known.topics,
+            "people": len(sample.people),
+            "blind_cells": int(sample.is_blind.sum()),
+            "is_random": is_random,
+            "from": min(sample.rated_at).date().isoformat(),
+            "to": max(sample.rated_at).date().isoformat(),
+        },
+        "level": LEVEL,
+        "min_grade": min_grade,
+        **agreement(known),
+        "by_rating": [_rating(row) for row in known.by_rating],
+        "by_length": [_bias(row) for row in biases(sample.cells, by_length(sample))],
+        "by_runs": [_bias(row) for row in biases(sample.cells, by_family(sample, bank))],
+    }
+
+
+def agreement(known: Calibration) -> Json:
+    """Return the numbers over all cells."""
+    whole = {"kappa": known.kappa, "same": known.same, "near": known.near, "bias": known.bias}
+    return {name: _estimate(estimate) for name, estimate in whole.items()}
+
+
+def _estimate(estimate: Estimate) -> Json:
+    low, high = estimate.interval.low, estimate.interval.high
+    return {"value": none_if_nan(estimate.value), "low": none_if_nan(low), "high": none_if_nan(high)}
+
+
+def _rating(row: RatingRow) -> Json:
+    known = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    return {"rating": row.rating, "cells": row.cells, **known}
+
+
+def _bias(row: Bias) -> Json:
+    known = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    return {"name": row.name, "cells": row.cells, **known}

@@ -1,0 +1,56 @@
+"""What the pages of calibration list, and a card as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rubricweb.banks.models import Bank
+from rubricweb.calibration.cards import Status, status, status_of
+from rubricweb.calibration.models import CalibrationCard
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import graders_of
+from rubricweb.grades.models import GraderConfig
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedGrader:
+    """A grader that graded items of a bank."""
+
+    bank: Bank
+    config: GraderConfig
+    status: Status
+
+
+def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
+    """Each bank with each grader that rates its items."""
+    for bank in collection.banks.select_related("collection"):
+        for config in graders_of(bank):
+            yield bank, config
+
+
+def calibrated(collection: Collection) -> list[CalibratedGrader]:
+    return [CalibratedGrader(bank, config, status(bank, config)) for bank, config in pairs(collection)]
+
+
+def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
+    """Return the card for other programs; bias by runs only for readers who may see their names."""
+    config, now = card.config, status_of(card)
+    left_out = () if with_runs else ("by_runs",)
+    return {
+        "collection": card.bank.collection.slug,
+        "bank": card.bank.name,
+        "items": len(card.items),
+        "grader": {
+            "fingerprint": config.fingerprint,
+            "backend": config.backend,
+            "llm": config.llm,
+            "prompt": config.prompt_class,
+        },
+        "made": card.at.isoformat(),
+        "is_current": now.is_current,
+        "items_changed": now.n_changed,
+        **{name: value for name, value in card.found.items() if name not in left_out},
+    }

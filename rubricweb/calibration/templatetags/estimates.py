@@ -1,0 +1,30 @@
+"""Estimates with their intervals, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import template
+from django.utils.translation import gettext
+
+register = template.Library()
+
+
+@register.filter
+def estimate(known: Mapping[str, float | None]) -> str:
+    """Two decimals with the interval; a dash for what is undefined.
+
+    >>> estimate({"value": 0.617, "low": -0.1, "high": 0.7})
+    '0.62 (\u22120.10 to 0.70)'
+    """
+    value, low, high = known["value"], known["low"], known["high"]
+    if value is None:
+        return "\N{EN DASH}"
+    if low is None or high is None:
+        return _signed(value)
+    words = {"value": _signed(value), "low": _signed(low), "high": _signed(high)}
+    return gettext("%(value)s (%(low)s to %(high)s)") % words
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,79 @@
+"""The graders of a collection beside people: cards, one card, its file and its badge."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.calibration import cards as calibration
+from rubricweb.calibration.access import card_for, sees_runs
+from rubricweb.calibration.documents import agreement
+from rubricweb.calibration.forms import CardForm
+from rubricweb.calibration.selectors import calibrated, card_document
+from rubricweb.core.http import HtmxRequest
+from rubricweb.corpus.access import collection_for
+
+PLACE: dict[str, object] = {"section": "leaderboard", "tab": "calibration"}
+
+
+@require_safe
+def cards(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Each grader of each bank, and whether it is calibrated."""
+    collection = collection_for(request.user, slug)
+    context = {"collection": collection, "rows": calibrated(collection)}
+    return render(request, "calibration/cards.html", PLACE | context)
+
+
+@require_POST
+def make(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Compare a grader with people, now."""
+    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    form = CardForm(request.POST)
+    form.offer(collection)
+    if not form.is_valid():
+        messages.error(request, gettext("This grader has not graded that bank."))
+        return redirect("calibration:cards", slug)
+    try:
+        made = calibration.make_card(**form.cleaned_data, by=request.user)
+    except calibration.TooFewCells as error:
+        messages.error(request, str(error))
+        return redirect("calibration:cards", slug)
+    return redirect("calibration:card", slug, made.pk)
+
+
+@require_safe
+def card(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
+    """What was found, on which sample, and what is known since."""
+    shown = card_for(request.user, slug, card_id)
+    later = calibration.since(shown)
+    context = {
+        "collection": shown.bank.collection,
+        "card": shown,
+        "status": calibration.status_of(shown),
+        "found": shown.found,
+        "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
+        "sees_runs": sees_runs(request.user, shown),
+    }
+    return render(request, "calibration/card.html", PLACE | context)
+
+
+@require_safe
+def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
+    """The card as JSON."""
+    shown = card_for(request.user, slug, card_id)
+    document = card_document(shown, with_runs=sees_runs(request.user, shown))
+    response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="calibration-{shown.pk}.json"'
+    return response
+
+
+@require_safe
+def badge(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
+    """The card in one line, as a picture."""
+    shown = card_for(request.user, slug, card_id)
+    context = {"status": calibration.status_of(shown), "kappa": shown.found["kappa"]["value"]}
+    return render(request, "calibration/badge.svg", context, content_type="image/svg+xml")
