@@ -32,6 +32,7 @@ class CollectionSettings:
     blind_sums: str = Collection.BlindSums.LEFT_OUT
     public_counts_blind: bool = False
     shows_run_tags: bool = False
+    requires_calibration: bool = False
     assessors_edit: bool = True
     assessors_grade: bool = True
     assessors_grade_up_to: Decimal = Decimal(1)

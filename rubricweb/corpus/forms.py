@@ -28,7 +28,10 @@ def _backends() -> list[tuple[str, str]]:
     return [(backend.name, backend.label) for backend in registry.known_backends()]
 
 
-SWITCHES = ("public_counts_blind", "shows_run_tags", "assessors_edit", "assessors_grade")
+SWITCHES = (
+    *("public_counts_blind", "shows_run_tags", "requires_calibration"),
+    *("assessors_edit", "assessors_grade"),
+)
 PURPOSES = {
     Purpose.RATE: "Rates questions or nuggets",
     Purpose.EXTRACT: "Extracts answers",
@@ -107,6 +110,13 @@ class SettingsForm(forms.Form):
         label=gettext_lazy("Assessors and viewers see the names of runs"),
         required=False,
         help_text=gettext_lazy("Otherwise each run has a fixed pseudonym."),
+    )
+    requires_calibration = forms.BooleanField(
+        label=gettext_lazy("Publish only calibrated boards"),
+        required=False,
+        help_text=gettext_lazy(
+            "A board needs a current card that compares its grader with people, and warns without one."
+        ),
     )
     assessors_edit = forms.BooleanField(
         label=gettext_lazy("Assessors may edit questions and nuggets"),

@@ -67,6 +67,8 @@ class Collection(models.Model):
     public_counts_blind = models.BooleanField(default=False)
     """Public boards also count cells that assessors have to rate blind, and assessors can read them."""
     shows_run_tags = models.BooleanField(default=False)
+    requires_calibration = models.BooleanField(default=False)
+    """Boards are published only with a current calibration card of their grader."""
     """Assessors and viewers see the names of runs instead of pseudonyms."""
     assessors_edit = models.BooleanField(default=True)
     """Assessors may edit the banks."""

@@ -48,6 +48,7 @@ PAGES = {
     "leaderboards": "read-a-leaderboard",
     "leaderboards:agreement": "read-a-leaderboard#behind-the-board",
     "leaderboards:influence": "read-a-leaderboard#behind-the-board",
+    "calibration": "read-a-leaderboard#calibration",
     "leaderboards:comparison": "read-a-leaderboard#two-runs",
     "leaderboards:meta": "read-a-leaderboard#behind-the-board",
     "leaderboards:moved": "read-a-leaderboard#behind-the-board",

@@ -18,6 +18,7 @@ from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
+from rubricweb.calibration.cards import make_card
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
@@ -154,6 +155,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _voted(collection, viewer)
         | _asked(collection, viewer)
         | _supported(collection)
+        | {"card_id": make_card(bank, config, by=collection.memberships.get(role="organizer").user).pk}
     )
 
 

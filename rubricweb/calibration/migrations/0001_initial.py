@@ -6,29 +6,55 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('banks', '0011_plain_labels'),
-        ('grades', '0018_plain_labels'),
+        ("banks", "0011_plain_labels"),
+        ("grades", "0018_plain_labels"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='CalibrationCard',
+            name="CalibrationCard",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('items', models.JSONField()),
-                ('found', models.JSONField()),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='calibration_cards', to='banks.bank')),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('config', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='grades.graderconfig')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("items", models.JSONField()),
+                ("found", models.JSONField()),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calibration_cards",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "config",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="grades.graderconfig",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-pk',),
+                "ordering": ("-pk",),
             },
         ),
     ]

@@ -163,6 +163,8 @@ def statements(board: Board) -> list[tuple[str, str]]:
     stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
     stated += [(name, words) for name, note in notes if (words := note(board))]
+    if board.calibration and (board.calibration.card or board.calibration_lacks):
+        stated.append(("calibration", board.calibration.words))
     if hidden := visibility.hidden_count(spec.collection.pk):
         stated.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
     if board.verified[0]:

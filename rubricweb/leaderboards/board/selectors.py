@@ -13,6 +13,7 @@ from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
+from rubricweb.calibration.cards import status
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import Official, RunScores, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
@@ -66,6 +67,7 @@ def board(spec: BoardSpec) -> Board:
         monte_carlo=sure.monte_carlo if sure else None,
         verified=(people.cells, people.of),
         sample=people.sample,
+        calibration=status(spec.bank, spec.config, spec.version) if spec.bank else None,
         n_items_by_grader=wrote.n_items,
     )
 

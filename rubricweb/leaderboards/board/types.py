@@ -12,6 +12,7 @@ from grading.statistics.uncertainty import Marks
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.calibration.cards import Status
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
@@ -261,6 +262,8 @@ class Board:
     """How many cells people have rated or verified, of how many."""
     sample: EstimateSample | None = None
     """What the estimates stand on; None for measures that have none."""
+    calibration: Status | None = None
+    """How the grader compares with people on the board's items; None for labels without items."""
     n_items_by_grader: int = 0
     """Items that the model drafted which grades the board."""
 
@@ -268,6 +271,13 @@ class Board:
     def counted(self) -> Counted:
         """What the mean that ranks the runs goes over."""
         return Counted(self.n_topics, self.n_left_out, self.n_undefined)
+
+    @property
+    def calibration_lacks(self) -> str:
+        """Why it lacks the calibration that its collection asks for; empty if it does not."""
+        if not (self.spec.collection.requires_calibration and self.calibration):
+            return ""
+        return "" if self.calibration.is_current else self.calibration.words
 
     @property
     def is_ungraded(self) -> bool:

@@ -22,8 +22,10 @@ TOKEN_BYTES = 24
 def publish_board(
     collection: Collection, *, title: str, query: str, is_anonymous: bool, by: User | None
 ) -> PublicBoard:
-    """Give the board of `query` an address of its own, where it is live."""
+    """Give the board of `query` an address of its own, where it is live. Raises BoardError."""
     board = _new(collection, title=title, query=query, is_anonymous=is_anonymous, by=by)
+    if collection.requires_calibration:
+        _calibrated(board)
     return _published(board, "board published")
 
 
@@ -33,9 +35,7 @@ def freeze_board(
 ) -> PublicBoard:
     """Publish the board of `query` as it is now. Raises BoardError where it cannot be made."""
     board = _new(collection, title=title, query=query, is_anonymous=is_anonymous, by=by)
-    shown = selectors.published(board)
-    if shown is None:
-        raise BoardError("grader", "The grader, bank or version of this board is gone.")
+    shown = _calibrated(board)
     board.frozen = document_of(shown.board, shown.statements)
     return _published(board, "board frozen")
 
@@ -48,6 +48,18 @@ def publish_document(
     board = _new(collection, title=title, query="", is_anonymous=is_anonymous, by=by)
     board.frozen = document
     return _published(board, "board frozen")
+
+
+def _calibrated(board: PublicBoard) -> selectors.Published:
+    """Return what the board shows. Raises BoardError where it cannot be made, or lacks a calibration."""
+    shown = selectors.published(board)
+    if shown is None:
+        raise BoardError("grader", "The grader, bank or version of this board is gone.")
+    if lacks := shown.board.calibration_lacks:
+        raise BoardError(
+            "grader", f"This collection publishes calibrated boards only. The grader is {lacks}."
+        )
+    return shown
 
 
 def _new(collection: Collection, **fields: object) -> PublicBoard:

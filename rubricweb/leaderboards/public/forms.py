@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.public import actions
 
 
@@ -33,8 +34,15 @@ class PublishForm(forms.Form):
     )
 
     def publish(self, collection: Collection, *, query: str, by: User) -> str:
-        """Publish the board of `query` as a valid form says; return what was done, in words."""
+        """Publish the board of `query` as a valid form says; return what was done, in words.
+
+        Where the board is refused the form has the reason, and nothing is returned.
+        """
         is_frozen = self.cleaned_data.pop("kind") == "frozen"
         action = actions.freeze_board if is_frozen else actions.publish_board
-        action(collection, query=query, by=by, **self.cleaned_data)
+        try:
+            action(collection, query=query, by=by, **self.cleaned_data)
+        except BoardError as error:
+            self.add_error(None, str(error))
+            return ""
         return "Published and frozen." if is_frozen else "Published."

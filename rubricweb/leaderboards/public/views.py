@@ -53,8 +53,8 @@ def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     chosen = PublishedBoardForm(request.GET, collection=collection)
     form = PublishForm(request.POST or None, initial={"title": f"Leaderboard of {collection}"})
     is_valid = bool(chosen.graders) and chosen.is_valid()
-    if form.is_bound and is_valid and form.is_valid():
-        words = form.publish(collection, query=query_of(chosen), by=request.user)
+    may_publish = form.is_bound and is_valid and form.is_valid()
+    if may_publish and (words := form.publish(collection, query=query_of(chosen), by=request.user)):
         messages.success(request, gettext("%(words)s Anybody with the link can read it.") % {"words": words})
         return redirect("leaderboards:publish", slug)
     context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}

@@ -17,12 +17,14 @@ from rubricweb.client.core import Rows
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calls events flag invitations members submission-file
+        arena-battles arena-board arena-votes calibration-card calibration-cards calls comparison
+        events flag invitations members submission-file
         support-labels support-model-labels support-next webhook webhook-messages webhooks
     """,
     "PATCH": "webhook",
     "POST": """
-        campaign-plan campaign-steer campaigns flag-events flags generate invitations members releases
+        calibration-cards campaign-plan campaign-steer campaigns flag-events flags generate invitations
+        members releases
         retrieve submission-steer support-labels webhook-act webhook-replay webhook-secret webhooks
     """,
 }

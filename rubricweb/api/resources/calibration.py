@@ -1,0 +1,73 @@
+"""Calibration cards: how far a grader's ratings are those of people."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from rubricweb.accounts import roles
+from rubricweb.api.base import ListResource, Resource
+from rubricweb.api.idempotency import KEY, done_once
+from rubricweb.api.models import Token
+from rubricweb.calibration import access
+from rubricweb.calibration.cards import TooFewCells, make_card
+from rubricweb.calibration.models import CalibrationCard
+from rubricweb.calibration.selectors import card_document, pairs
+
+
+class CardSerializer(serializers.Serializer[CalibrationCard]):
+    id = serializers.IntegerField(source="pk")
+    bank = serializers.IntegerField(source="bank_id")
+    grader = serializers.CharField(source="config.fingerprint", help_text="Its fingerprint.")
+    made = serializers.DateTimeField(source="at")
+
+
+class NewCard(serializers.Serializer[Any]):
+    bank = serializers.IntegerField(help_text="The id of a bank.")
+    grader = serializers.CharField(help_text="The fingerprint of a grader with grades of its items.")
+
+
+class Cards(ListResource):
+    """All cards, also stale ones. POST compares a grader with people, now."""
+
+    serializer_class = CardSerializer
+    scopes = {"POST": Token.Scope.EDIT}
+
+    def rows(self) -> QuerySet[Any]:
+        """Return those of the collection."""
+        return CalibrationCard.objects.filter(bank__collection=self.collection())
+
+    @extend_schema(request=NewCard, parameters=[KEY], responses={201: OpenApiTypes.OBJECT})
+    @done_once
+    def post(self, request: Request, slug: str) -> Response:
+        collection = self.collection(needed=roles.TO_EDIT_BANK)
+        sent = self.fields(NewCard)
+        asked = (sent["bank"], sent["grader"])
+        pair = next((one for one in pairs(collection) if (one[0].pk, one[1].fingerprint) == asked), None)
+        if pair is None:
+            raise serializers.ValidationError({"grader": ["This grader has not graded that bank."]})
+        try:
+            card = make_card(*pair, by=self.person)
+        except TooFewCells as error:
+            raise serializers.ValidationError({"grader": [str(error)]}) from error
+        where = {"Location": reverse("api:calibration-card", args=[slug, card.pk])}
+        document = card_document(card, with_runs=access.sees_runs(self.person, card))
+        return Response({"id": card.pk, **document}, status=HTTPStatus.CREATED, headers=where)
+
+
+class CardResource(Resource):
+    """One card, and whether it is current."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str, card_id: int) -> Response:
+        self.collection()
+        card = access.card_for(self.person, slug, card_id)
+        return Response({"id": card.pk, **card_document(card, with_runs=access.sees_runs(self.person, card))})
