@@ -34,6 +34,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "make-runs",
         "scripts",
         "python",
+        "notebook",
         "autojudge",
         "webhooks",
         "people-and-settings",
