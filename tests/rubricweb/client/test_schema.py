@@ -17,15 +17,15 @@ from rubricweb.client.core import Rows
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calibration-card calibration-cards calls comparison
-        events flag invitations members submission-file
-        support-labels support-model-labels support-next webhook webhook-messages webhooks
+        arena-battles arena-board arena-votes calibration-card calibration-cards calls events
+        flag invitations members submission-file support-labels support-model-labels support-next webhook
+        webhook-messages webhooks
     """,
     "PATCH": "webhook",
     "POST": """
         calibration-cards campaign-plan campaign-steer campaigns flag-events flags generate invitations
-        members releases
-        retrieve submission-steer support-labels webhook-act webhook-replay webhook-secret webhooks
+        members releases retrieve submission-steer support-labels webhook-act webhook-replay webhook-secret
+        webhooks
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
