@@ -35,7 +35,8 @@ class MakeForm(forms.Form):
     rating_prompt = forms.ChoiceField(
         label=gettext_lazy("Prompt"),
         choices=[
-            (one.prompt_class, f"{one.prompt_class}: {one.source}") for one in rating_prompts().values()
+            (one.prompt_class, f"{one.prompt_class}: {one.source.partition(',')[0]}")
+            for one in rating_prompts().values()
         ],
         help_text=gettext_lazy("Asked for each passage, with the topic's query as the question."),
     )
