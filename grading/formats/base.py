@@ -38,6 +38,7 @@ class Content(StrEnum):
     LEADERBOARD = "leaderboard"
     LABELS = "labels of a grader"
     GRADES = "grades of nuggets"
+    RATINGS = "ratings of people"
     LISTING = "listing"
 
 

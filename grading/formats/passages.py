@@ -228,6 +228,9 @@ def _has(raw: _Json, keys: tuple[str, ...]) -> bool:
 
 
 def _is_jsonl(sample: Sample) -> bool:
+    """A text with a list of labels is one that people labelled: see `ratings`."""
+    if isinstance(sample.first_object.get("label"), list):
+        return False
     return _has(sample.first_object, ID_KEYS) and _has(sample.first_object, TEXT_KEYS)
 
 

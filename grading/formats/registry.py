@@ -13,6 +13,10 @@ from grading.formats import base, graded, leaderboards, listings, official, pass
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES
+from grading.formats.ratings.argilla import ARGILLA
+from grading.formats.ratings.autojudge_annotate import AUTOJUDGE_ANNOTATE
+from grading.formats.ratings.doccano import DOCCANO
+from grading.formats.ratings.label_studio import LABEL_STUDIO
 from grading.formats.responses.formats import FORMATS as RESPONSES
 from grading.formats.umbrela import UMBRELA
 
@@ -25,6 +29,10 @@ FORMATS: tuple[Format, ...] = (
     *RESPONSES,
     UMBRELA,
     NUGGET_GRADES,
+    ARGILLA,
+    DOCCANO,
+    LABEL_STUDIO,
+    AUTOJUDGE_ANNOTATE,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,

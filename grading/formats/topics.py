@@ -177,12 +177,19 @@ def _once(document: Document, rows: _Rows) -> _Rows:
 
 
 def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
-    return lambda sample: any(dialect.begins(one) for one in _topic_objects(sample)[:1])
+    """Annotations name the topic as a topic does, and have spans."""
+
+    def is_it(sample: Sample) -> bool:
+        return any(dialect.begins(one) and "spans" not in one for one in _topic_objects(sample)[:1])
+
+    return is_it
 
 
 def _is_dictionary(sample: Sample) -> bool:
     if not sample.is_one_object or dialect_of(sample.objects[0]):
         return False
+    if any(key.startswith("autojudge_annotate_") for key in sample.objects[0]):
+        return False  # what its page keeps: see `ratings`
     return bool(sample.objects[0]) and all(isinstance(text, str) for text in sample.objects[0].values())
 
 

@@ -263,6 +263,7 @@ class HumanGrade(models.Model):
         ASSISTED = "assisted", gettext_lazy("rated beside the grader's rating")
         VERIFIED = "verified", gettext_lazy("checked the grader's rating")
         ADJUDICATED = "adjudicated", gettext_lazy("decided between assessors")
+        IMPORTED = "imported", gettext_lazy("rated in another tool")
 
     class Verdict(models.TextChoices):
         """Of the grader's rating that was shown."""

@@ -38,6 +38,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.RESPONSES: Taken("responses", "responses"),
     Content.GRADED: Taken("graded", "graded passages", lambda line: len(line.passages)),
     Content.GRADES: Taken("nugget_grades", "grades"),
+    Content.RATINGS: Taken("ratings", "ratings"),
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),

@@ -35,7 +35,7 @@ from rubricweb.corpus.models import (
     Topic,
 )
 from rubricweb.grades import store
-from rubricweb.grades.models import Grade, HumanStamp, MatrixStamp
+from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.imports import progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 KINDS: dict[str, tuple[type[Model], str]] = {
     "grades": (Grade, "topic__collection"),
+    "human_ratings": (HumanGrade, "topic__collection"),
     "answer_keys": (AnswerKey, "revision__topic__collection"),
     "items": (Item, "bank__collection"),
     "banks": (Bank, "collection"),
@@ -134,7 +135,7 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
         batch.undone_at, batch.undone_by = timezone.now(), by
         batch.save(update_fields=["undone_at", "undone_by"])
         audit.record("import undone", collection, by=by, detail=str(batch))
-        for event in ("runs", "items", "grades"):
+        for event in ("runs", "items", "grades", "ratings"):
             events.publish_on_commit(collection.channel, event)
         then()
     return batch
@@ -162,6 +163,8 @@ def _remove(batch: Import) -> None:
     BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
     for stamp in (MatrixStamp, HumanStamp):
         stamp._default_manager.filter(topic__in=topics).delete()
+    if "human_ratings" in batch.added:
+        HumanStamp.objects.filter(topic__collection=batch.collection_id).update(number=new_stamp())
     for kind in [kind for kind in KINDS if kind in batch.added and kind != "grades"]:
         _rows(batch, kind)._raw_delete(connection.alias)
 

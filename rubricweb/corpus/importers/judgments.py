@@ -87,6 +87,9 @@ class JudgmentImporter:
                 "that the collection lacks"
             )
 
+    def add(self, topic: Topic, doc_id: str, relevance: int, *, at: FilePosition) -> None:
+        self._judge((topic, ""), doc_id, (relevance, at))
+
     def finish(self) -> None:
         """Add the judgments that passages carry for other topics, then write all."""
         left_out = 0

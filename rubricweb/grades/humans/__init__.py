@@ -3,6 +3,7 @@
 from rubricweb.grades.humans.actions import (
     RatedMeanwhile,
     UnfitRating,
+    add_imported,
     add_rating,
     already_saved,
     find_right,
@@ -22,6 +23,7 @@ __all__ = [
     "ShownRating",
     "Source",
     "UnfitRating",
+    "add_imported",
     "add_rating",
     "already_saved",
     "corrected",

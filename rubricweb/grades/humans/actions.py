@@ -175,6 +175,35 @@ def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
     return done
 
 
+@transaction.atomic
+def add_imported(rows: Iterable[tuple[Cell, User, int]], *, channel: str) -> tuple[int, int, int]:
+    """Save ratings of a file: (cell, who rated it, rating), each cell of a person once.
+
+    Return how many are new, how many follow another rating of the same person, and how many were there.
+    """
+    given = {(cell.revision_id, cell.passage_id, by.pk): (cell, by, rating) for cell, by, rating in rows}
+    revisions = {revision for revision, _, _ in given}
+    last: dict[tuple[int, int, int], HumanGrade] = {}
+    for event in HumanGrade.objects.filter(revision__in=revisions).order_by("number"):
+        last[event.revision_id, event.passage_id, event.by_id] = event
+    events_of = {key: last.get(key) for key in given}
+    fresh = [key for key, event in events_of.items() if event is None or event.rating != given[key][2]]
+    HumanGrade.objects.bulk_create(
+        [_imported(*given[key], events_of[key]) for key in fresh], batch_size=BATCH
+    )
+    for topic_id in {given[key][0].topic_id for key in fresh}:
+        _move_stamp(topic_id, channel)
+    new = sum(events_of[key] is None for key in fresh)
+    return new, len(fresh) - new, len(given) - len(fresh)
+
+
+def _imported(cell: Cell, by: User, rating: int, before: HumanGrade | None) -> HumanGrade:
+    _within_scale(rating)
+    place = {"topic_id": cell.topic_id, "revision_id": cell.revision_id, "passage_id": cell.passage_id}
+    number = before.number + 1 if before else 1
+    return HumanGrade(**place, by=by, number=number, rating=rating, how=How.IMPORTED)
+
+
 def _uid_of(uid: UUID, cell: Cell) -> UUID:
     return uuid5(uid, f"{cell.revision_id}/{cell.passage_id}")
 

@@ -39,6 +39,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.importers.ratings import RatingImporter
 from rubricweb.grades.importers.reworded import remove_grades_of
 from rubricweb.grades.verification import verify_again
 
@@ -58,6 +59,7 @@ CORPUS = (
 )
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
+RATINGS = ("human_ratings",)
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
 OBJECTS = 200_000
@@ -84,6 +86,8 @@ class ImportFiles:
     labels_of: Path | None = None
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
+    ratings: tuple[Path, ...] = ()
+    """What people rated in other tools."""
     nugget_grader: str = NUGGET_GRADER
     """Who made them, which the files do not say."""
     banks: tuple[Path, ...] = ()
@@ -138,7 +142,7 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     for has_changed, event in ((is_corpus, "runs"), (is_bank, "items"), (is_graded, "grades")):
         if has_changed:
             events.publish_on_commit(collection.channel, event)
-    has_changed = is_corpus or is_bank or is_graded
+    has_changed = is_corpus or is_bank or is_graded or tally.has_changed(RATINGS)
     if has_changed:
         audit.record("collection imported", collection, by=by, detail=_summary(tally))
         transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _summary(tally)))
@@ -217,6 +221,7 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
+        self.ratings = RatingImporter(collection, self.topics, self.judgments, tally)
 
     def run(self) -> None:
         files = self.files
@@ -234,16 +239,22 @@ class _Import:
         if files.runs:
             self.runs.read_folder(files.runs)
         self.runs.read_files(files.run_files)
-        for path in files.nugget_grades:
-            self._read_nugget_grades(path)
+        self._read_foreign_ratings()
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
             file = OfficialFile(files.official, files.official_measure, files.official_format)
             known = self.topics.by_query_id
             import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
-        for importer in (self.judgments, self.runs, self.responses, self.banks, self.topics):
+        for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
+
+    def _read_foreign_ratings(self) -> None:
+        """Of other tools' models and people, who rated what the files before brought."""
+        for path in self.files.nugget_grades:
+            self._read_nugget_grades(path)
+        for path in self.files.ratings:
+            self.ratings.read(path)
 
     def _read_grades(self) -> None:
         for path in self.files.graded:

@@ -15,7 +15,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.grades.models import MatrixStamp
+from rubricweb.grades.models import HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import open_flag
@@ -223,3 +223,23 @@ def test_undo_is_for_organizers(imported, role, request, client_of):
     batch = imported(ALL)
     assert client_of(request.getfixturevalue(role)).post(f"{PAGE}{batch.pk}/undo/").status_code == 403
     assert Import.objects.get().undone_at is None
+
+
+def test_ratings_of_another_tool_are_checked_imported_and_undone(imported, upload, client):
+    imported({"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK})
+    text = Passage.objects.get(doc_id="d1").text
+    lines = [
+        {"id": 1, "text": text, "label": ["4"], "query_id": "t1", "question": RED, "user": "ana"},
+        {"id": 2, "text": "Unknown.", "label": ["4"], "query_id": "t1", "question": RED, "user": "ana"},
+    ]
+    content = "".join(f"{json.dumps(line)}\n" for line in lines)
+    checked = upload({"ana.jsonl": content})
+    assert checked.files.get().read == "2 ratings"
+    assert "ratings of passages that the topic's pool lacks, or has twice: 1" in " ".join(checked.notes)
+    assert not HumanGrade.objects.exists()
+    batch = imported({"ana.jsonl": content})
+    assert HumanGrade.objects.get().rating == 4
+    stamp = HumanStamp.objects.get().number
+    client.post(f"{PAGE}{batch.pk}/undo/")
+    assert not HumanGrade.objects.exists()
+    assert HumanStamp.objects.get().number != stamp

@@ -36,6 +36,8 @@ REPEATED_FILES = {
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
+    "--ratings": "ratings of people as Argilla, doccano, Label Studio or autojudge-annotate export them; "
+    "repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
@@ -114,6 +116,7 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
         labels=options["labels"],
         labels_of=options["labels_of"],
         nugget_grades=tuple(options["nugget_grades"]),
+        ratings=tuple(options["ratings"]),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
@@ -150,6 +153,7 @@ def _check(slug: str, files: ImportFiles) -> None:
         files.graded,
         files.labels,
         files.nugget_grades,
+        files.ratings,
         files.banks,
         files.runs,
         files.responses,

@@ -1,0 +1,1 @@
+"""Ratings that people gave in other tools: a file of this folder for each."""

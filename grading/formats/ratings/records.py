@@ -1,0 +1,183 @@
+"""What the exports of annotation tools share: records with their lines, and what a record rates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grading.errors import BadFormat
+from grading.formats.base import Sample
+from grading.formats.dictionary import read_document
+from grading.formats.json_values import in_words, json_object
+from grading.formats.numbers import whole
+from grading.formats.reading import lines
+from grading.types import MAX_RATING, MIN_RATING
+
+Record = Mapping[str, Any]  # a JSON object, whose types are checked here
+
+QUERY = ("query_id", "topic_id", "request_id", "qid")
+DOCUMENT = ("doc_id", "docid", "passage_id", "document_id")
+PASSAGE = ("passage", "text", "document", "segment", "contents", "data")
+ITEM_ID = ("item_id", "question_id", "nugget_id")
+ITEM = ("question", "nugget", "item")
+"""Names of columns, the first that is there counts."""
+RATING = "rating"
+"""The name of the question that counts where an export has several with ratings."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRating:
+    """One person's rating of a passage, for an item or by itself."""
+
+    query_id: str
+    rating: int
+    """Of an item from 0 to 5; of a passage by itself a judgment."""
+    rater: str
+    """As the file names the person."""
+    doc_id: str = ""
+    passage: str = ""
+    """The passage's text; the export has this or `doc_id`, or both."""
+    item_id: str = ""
+    item: str = ""
+    """The wording of the question or nugget."""
+    line: int = 0
+
+    @property
+    def is_of_item(self) -> bool:
+        return bool(self.item_id or self.item)
+
+
+def first_record(sample: Sample) -> dict[str, Any]:
+    """Return the first JSON object of a file, or of the list that a file is; empty without one."""
+    first = sample.documents[0] if sample.documents else None
+    if isinstance(first, list) and first:
+        first = first[0]
+    return first if isinstance(first, dict) else {}
+
+
+def records(path: Path, *, shape: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, object) of JSON lines, or of one JSON list. Raises `BadFormat` with file and line."""
+    for number, text in _texts(path, shape):
+        try:
+            yield number, json_object(text, shape=shape)
+        except BadFormat as error:
+            line = number + (error.line or 1) - 1
+            raise BadFormat(error.problem, file=path.name, line=line) from error
+
+
+def _texts(path: Path, shape: str) -> Iterator[tuple[int, str]]:
+    """(line, JSON text) of each record."""
+    first = next(text for _, text in lines(path) if text.strip())
+    if not first.lstrip().startswith("["):
+        yield from ((number, text) for number, text in lines(path) if text.strip())
+        return
+    whole_text = "\n".join(text for _, text in read_document(path, shape=shape).lines)
+    decoder, place = json.JSONDecoder(), _after_blanks(whole_text, whole_text.index("[") + 1)
+    while whole_text[place : place + 1] not in ("]", ""):
+        line = whole_text.count("\n", 0, place) + 1
+        try:
+            _, end = decoder.raw_decode(whole_text, place)
+        except (json.JSONDecodeError, RecursionError, ValueError) as error:
+            raise BadFormat(f"malformed JSON, expected {shape}", file=path.name, line=line) from error
+        yield line, whole_text[place:end]
+        place = _after_comma(whole_text, end, path, shape)
+    _refuse_rest(whole_text, place, path, shape)
+
+
+def _after_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _after_comma(text: str, place: int, path: Path, shape: str) -> int:
+    place = _after_blanks(text, place)
+    if text[place : place + 1] == ",":
+        return _after_blanks(text, place + 1)
+    if text[place : place + 1] == "]":
+        return place
+    line = text.count("\n", 0, place) + 1
+    raise BadFormat(f"malformed JSON, expected a comma between {shape}", file=path.name, line=line)
+
+
+def _refuse_rest(text: str, place: int, path: Path, shape: str) -> None:
+    if text[place : place + 1] != "]" or text[place + 1 :].strip():
+        line = text.count("\n", 0, min(place, len(text))) + 1
+        raise BadFormat(f"malformed JSON, expected one list of {shape}", file=path.name, line=line)
+
+
+def rated(columns: Record, *, rating: int, rater: str, line: int) -> PersonRating:
+    """Return the rating with what its record says of topic, passage and item.
+
+    Raises `BadFormat` without a place where topic or passage is missing.
+    """
+    texts = {name: _text(columns, names) for name, names in _PARTS.items()}
+    if not texts["query_id"]:
+        raise BadFormat(f"no topic, expected a column {' or '.join(QUERY)}")
+    if not texts["doc_id"] and not texts["passage"]:
+        raise BadFormat(f"no passage, expected a column {' or '.join((*DOCUMENT, *PASSAGE))}")
+    return PersonRating(**texts, rating=rating, rater=rater, line=line)
+
+
+_PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
+
+
+def _text(columns: Record, names: tuple[str, ...]) -> str:
+    """The value of the first column that is there, as text."""
+    for name in names:
+        value = columns.get(name)
+        if value in (None, ""):
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise BadFormat(f"{name} is {in_words(value)}, expected text")
+        return str(value).strip()
+    return ""
+
+
+def rating_of(value: object, *, what: str) -> int:
+    """Return a rating from 0 to 5 that is written 4, 4.0 or "4". Raises `BadFormat` without a place."""
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise BadFormat(f"{what} is {in_words(value)}, expected {MIN_RATING} to {MAX_RATING}")
+    rating = whole(value, what=what)
+    if not MIN_RATING <= rating <= MAX_RATING:
+        raise BadFormat(f"{what} is {rating}, expected {MIN_RATING} to {MAX_RATING}")
+    return rating
+
+
+def as_object(value: object, *, what: str) -> dict[str, Any]:
+    """Return a JSON object; empty for null. Raises `BadFormat` without a place."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadFormat(f"{what} is {in_words(value)}, expected an object")
+    return value
+
+
+def as_list(value: object, *, what: str) -> list[Any]:
+    """Return a JSON list; empty for null. Raises `BadFormat` without a place."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadFormat(f"{what} is {in_words(value)}, expected a list")
+    return value
+
+
+def name_of(value: object, *, what: str, unnamed: str) -> str:
+    """Return whom the file means: a name, a number, or an object with one. Raises `BadFormat`."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("username", "email", "id") if value.get(key)), None)
+    if value is None or value == "":
+        return unnamed
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise BadFormat(f"{what} is {in_words(value)}, expected a name or number")
+    return str(value).strip() or unnamed
+
+
+def chosen(names: list[str]) -> str:
+    """Return which of the questions with ratings counts. Raises `BadFormat` without a place."""
+    if len(names) > 1 and RATING not in names:
+        raise BadFormat(f"the questions {', '.join(names)} have ratings, expected one, or one named {RATING}")
+    return RATING if len(names) > 1 else names[0]
