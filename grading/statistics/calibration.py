@@ -35,7 +35,9 @@ class RatedCells:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """NaN without cells; the interval needs ENOUGH_TOPICS topics."""
+    """NaN without cells; the interval needs ENOUGH_TOPICS topics, and cells that differ: a bootstrap of equal
+    values would claim to be certain.
+    """
 
     value: float
     interval: ConfidenceInterval
@@ -133,7 +135,8 @@ class _Means:
 
     def of(self, values: NDArray[np.generic], mask: Mask) -> Estimate:
         value, sums = self._mean(values, mask)
-        return Estimate(value, interval(self._resampled(sums)) if self._is_enough(mask) else UNDEFINED)
+        is_told = self._is_enough(mask) and len(np.unique(values[mask])) > 1
+        return Estimate(value, interval(self._resampled(sums)) if is_told else UNDEFINED)
 
     def contrast(self, values: NDArray[np.generic], mask: Mask) -> Estimate:
         """The mean over the cells of the mask less that over the others; NaN where there are no others."""

@@ -54,6 +54,13 @@ def test_few_topics_have_no_interval():
     assert np.isnan(calibration(RatedCells(empty, empty, empty), min_grade=4).kappa.value)
 
 
+def test_equal_values_claim_no_certainty():
+    topics = np.repeat(np.arange(8), 5)
+    found = calibration(RatedCells(np.zeros_like(topics), np.zeros_like(topics), topics), min_grade=4)
+    (row,) = found.by_rating
+    assert (row.reached.value, row.reached.interval.is_defined) == (0.0, False)
+
+
 def test_intervals_cover_what_many_topics_show():
     truth_cells, truth_group = cells_of(np.random.default_rng(4), topics=4_000, bias=0.5)
     truth = truth_cells.grader - truth_cells.people
