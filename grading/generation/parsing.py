@@ -22,6 +22,7 @@ _MARK = r"(?:[(\[]?\d{1,3}[.):\]]|(?:[QqNn]|Question\s+|Nugget\s+|Fact\s+)\d{1,3
 _MARKED = re.compile(rf"^{_BLANKS}\**{_MARK}\**\s*+(\S.*)$", re.MULTILINE)
 _QUOTED_LINE = re.compile(rf'^{_BLANKS}(?:{_MARK}\s*+)?"([^"\n]+)"', re.MULTILINE)
 _NUMBER = re.compile(rf"^\**{_MARK}\**\s+")
+_NAMED = re.compile(r"^(?:questions?|nuggets?|(?:key )?facts?)(?: \d{1,3})?: *", re.IGNORECASE)
 _AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
 
 
@@ -112,10 +113,11 @@ def _in_question_lines(reply: str) -> Iterator[str]:
 
 
 def _clean(texts: Iterator[str]) -> list[str]:
-    """Strip numbers, quotes and commas; drop repeats, single characters and prose."""
+    """Strip numbers, "Question:", quotes and commas; drop repeats, single characters and prose."""
     kept: dict[str, str] = {}
     for raw in texts:
-        text = " ".join(_NUMBER.sub("", raw.strip(_AROUND)).strip(_AROUND).split())
+        unnumbered = _NUMBER.sub("", raw.strip(_AROUND)).strip(_AROUND)
+        text = " ".join(_NAMED.sub("", unnumbered).strip(_AROUND).split())
         if 1 < len(text) <= LONGEST and any(map(str.isalnum, text)):
             kept.setdefault(text.casefold(), text)
     return list(kept.values())

@@ -139,6 +139,8 @@ DRAFTS = {
     "[1] Who was Bill Haley?\n[2] Why Memphis?": TWO,
     "- Who was Bill Haley?\n\u2022 Why Memphis?": TWO,
     "Q1: Who was Bill Haley?\nQuestion 2: Why Memphis?": TWO,
+    '- Question: "Who was Bill Haley?"\n- Question: "Why Memphis?"': TWO,
+    'Question: "Who was Bill Haley?"\nQuestion: "Why Memphis?"': TWO,
     "Of course.\nWho was Bill Haley?\nWhy Memphis?": TWO,
     '"Who was Bill Haley?" (basic),\n"Why Memphis?" (advanced)': TWO,
     # what texts are freed of
