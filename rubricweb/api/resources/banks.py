@@ -20,6 +20,7 @@ from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.banks import access, actions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
+from rubricweb.banks.versions import NAME_CHARS, name_version
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
 
@@ -172,13 +173,26 @@ class VersionSerializer(serializers.Serializer[BankVersion]):
     at = serializers.DateTimeField()
 
 
+class NewVersion(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=NAME_CHARS)
+    note = serializers.CharField(default="", allow_blank=True)
+
+
 class Versions(OfBank, ListResource):
-    """The named versions of a bank."""
+    """The named versions of a bank. A POST names its present state."""
 
     serializer_class = VersionSerializer
+    scopes = EDITS
 
     def rows(self) -> QuerySet[Any]:
         return self.bank().versions.all()
+
+    @extend_schema(request=NewVersion, responses={201: VersionSerializer}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str, bank_id: int) -> Response:
+        bank = access.bank_for(self.person, self.bank().pk, needed=roles.TO_EDIT_BANK)
+        version = name_version(bank, **self.fields(NewVersion), by=self.person)
+        return Response(VersionSerializer(version).data, HTTPStatus.CREATED)
 
 
 def _answer(item: Item, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> Response:

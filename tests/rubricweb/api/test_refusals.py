@@ -89,7 +89,9 @@ NEEDED = {
         "post banks/*", "patch banks/*", "get banks/{bank_id}/items/{item_id}/what-if/", "post jobs/",
         "post ratings/", "post flags/*", "get support/next/", "post support/labels/",
     },
-    Role.DEVELOPER: {"post jobs/{job_id}/{steer}/", "get arena/*", "post calibration/"},
+    Role.DEVELOPER: {
+        "post jobs/{job_id}/{steer}/", "get arena/*", "post calibration/", "post banks/{bank_id}/versions/",
+    },
     Role.ORGANIZER: {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",

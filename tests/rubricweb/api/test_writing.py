@@ -81,6 +81,15 @@ def test_the_same_wording_twice_is_refused(items, new, developer, script_of):
     assert (again.status_code, again.json()["detail"]) == (422, "This topic already asks exactly this.")
 
 
+def test_the_present_state_of_a_bank_is_named(items, bank, developer, script_of):
+    script, at = script_of(developer), f"{AT}banks/{bank.pk}/versions/"
+    made = script.post(at, {"name": "First", "note": "Before the pilot."}, format="json")
+    assert (made.status_code, made.json()["number"]) == (201, 1)
+    assert script.get(at).json()["items"] == [made.json()]
+    again = script.post(at, {"name": "First"}, format="json")
+    assert (again.status_code, "already" in again.json()["detail"]) == (422, True)
+
+
 def test_what_is_sent_twice_with_a_key_is_done_once(items, new, developer, script_of):
     script, key = script_of(developer), {"Idempotency-Key": "a1"}
     first = script.post(items, new, format="json", headers=key)

@@ -24,8 +24,8 @@ WITHOUT_CALL_NAMES = {
     "PATCH": "webhook",
     "POST": """
         calibration-cards campaign-plan campaign-steer campaigns flag-events flags generate invitations
-        members releases retrieve submission-steer support-labels webhook-act webhook-replay webhook-secret
-        webhooks
+        members releases retrieve submission-steer versions support-labels webhook-act webhook-replay
+        webhook-secret webhooks
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
