@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -19,12 +20,15 @@ from rubricweb.webhooks import access, actions, selectors
 from rubricweb.webhooks.forms import ReplayForm, WebhookForm
 from rubricweb.webhooks.models import Delivery, Endpoint
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
+
 LIST = "webhooks/webhooks.html"
 PAGE = "webhooks/webhook.html"
-ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "test": (actions.send_test, "A test is on its way. The log shows what is answered."),
-    "on": (actions.turn_on, "The webhook is on."),
-    "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
+ACTS: dict[str, tuple[Callable[..., object], StrPromise]] = {
+    "test": (actions.send_test, gettext_lazy("A test is on its way. The log shows what is answered.")),
+    "on": (actions.turn_on, gettext_lazy("The webhook is on.")),
+    "off": (actions.turn_off, gettext_lazy("The webhook is off. Nothing is sent to it.")),
 }
 
 
@@ -108,7 +112,7 @@ def act(request: HtmxRequest, slug: str, webhook_id: int, act: str) -> HttpRespo
     except actions.NotOn as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, words)
+        messages.success(request, str(words))
     return redirect(endpoint)
 
 
