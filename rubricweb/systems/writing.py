@@ -19,7 +19,7 @@ from rubricweb.systems.models import SystemJob
 
 
 def write_run(job: SystemJob) -> None:
-    """Import the run, and let it count. In the transaction that ends the job: all topics or none."""
+    """Import the run in the transaction that ends the job, and let it count unless it was withdrawn."""
     made = [
         (chunk.topic, specs.made_from_json(chunk.result or {}, job.run.run_tag, chunk.topic.query_id))
         for chunk in job.chunks.select_related("topic")
@@ -35,7 +35,8 @@ def write_run(job: SystemJob) -> None:
             files = ImportFiles(responses=(path,), topics_are_closed=True)
         import_collection(job.collection.slug, files=files, by=job.by)
     job.run.refresh_from_db()
-    accept_run(job.run, by=job.by)
+    if job.run.is_unfinished:  # not withdrawn meanwhile
+        accept_run(job.run, by=job.by)
 
 
 def _response(run: Run, topic: Topic, answer: Answer) -> Response:

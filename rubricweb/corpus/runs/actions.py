@@ -57,6 +57,11 @@ def description_of(run: Run) -> RunDescription:
     return RunDescription(**{field.name: getattr(run, field.name) for field in fields(RunDescription)})
 
 
+def is_empty(run: Run) -> bool:
+    """Of our own, and withdrawn before it was made to its end."""
+    return run.is_made_here and not (run.rankings.exists() or run.responses.exists())
+
+
 def accept_run(run: Run, *, by: User | None) -> Run:
     """Let a submitted or withdrawn run count, with all grades that its passages have."""
     _change_state([run], Run.State.ACCEPTED, by=by)

@@ -9,6 +9,7 @@ from grading.formats.ids import text_md5
 from grading.systems.pipeline import Answering
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
+from rubricweb.corpus.runs.actions import is_empty, withdraw_run
 from rubricweb.jobs import limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
@@ -107,6 +108,14 @@ def test_the_rest_of_a_cancelled_run_is_made_without_asking_again(sea, owner, wr
     assert work(actions.make_rest(job, by=owner)).state == Job.State.DONE
     assert writer.calls == 2
     assert job.run.responses.count() == 2
+
+
+def test_a_run_that_is_withdrawn_while_it_is_made_does_not_count(sea, owner, writer):
+    job = start(sea, owner, **ragnarok())
+    withdraw_run(job.run, by=owner)
+    assert work(job).state == Job.State.DONE
+    job.run.refresh_from_db()
+    assert (job.run.state, is_empty(job.run)) == ("withdrawn", False), "it may be restored"
 
 
 def test_a_run_says_which_model_wrote_it(sea, owner, writer):
