@@ -175,7 +175,8 @@ def _details(raw: _Json) -> dict[str, Any]:
     return details
 
 
-def _write_jsonl(path: Path, passages: Iterable[PassageEntry]) -> None:
+def write_passages(path: Path, passages: Iterable[PassageEntry]) -> None:
+    """Write a JSON object a line, each as it was read with what has changed since."""
     write_lines(path, (msgspec.json.encode(_object(entry)) for entry in passages))
 
 
@@ -249,7 +250,7 @@ FORMATS = (
         Content.PASSAGES,
         _is_jsonl,
         _read_jsonl,
-        _write_jsonl,
+        write_passages,
         is_lossless=True,
         source="MS MARCO v2.1, Anserini, AutoJudge",
     ),

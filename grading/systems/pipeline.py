@@ -91,6 +91,8 @@ class SystemSpec:
     answering: Answering
     runs: tuple[str, ...] = ()
     """Tags of the runs whose rankings it begins with, fused where there are several; empty for BM25."""
+    corpus: str = ""
+    """Name of a corpus on disk that BM25 searches; empty for the collection's passages."""
     depth: int = DEPTH
     """Passages that are retrieved."""
     rerank_passes: int = 0
@@ -107,6 +109,8 @@ class SystemSpec:
         """Raises ValueError for parts that do not go together."""
         if self.depth < 1 or not 0 <= self.rerank_passes <= MOST_PASSES:
             raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
+        if self.corpus and self.runs:
+            raise ValueError("a system begins with runs, or searches a corpus")
         if self.sources < 0 or self.max_words < 1:
             raise ValueError("an answer needs sources and words")
         if self.rating_prompt and (self.rerank_passes or self.rating_prompt not in rating_prompts()):
@@ -178,7 +182,7 @@ class SystemSpec:
         """
         parts = []
         if self.retrieves:
-            parts.append(" + ".join(self.runs) or "BM25")
+            parts.append(" + ".join(self.runs) or (f"BM25 over {self.corpus}" if self.corpus else "BM25"))
         if self.rerank_passes:
             parts.append(f"reranked {self.rerank_passes} times")
         if self.rating_prompt:

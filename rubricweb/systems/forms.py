@@ -11,6 +11,7 @@ from grading.systems.reranking import rating_prompts
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.writers import writer_choices, writer_of
+from rubricweb.systems import corpora
 from rubricweb.systems.methods import DEFAULTS, Method
 
 DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
@@ -24,6 +25,11 @@ class MakeForm(forms.Form):
         label=gettext_lazy("Start from"),
         required=False,
         help_text=gettext_lazy("If you choose none: BM25. Several runs are fused."),
+    )
+    corpus = forms.ChoiceField(
+        label=gettext_lazy("Search"),
+        required=False,
+        help_text=gettext_lazy("A corpus on this server's disk; passages that the run names are imported."),
     )
     depth = forms.IntegerField(label=gettext_lazy("Passages to retrieve"), min_value=1, max_value=DEEPEST)
     rerank_passes = forms.IntegerField(
@@ -67,6 +73,8 @@ class MakeForm(forms.Form):
         for name in set(self.fields) - {"run_tag", "topics", *method.options}:
             del self.fields[name]
         offer_choices(self, "topics", [(str(one.pk), str(one)) for one in collection.topics.all()])
+        if "corpus" in self.fields:
+            self._offer_corpora()
         if "runs" in self.fields:
             self._offer_runs()
         if "style" in self.fields:
@@ -79,6 +87,20 @@ class MakeForm(forms.Form):
         offer_choices(self, "runs", [(tag, tag) for tag in tags])
         if not tags and self._method.name != "fusion":
             del self.fields["runs"]
+
+    def _offer_corpora(self) -> None:
+        """Nothing is asked where there is none."""
+        offered = [(name, name) for name in corpora.names()]
+        if offered:
+            offer_choices(self, "corpus", [("", gettext("the collection's passages")), *offered])
+        else:
+            del self.fields["corpus"]
+
+    def clean_corpus(self) -> str:
+        corpus = str(self.cleaned_data["corpus"])
+        if corpus and self.cleaned_data.get("runs"):
+            raise forms.ValidationError(gettext("Start from runs, or search a corpus."))
+        return corpus
 
     def _fit(self, method: Method) -> None:
         """What fields mean differs between methods."""
@@ -116,7 +138,9 @@ class MakeForm(forms.Form):
         """What the valid form says."""
         chosen = self.cleaned_data
         answerings = {one.value: one for one in self._method.answerings}
-        taken = {name: chosen[name] for name in self._method.options if name not in ("style", "runs")}
+        taken = {
+            name: chosen[name] for name in self._method.options if name in set(chosen) - {"style", "runs"}
+        }
         return SystemSpec(
             answerings[chosen.get("style", next(iter(answerings)))],
             runs=tuple(chosen.get("runs", ())),

@@ -39,7 +39,7 @@ class Systems(ChunkKind[SystemChunk]):
             spec,
             convert.topic(chunk.topic),
             retrieval.candidates(collection, spec, chunk.topic),
-            partial(retrieval.sources_of, collection),
+            partial(retrieval.sources_of, collection, corpus=spec.corpus),
             model_of(spec, lease, chunk),
         )
         seconds = time.monotonic() - began

@@ -12,7 +12,7 @@ from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.reranking import STRIDE, WINDOW
 from grading.systems.retrieval import DEPTH
 
-RETRIEVAL = ("runs", "depth")
+RETRIEVAL = ("runs", "corpus", "depth")
 RERANKING = ("rerank_passes",)
 RATING_PROMPT = "UmbrelaStyle"
 MODEL = ("backend", "llm")
@@ -64,7 +64,7 @@ METHODS = {
             "the texts of the passages",
             "Pradeep et al. 2024, section 6",
             (Answering.NONE,),
-            ("depth",),
+            ("corpus", "depth"),
         ),
         Method(
             "fusion",
@@ -74,7 +74,7 @@ METHODS = {
             "two runs",
             "Cormack et al. 2009",
             (Answering.NONE,),
-            RETRIEVAL,
+            ("runs", "depth"),
         ),
         Method(
             "rerank",

@@ -12,6 +12,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.price import CHARS_A_TOKEN, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.systems import corpora
 from rubricweb.systems.models import SystemChunk
 
 TEMPLATE_CHARS = 600
@@ -47,8 +48,8 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
 
     `workers` share the work.
     """
-    passages = collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
-    candidates = min(collection.passages.count(), spec.depth)
+    there, passages = _passages(collection, spec)
+    candidates = min(there, spec.depth)
     calls, read = spec.calls(candidates) * topics, spec.passages_read(candidates) * topics
     tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / CHARS_A_TOKEN)
     written = calls * reply_tokens(spec)
@@ -66,6 +67,13 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
         ),
         needs_limit_on_calls=spec.needs_model and dollars is None,
     )
+
+
+def _passages(collection: Collection, spec: SystemSpec) -> tuple[int, float]:
+    """How many there are to search, and the characters of one on average."""
+    if spec.corpus:
+        return corpora.size_of(spec.corpus)
+    return collection.passages.count(), collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
 
 
 def reply_tokens(spec: SystemSpec) -> int:

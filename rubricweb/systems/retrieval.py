@@ -5,19 +5,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import mkdtemp
 
 from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
+from grading.formats.passages import PassageEntry
 from grading.systems.base import Source
+from grading.systems.corpus import indexed
 from grading.systems.fusion import reciprocal_rank_fusion
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import PassageIndex
 from grading.types import Passage, Ranking
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.systems.corpora import open_corpus, replace_folder
 
 BATCH_ROWS = 2_000
 
@@ -29,6 +31,8 @@ def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Rankin
     """The ranking that the system begins with; empty where no run has one for the topic."""
     if not spec.retrieves:
         return Ranking("", topic.query_id, (), ())
+    if spec.corpus:
+        return open_corpus(spec.corpus).search(convert.topic(topic), depth=spec.depth)
     if not spec.runs:
         return index_of(collection).search(convert.topic(topic), depth=spec.depth)
     rows = topic.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic")
@@ -40,10 +44,16 @@ def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Rankin
     return reciprocal_rank_fusion(rankings, depth=spec.depth)
 
 
-def sources_of(collection: Collection, doc_ids: Sequence[str]) -> list[Source]:
-    """The passages in this order; ids that runs name and the collection has no text of are left out."""
+def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "") -> list[Source]:
+    """The passages in this order, of the collection or else of a corpus on disk; ids without a text are left
+    out.
+    """
     rows = collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
     by_id = {doc_id: Source(doc_id, text, title) for doc_id, text, title in rows}
+    if corpus:
+        missing = [doc_id for doc_id in doc_ids if doc_id not in by_id]
+        found = open_corpus(corpus).passages(missing)
+        by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in found}
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
 
 
@@ -77,37 +87,21 @@ def _up_to_date(collection: Collection) -> PassageIndex:
     if not index.ids:  # a corpus that names its own passages by their md5
         index = stored.updated(lambda: _passages(collection))
     if index is not stored or len(index.ids) != before:
-        _replace(folder, index)
+        replace_folder(folder, index.save)  # another worker may read the old one, or write the same
     return index
-
-
-def _replace(folder: Path, index: PassageIndex) -> None:
-    """Another worker may read the old one meanwhile, or write the same."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}-"))
-    index.save(made)
-    old = made.with_name(f"{made.name}-old")
-    if folder.exists():
-        folder.rename(old)
-    made.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _retrievable(collection: Collection) -> Iterator[Passage]:
     """Without what systems have generated, whose ids are the md5 of their texts: it is no source."""
     texts = (row for row in _rows(collection) if row[0] != text_md5(row[3]))
-    return (_indexed(*row) for row in texts)
+    return (indexed(PassageEntry(doc_id, text, title, "", head)) for doc_id, title, head, text in texts)
 
 
 def _passages(collection: Collection) -> Iterator[Passage]:
-    return (_indexed(*row) for row in _rows(collection))
+    rows = _rows(collection)
+    return (indexed(PassageEntry(doc_id, text, title, "", head)) for doc_id, title, head, text in rows)
 
 
 def _rows(collection: Collection) -> Iterator[tuple[str, str, str, str]]:
     rows = collection.passages.order_by("pk").values_list("doc_id", "title", "headings", "text")
     return rows.iterator(chunk_size=BATCH_ROWS)
-
-
-def _indexed(doc_id: str, title: str, headings: str, text: str) -> Passage:
-    """With title and headings, as Farzi and Dietz 2024 (TREMA-UNH at TREC, section 2) retrieve them."""
-    return Passage(doc_id, "\n".join(part for part in (title, headings, text) if part))

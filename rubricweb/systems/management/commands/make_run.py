@@ -23,6 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("run_tag", help="the name of the new run")
         parser.add_argument("--answer", choices=[one.value for one in Answering], default=Answering.NONE)
         parser.add_argument("--from-run", action="append", default=[], metavar="RUN", help="instead of BM25")
+        words = "search this corpus on disk, which index_corpus made, instead of the collection's passages"
+        parser.add_argument("--corpus", default="", metavar="NAME", help=words)
         parser.add_argument("--depth", type=int, default=DEPTH, help="passages to retrieve")
         parser.add_argument("--passes", type=int, default=0, choices=range(MOST_PASSES + 1), help="reranking")
         parser.add_argument("--rating-prompt", default="", metavar="CLASS", help="rerank by its ratings")
@@ -72,6 +74,7 @@ def _spec(options: dict[str, object]) -> SystemSpec:
         return SystemSpec(
             answering=Answering(str(options["answer"])),
             runs=tuple(options["from_run"]),  # type: ignore[arg-type]
+            corpus=str(options["corpus"]),
             depth=int(str(options["depth"])),
             rerank_passes=int(str(options["passes"])),
             rating_prompt=str(options["rating_prompt"]),
