@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grading.run_families import families
 from rubricweb.banks.models import Bank
 from rubricweb.calibration.cards import Status, status, status_of
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
 
@@ -35,10 +37,16 @@ def calibrated(collection: Collection) -> list[CalibratedGrader]:
     return [CalibratedGrader(bank, config, status(bank, config)) for bank, config in pairs(collection)]
 
 
+def bias_by_runs(card: CalibrationCard) -> list[Json]:
+    """Return the card's families of runs, of those that count now."""
+    counting = families(collection_pool(card.bank.collection).run_tags)
+    return [row for row in card.found["by_runs"] if row["name"] in counting]
+
+
 def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
     """Return the card for other programs; bias by runs only for readers who may see their names."""
     config, now = card.config, status_of(card)
-    left_out = () if with_runs else ("by_runs",)
+    found = {name: value for name, value in card.found.items() if name != "by_runs"}
     return {
         "collection": card.bank.collection.slug,
         "bank": card.bank.name,
@@ -52,5 +60,6 @@ def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
         "made": card.at.isoformat(),
         "is_current": now.is_current,
         "items_changed": now.n_changed,
-        **{name: value for name, value in card.found.items() if name not in left_out},
+        **found,
+        **({"by_runs": bias_by_runs(card)} if with_runs else {}),
     }

@@ -13,7 +13,7 @@ from rubricweb.calibration import cards as calibration
 from rubricweb.calibration.access import card_for, sees_runs
 from rubricweb.calibration.documents import agreement
 from rubricweb.calibration.forms import CardForm
-from rubricweb.calibration.selectors import calibrated, card_document
+from rubricweb.calibration.selectors import bias_by_runs, calibrated, card_document
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 
@@ -56,7 +56,7 @@ def card(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
         "status": calibration.status_of(shown),
         "found": shown.found,
         "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
-        "sees_runs": sees_runs(request.user, shown),
+        "by_runs": bias_by_runs(shown) if sees_runs(request.user, shown) else [],
     }
     return render(request, "calibration/card.html", PLACE | context)
 
