@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 import httpx
 import pytest
-from asgiref.sync import sync_to_async
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
@@ -18,15 +20,12 @@ URL = "http://testserver"
 
 
 class InProcess(httpx.AsyncBaseTransport):
-    """The application for a client that awaits; it runs in the thread of the test, as the database wants."""
+    """The application for a client that awaits: it answers at once, in the thread of the test."""
 
     def __init__(self) -> None:
         self._application = httpx.WSGITransport(get_wsgi_application())
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await sync_to_async(self._answer)(request)
-
-    def _answer(self, request: httpx.Request) -> httpx.Response:
         request.read()
         answer = self._application.handle_request(request)
         return httpx.Response(answer.status_code, headers=answer.headers, content=b"".join(answer.stream))
@@ -40,6 +39,14 @@ def open_connection():
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+def run(script: Coroutine[Any, Any, None]) -> None:
+    """Run a script that waits for nothing but `InProcess`: no event loop is needed, and a browser test of the
+    same process may have left one.
+    """
+    with pytest.raises(StopIteration):
+        script.send(None)
 
 
 @pytest.fixture

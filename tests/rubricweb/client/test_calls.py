@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from asgiref.sync import async_to_sync
 
 from rubricweb.banks.models import Item
 from rubricweb.client import (
@@ -20,6 +19,7 @@ from rubricweb.grades.models import GradingJob, HumanGrade
 from rubricweb.leaderboards.board.files import document
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardForm
+from tests.rubricweb.client.conftest import run
 
 pytestmark = pytest.mark.django_db
 
@@ -181,4 +181,4 @@ def test_the_client_that_is_awaited_does_the_same(bank, developer, async_client_
             with pytest.raises(NotFound):
                 [topic async for topic in rubric.topics("spring")]
 
-    async_to_sync(script)()
+    run(script())
