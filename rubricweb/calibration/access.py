@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.shortcuts import get_object_or_404
 
-from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.calibration.cards import hides_numbers
 from rubricweb.calibration.models import CalibrationCard
@@ -20,9 +19,3 @@ def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
     if hides_numbers(card.bank):
         raise Refused("Calibration cards open for you once you have rated your blind cells.")
     return card
-
-
-def sees_runs(user: User, card: CalibrationCard) -> bool:
-    """Whether the reader may see the names of runs."""
-    collection = card.bank.collection
-    return collection.shows_run_tags or roles.holds(user, collection, roles.TO_SEE_RUNS)

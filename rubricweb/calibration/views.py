@@ -10,12 +10,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.calibration import cards as calibration
-from rubricweb.calibration.access import card_for, sees_runs
+from rubricweb.calibration.access import card_for
 from rubricweb.calibration.documents import agreement
 from rubricweb.calibration.forms import CardForm
 from rubricweb.calibration.selectors import bias_by_runs, calibrated, card_document
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.pseudonyms import sees_names
 
 PLACE: dict[str, object] = {"section": "leaderboard", "tab": "calibration"}
 
@@ -56,7 +57,7 @@ def card(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
         "status": calibration.status_of(shown),
         "found": shown.found,
         "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
-        "by_runs": bias_by_runs(shown) if sees_runs(request.user, shown) else [],
+        "by_runs": bias_by_runs(shown) if sees_names(request.user, shown.bank.collection) else [],
     }
     return render(request, "calibration/card.html", PLACE | context)
 
@@ -65,7 +66,7 @@ def card(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
 def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
     """The card as JSON."""
     shown = card_for(request.user, slug, card_id)
-    document = card_document(shown, with_runs=sees_runs(request.user, shown))
+    document = card_document(shown, with_runs=sees_names(request.user, shown.bank.collection))
     response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="calibration-{shown.pk}.json"'
     return response

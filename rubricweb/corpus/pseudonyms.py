@@ -35,6 +35,11 @@ def run_pseudonym(collection: Collection, run_tag: str) -> str:
     return _pseudonym(collection.name_salt, run_tag)
 
 
+def sees_names(user: User, collection: Collection) -> bool:
+    """Whether the reader, who is a member, sees the names of runs."""
+    return not _salt(user, collection.pk)
+
+
 def _salt(user: User, collection_id: int) -> str:
     """Empty for readers who see names."""
     role = roles.role_in(user, collection_id)

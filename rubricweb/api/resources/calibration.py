@@ -21,6 +21,7 @@ from rubricweb.calibration import access
 from rubricweb.calibration.cards import TooFewCells, make_card
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.calibration.selectors import card_document, pairs
+from rubricweb.corpus.pseudonyms import sees_names
 
 
 class CardSerializer(serializers.Serializer[CalibrationCard]):
@@ -59,7 +60,7 @@ class Cards(ListResource):
         except TooFewCells as error:
             raise serializers.ValidationError({"grader": [str(error)]}) from error
         where = {"Location": reverse("api:calibration-card", args=[slug, card.pk])}
-        document = card_document(card, with_runs=access.sees_runs(self.person, card))
+        document = card_document(card, with_runs=sees_names(self.person, collection))
         return Response({"id": card.pk, **document}, status=HTTPStatus.CREATED, headers=where)
 
 
@@ -68,6 +69,7 @@ class CardResource(Resource):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str, card_id: int) -> Response:
-        self.collection()
+        collection = self.collection()
         card = access.card_for(self.person, slug, card_id)
-        return Response({"id": card.pk, **card_document(card, with_runs=access.sees_runs(self.person, card))})
+        document = card_document(card, with_runs=sees_names(self.person, collection))
+        return Response({"id": card.pk, **document})
