@@ -14,7 +14,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.calibration.documents import document_of
 from rubricweb.calibration.models import CalibrationCard
-from rubricweb.calibration.samples import Sample, item_names, sample
+from rubricweb.calibration.samples import RatedSample, item_names, sample
 from rubricweb.core import audit
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
@@ -28,7 +28,7 @@ class TooFewCells(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class CalibrationStatus:
     """Whether a grader is calibrated for a bank."""
 
     card: CalibrationCard | None
@@ -71,15 +71,17 @@ def hides_numbers(bank: Bank) -> bool:
     return bool(visibility.hidden_count(bank.collection_id))
 
 
-def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> Status:
+def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> CalibrationStatus:
     """Of the grader and the bank's items, now or as of a version."""
     card = CalibrationCard.objects.filter(bank=bank, config=config).select_related("bank", "config").first()
-    return status_of(card, version) if card else Status(None)
+    return status_of(card, version) if card else CalibrationStatus(None)
 
 
-def status_of(card: CalibrationCard, version: BankVersion | None = None) -> Status:
+def status_of(card: CalibrationCard, version: BankVersion | None = None) -> CalibrationStatus:
     """Of one card; stale by itself as soon as the items are others."""
-    return Status(card, len(item_names(card.bank, card.config, version) ^ set(map(tuple, card.items))))
+    return CalibrationStatus(
+        card, len(item_names(card.bank, card.config, version) ^ set(map(tuple, card.items)))
+    )
 
 
 @transaction.atomic
@@ -106,7 +108,7 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
     return card
 
 
-def standing_on(rated: Sample) -> tuple[Sample, bool]:
+def standing_on(rated: RatedSample) -> tuple[RatedSample, bool]:
     """The cells drawn at random where there are enough, else all; and which it is."""
     is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
     return (rated.only(rated.is_drawn), True) if is_random else (rated, False)

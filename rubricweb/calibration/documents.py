@@ -6,14 +6,14 @@ from grading.arrays import none_if_nan
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
 from rubricweb.banks.models import Bank
-from rubricweb.calibration.samples import Sample, by_family, by_length
+from rubricweb.calibration.samples import RatedSample, by_family, by_length
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 
 Json = dict[str, object]
 
 
-def document_of(bank: Bank, config: GraderConfig, sample: Sample, *, is_random: bool) -> Json:
+def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
     """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
     min_grade = default_min_grade(config)
     known = calibration(sample.cells, min_grade=min_grade)

@@ -29,7 +29,7 @@ MOST_FAMILIES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RatedSample:
     """One entry a cell in each array and list."""
 
     cells: RatedCells
@@ -42,10 +42,10 @@ class Sample:
     """When somebody last rated the cell."""
     raters: list[frozenset[int]]
 
-    def only(self, mask: Mask) -> Sample:
+    def only(self, mask: Mask) -> RatedSample:
         """The sample of some of the cells."""
         places = np.flatnonzero(mask).tolist()
-        return Sample(
+        return RatedSample(
             cells=RatedCells(self.cells.grader[mask], self.cells.people[mask], self.cells.topics[mask]),
             names=[self.names[place] for place in places],
             is_drawn=self.is_drawn[mask],
@@ -79,7 +79,7 @@ def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = N
     return set(now.values_list("topic__query_id", "revision__uid"))
 
 
-def sample(bank: Bank, config: GraderConfig) -> Sample:
+def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     """All cells of the bank's items that the grader and people rated; of several people, them together."""
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
@@ -108,7 +108,7 @@ def _of_topic(
         yield _Cell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
 
 
-def _with_events(cells: list[_Cell]) -> Sample:
+def _with_events(cells: list[_Cell]) -> RatedSample:
     """Add who rated the cells, when, and which of them blind."""
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
@@ -121,7 +121,7 @@ def _with_events(cells: list[_Cell]) -> Sample:
             last[name] = at
             people[name].add(by)
             blind |= {name} if how == HumanGrade.How.BLIND else set()
-    return Sample(
+    return RatedSample(
         cells=RatedCells(
             np.array([cell.grader for cell in cells], dtype=np.int64),
             np.array([cell.people for cell in cells], dtype=np.int64),
@@ -135,14 +135,14 @@ def _with_events(cells: list[_Cell]) -> Sample:
     )
 
 
-def by_length(found: Sample) -> Mapping[str, Mask]:
+def by_length(found: RatedSample) -> Mapping[str, Mask]:
     """The cells in thirds by the length of the passage, in characters."""
     passages = {passage for _, _, passage in found.names}
     lengths = dict(Passage.objects.filter(pk__in=passages).values_list("pk", Length("text")))
     return thirds(np.array([lengths[passage] for _, _, passage in found.names], dtype=np.float64))
 
 
-def by_family(found: Sample, bank: Bank) -> Mapping[str, Mask]:
+def by_family(found: RatedSample, bank: Bank) -> Mapping[str, Mask]:
     """The cells whose passage a run of the family has in its ranking; the families with most cells first."""
     pool = collection_pool(bank.collection)
     ranked = {topic.topic_id: _ranked(topic) for topic in pool.topics}

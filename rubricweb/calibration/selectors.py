@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grading.run_families import families
 from rubricweb.banks.models import Bank
-from rubricweb.calibration.cards import Status, status, status_of
+from rubricweb.calibration.cards import CalibrationStatus, status, status_of
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -23,7 +23,7 @@ class CalibratedGrader:
 
     bank: Bank
     config: GraderConfig
-    status: Status
+    status: CalibrationStatus
 
 
 def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:

@@ -18,7 +18,7 @@ from rubricweb.jobs.leases import Lease
 from rubricweb.webhooks import addresses, sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
 from rubricweb.webhooks.notices import mail_organizers
-from rubricweb.webhooks.sending import Answer
+from rubricweb.webhooks.sending import HttpAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Outcome:
 
     at: dt.datetime
     seconds: float
-    answer: Answer | None
+    answer: HttpAnswer | None
     error: str
     """Empty for a success."""
 
@@ -78,7 +78,7 @@ def _try(message: Message, endpoint: Endpoint) -> Outcome:
     return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
 
 
-def _refused(answer: Answer) -> str:
+def _refused(answer: HttpAnswer) -> str:
     words = gettext("Answered with status %(status)d.") % {"status": answer.status}
     if 300 <= answer.status < 400:
         words = f"{words} {gettext('Redirects are not followed.')}"
@@ -112,7 +112,7 @@ def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
     endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
 
 
-def _rest(failures: int, answer: Answer | None) -> dt.timedelta:
+def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
     asked = answer.retry_after if answer else ""
     if asked.isdecimal() and len(asked) < 10:
         return min(dt.timedelta(seconds=int(asked)), LONGEST_ASKED_REST)

@@ -28,7 +28,7 @@ class NotAnswered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     excerpt: str
     """The beginning of its body."""
@@ -114,7 +114,7 @@ def post(
     body: bytes,
     *,
     backend: Callable[[Target, Deadline], httpcore.NetworkBackend] = CheckedBackend,
-) -> Answer:
+) -> HttpAnswer:
     """Send `body`, and return what was answered, whatever it was.
 
     Raises NotAnswered, and addresses.Refused where the name leads to a machine that must not be asked.
@@ -137,7 +137,7 @@ def post(
         raise NotAnswered(str(error)[:EXCERPT_CHARS] or type(error).__name__) from error
 
 
-def _answer(response: httpcore.Response) -> Answer:
+def _answer(response: httpcore.Response) -> HttpAnswer:
     """Reads no more of the body than is kept, whatever its length."""
     headers = {name.lower(): value for name, value in response.headers}
     body = b""
@@ -146,4 +146,4 @@ def _answer(response: httpcore.Response) -> Answer:
         if len(body) >= READ_BYTES:
             break
     excerpt = body.decode("utf-8", "replace").replace("\0", "\ufffd")[:EXCERPT_CHARS]
-    return Answer(response.status, excerpt, headers.get(b"retry-after", b"").decode("latin-1"))
+    return HttpAnswer(response.status, excerpt, headers.get(b"retry-after", b"").decode("latin-1"))

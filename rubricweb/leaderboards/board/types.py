@@ -12,7 +12,7 @@ from grading.statistics.uncertainty import Marks
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.calibration.cards import Status
+from rubricweb.calibration.cards import CalibrationStatus
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
@@ -262,7 +262,7 @@ class Board:
     """How many cells people have rated or verified, of how many."""
     sample: EstimateSample | None = None
     """What the estimates stand on; None for measures that have none."""
-    calibration: Status | None = None
+    calibration: CalibrationStatus | None = None
     """How the grader compares with people on the board's items; None for labels without items."""
     n_items_by_grader: int = 0
     """Items that the model drafted which grades the board."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.leaderboards.comparison.selectors import Comparison
+from rubricweb.leaderboards.comparison.selectors import RunComparison
 from rubricweb.leaderboards.forms import FURTHER, SHOWN, AnalysisForm
 
 
@@ -28,7 +28,7 @@ class ComparisonForm(AnalysisForm):
         offer_choices(self, "first", [("", gettext("the first of the board")), *tags])
         offer_choices(self, "second", [("", gettext("the next of the board")), *tags])
 
-    def show(self, found: Comparison) -> None:
+    def show(self, found: RunComparison) -> None:
         """Name the runs that the board's order chose."""
         chosen = {name: self.cleaned_data[name] for name in ("first", "second")}
         left = [tag for tag in (found.first, found.second) if tag not in chosen.values()]

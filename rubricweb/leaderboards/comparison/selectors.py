@@ -26,7 +26,7 @@ class TopicPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """The better run comes first."""
 
     first: str
@@ -46,7 +46,7 @@ class UnknownRun(Exception):
     """The board lacks such a run, or there is only one; the text says so."""
 
 
-def compare(scored: ScoredBoard, first: str = "", second: str = "") -> Comparison:
+def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunComparison:
     """Compare two runs by name; empty names are the board's first and next. Raises UnknownRun."""
     one, other = _places(scored, first, second)
     tags = scored.run_tags
@@ -55,7 +55,7 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> Compariso
         one, other = other, one
     ranks = scored.ranks
     found = pair_difference(scores, ranks.p, one, other, ranks.test) if ranks else None
-    return Comparison(
+    return RunComparison(
         first=tags[one],
         second=tags[other],
         ahead=_ahead(scores, one, other),

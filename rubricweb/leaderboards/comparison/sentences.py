@@ -10,13 +10,13 @@ from grading.arrays import none_if_nan
 from grading.formats.sheets import tex
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.pair_difference import PairDifference
-from rubricweb.leaderboards.comparison.selectors import Comparison
+from rubricweb.leaderboards.comparison.selectors import RunComparison
 
 SAME = 5e-4
 """A difference that three decimals show as 0."""
 
 
-def sentence(found: Comparison) -> str:
+def sentence(found: RunComparison) -> str:
     """Return one sentence: which run is better by how much, or that nobody can tell.
 
     It has the 95 % interval of the difference, the number of topics, and how many pairs of the board as clear
@@ -70,7 +70,7 @@ def _signed(value: float) -> str:
     return f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def document(found: Comparison) -> dict[str, object]:
+def document(found: RunComparison) -> dict[str, object]:
     """Return everything that the page says; `tex` is the sentence for a paper."""
     difference, said = found.difference, sentence(found)
     has_interval = difference is not None and difference.has_interval

@@ -13,7 +13,7 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.comparison.forms import ComparisonForm
-from rubricweb.leaderboards.comparison.selectors import Comparison, compare
+from rubricweb.leaderboards.comparison.selectors import RunComparison, compare
 from rubricweb.leaderboards.comparison.sentences import sentence
 
 PAGE, PART = "leaderboards/comparison.html", "comparison"
@@ -48,7 +48,7 @@ def _compared(form: ComparisonForm) -> Context:
     }
 
 
-def _sheet(found: Comparison, scored: ScoredBoard) -> PrintedTable:
+def _sheet(found: RunComparison, scored: ScoredBoard) -> PrintedTable:
     """Each topic that counts for both."""
     spec = scored.spec
 

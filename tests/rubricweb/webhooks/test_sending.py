@@ -10,7 +10,7 @@ import pytest
 
 from rubricweb.webhooks import addresses, sending
 from rubricweb.webhooks.addresses import Refused, target_of
-from rubricweb.webhooks.sending import Answer, CheckedBackend, NotAnswered, post
+from rubricweb.webhooks.sending import CheckedBackend, HttpAnswer, NotAnswered, post
 
 BODY = b'{"type":"webhook.test"}'
 HEADERS = {"Content-Type": "application/json"}
@@ -47,7 +47,7 @@ class RecordedStream(httpcore.MockStream):
 def test_the_answer_comes_back_whatever_it_is(receiver):
     receiver.status, receiver.body = 422, "no such team \u2603\0".encode()
     answer = post(target_of(receiver.address), HEADERS, BODY)
-    assert answer == Answer(422, "no such team \u2603\ufffd")
+    assert answer == HttpAnswer(422, "no such team \u2603\ufffd")
     (request,) = receiver.received
     assert (request.path, request.body) == ("/hook?team=a", BODY)
     assert request.headers["Host"] == receiver.address.split("/")[2]

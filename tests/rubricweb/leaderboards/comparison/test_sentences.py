@@ -5,7 +5,7 @@ import pytest
 
 from grading.statistics.pair_difference import PairDifference
 from grading.statistics.paired_tests import PairedTest
-from rubricweb.leaderboards.comparison.selectors import Comparison
+from rubricweb.leaderboards.comparison.selectors import RunComparison
 from rubricweb.leaderboards.comparison.sentences import document, sentence
 
 KNOWN = {"mean": 0.031, "low": 0.004, "high": 0.058, "n_topics": 54, "p": 0.03, "n_found": 40, "n_pairs": 105}
@@ -13,7 +13,7 @@ KNOWN = {"mean": 0.031, "low": 0.004, "high": 0.058, "n_topics": 54, "p": 0.03, 
 
 def found(ahead=0.031, *, has_test=True, **known):
     difference = PairDifference(**(KNOWN | {"mean": ahead} | known)) if has_test else None
-    return Comparison(
+    return RunComparison(
         "A", "B", ahead, difference, PairedTest.RANDOMISATION, is_apart_among_all=False, topics=()
     )
 
