@@ -93,15 +93,13 @@ def _up_to_date(collection: Collection) -> PassageIndex:
 
 def _retrievable(collection: Collection) -> Iterator[Passage]:
     """Without what systems have generated, whose ids are the md5 of their texts: it is no source."""
-    texts = (row for row in _rows(collection) if row[0] != text_md5(row[3]))
-    return (indexed(PassageEntry(doc_id, text, title, "", head)) for doc_id, title, head, text in texts)
+    return (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
 
 
 def _passages(collection: Collection) -> Iterator[Passage]:
-    rows = _rows(collection)
-    return (indexed(PassageEntry(doc_id, text, title, "", head)) for doc_id, title, head, text in rows)
+    return map(indexed, _entries(collection))
 
 
-def _rows(collection: Collection) -> Iterator[tuple[str, str, str, str]]:
-    rows = collection.passages.order_by("pk").values_list("doc_id", "title", "headings", "text")
-    return rows.iterator(chunk_size=BATCH_ROWS)
+def _entries(collection: Collection) -> Iterator[PassageEntry]:
+    rows = collection.passages.order_by("pk").values_list("doc_id", "text", "title", "url", "headings")
+    return (PassageEntry(*row) for row in rows.iterator(chunk_size=BATCH_ROWS))
