@@ -94,6 +94,18 @@ def build(folder: Path, entries: Entries, *, known: Path | None = None) -> int:
     return len(index.ids)
 
 
+def size(folder: Path) -> tuple[int, float]:
+    """How many passages a corpus has, and the bytes of one on average, without opening its index.
+
+    Raises BadFormat without one.
+    """
+    try:
+        count = len(np.load(folder / _STARTS, mmap_mode="r"))
+        return count, (folder / _TEXTS).stat().st_size / count
+    except (OSError, ValueError) as error:
+        raise BadFormat(f"{folder} has no corpus: {error}") from error
+
+
 def indexed(entry: PassageEntry) -> Passage:
     """With title and headings, as Farzi and Dietz 2024 (TREMA-UNH at TREC, section 2) retrieve passages."""
     return Passage(entry.doc_id, "\n".join(filter(None, (entry.title, entry.headings, entry.text))))

@@ -18,9 +18,6 @@ from rubricweb.jobs.kinds import CannotRun
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
-NUMPY_HEADER = 128
-"""Bytes before the numbers of a .npy file."""
-
 _opened: dict[str, tuple[int, Corpus]] = {}
 """By name: when the index was written that this process has open."""
 
@@ -74,12 +71,9 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
 
 def size_of(name: str) -> tuple[int, float]:
     """Its passages, and the characters of one on average, without opening it; zeros where it is not here."""
-    folder = _root() / name
     try:
-        starts, texts = folder / "starts.npy", folder / "texts.jsonl"
-        count = (starts.stat().st_size - NUMPY_HEADER) // 8
-        return count, texts.stat().st_size / count
-    except (OSError, ZeroDivisionError):
+        return corpus.size(_root() / name)
+    except BadFormat:
         return 0, 0.0
 
 
