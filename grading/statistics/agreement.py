@@ -57,6 +57,20 @@ def contingency(
     return counts
 
 
+def contingencies(first: Labels, second: Labels, topics: Labels, *, levels: Sequence[int]) -> Counts:
+    """Return `contingency` of each topic, shape (topics, levels, levels); `topics` names that of each pair.
+
+    >>> contingencies([1, 0, 1], [1, 1, 0], [7, 7, 8], levels=[0, 1]).tolist()
+    [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
+    """
+    one, other, of = np.asarray(first), np.asarray(second), np.asarray(topics)
+    tables = [
+        contingency(one[of == topic], other[of == topic], rows=levels, columns=levels)
+        for topic in np.unique(of)
+    ]
+    return np.array(tables, dtype=np.int64).reshape(-1, len(levels), len(levels))
+
+
 def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Counts:
     """Collapse to 2 x 2: the first `n_rows` rows and `n_columns` columns against the others.
 
@@ -173,6 +187,12 @@ def bootstrapped(
     counts = drawn(len(tables), resamples, seed).astype(np.float64)
     sums = (counts @ tables.reshape(len(tables), -1)).reshape(resamples, *tables.shape[1:])
     return interval(statistic(sums), level=level)
+
+
+def over_topics(by_topic: Iterable[NDArray[np.int64] | Floats], statistic: Statistic) -> ConfidenceInterval:
+    """Return `bootstrapped` of the topics that have pairs; undefined with fewer than ENOUGH_TOPICS."""
+    paired = [table for table in by_topic if table.sum()]
+    return bootstrapped(paired, statistic) if len(paired) >= ENOUGH_TOPICS else UNDEFINED
 
 
 def _ordinal_distances(marginals: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.agreement import ENOUGH_TOPICS, bootstrapped, contingency, weighted_kappa
+from grading.statistics.agreement import ENOUGH_TOPICS, contingencies, over_topics, weighted_kappa
 from grading.statistics.bootstrap import resamples
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
 from grading.types import MAX_RATING
@@ -162,20 +162,8 @@ class _Means:
 
 
 def _kappa(cells: RatedCells) -> Estimate:
-    tables = np.array(
-        [
-            contingency(
-                cells.grader[cells.topics == topic],
-                cells.people[cells.topics == topic],
-                rows=LEVELS,
-                columns=LEVELS,
-            )
-            for topic in np.unique(cells.topics)
-        ],
-        dtype=np.int64,
-    ).reshape(-1, len(LEVELS), len(LEVELS))
-    found = bootstrapped(tables, weighted_kappa) if len(tables) >= ENOUGH_TOPICS else UNDEFINED
-    return Estimate(float(weighted_kappa(tables.sum(axis=0))), found)
+    tables = contingencies(cells.grader, cells.people, cells.topics, levels=LEVELS)
+    return Estimate(float(weighted_kappa(tables.sum(axis=0))), over_topics(tables, weighted_kappa))
 
 
 def thirds(values: Floats) -> dict[str, Mask]:

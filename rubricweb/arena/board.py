@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grading.statistics.agreement import ENOUGH_TOPICS, bootstrapped, coincidences, ordinal_alpha
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.agreement import coincidences, ordinal_alpha, over_topics
+from grading.statistics.resampling import ConfidenceInterval
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection
@@ -220,5 +220,5 @@ def voter_agreement(votes: Sequence[CountedVote]) -> VoterAgreement:
     paired = [table for table in tables if table.sum()]
     whole = np.sum(paired, axis=0) if paired else np.zeros((len(OUTCOMES), len(OUTCOMES)))
     same = float(np.trace(whole) / whole.sum()) if whole.sum() else float("nan")
-    spread = bootstrapped(paired, ordinal_alpha) if len(paired) >= ENOUGH_TOPICS else UNDEFINED
+    spread = over_topics(paired, ordinal_alpha)
     return VoterAgreement(pairs, same, float(ordinal_alpha(whole)), spread)

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from grading.arrays import divide
 from grading.statistics.agreement import (
     ENOUGH_CELLS,
-    ENOUGH_TOPICS,
-    Statistic,
-    bootstrapped,
     cohen_kappa,
     coincidences,
-    contingency,
+    contingencies,
     ordinal_alpha,
+    over_topics,
     weighted_kappa,
 )
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.resampling import ConfidenceInterval
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
@@ -208,11 +206,7 @@ def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) ->
 def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
     """Return one contingency table per topic that has pairs."""
     both = (first >= 0) & (second >= 0)
-    tables = []
-    for topic in np.unique(rated.topics[both]).tolist():
-        of_topic = both & (rated.topics == topic)
-        tables.append(contingency(first[of_topic], second[of_topic], rows=LEVELS, columns=LEVELS))
-    return np.array(tables, dtype=np.int64).reshape(-1, len(LEVELS), len(LEVELS))
+    return contingencies(first[both], second[both], rated.topics[both], levels=LEVELS)
 
 
 def _pair(
@@ -229,14 +223,8 @@ def _pair(
         same=float(np.trace(whole) / whole.sum()),
         kappa=float(cohen_kappa(whole)),
         weighted=float(weighted_kappa(whole)),
-        interval=_interval(tables, weighted_kappa),
+        interval=over_topics(tables, weighted_kappa),
     )
-
-
-def _interval(tables: Iterable[Tables | NDArray[np.float64]], statistic: Statistic) -> ConfidenceInterval:
-    """Over topics; NaN with fewer than ENOUGH_TOPICS, too few to resample."""
-    by_topic = [table for table in tables if table.sum()]
-    return bootstrapped(by_topic, statistic) if len(by_topic) >= ENOUGH_TOPICS else UNDEFINED
 
 
 def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
@@ -255,7 +243,7 @@ def _overall(rated: RatingsArray) -> Overall:
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
         people=len(rated.people),
         alpha=float(ordinal_alpha(whole)),
-        interval=_interval(paired, ordinal_alpha),
+        interval=over_topics(paired, ordinal_alpha),
     )
 
 
@@ -300,7 +288,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     if not blind or not assisted:
         return None
     shares = whole[:, 0] / whole.sum(axis=1)
-    interval = _interval(tables.values(), _difference)
+    interval = over_topics(tables.values(), _difference)
     return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
 
 
