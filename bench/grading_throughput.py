@@ -29,8 +29,7 @@ import _flan_shape as flan_shape
 import torch
 import transformers
 
-from grading.graders import GraderSpec, build, hf_t5
-from grading.graders.hf_batches import EncodedPrompt
+from grading.graders import GraderSpec, build, hf_batches, hf_t5
 from grading.graders.hf_seq2seq import Seq2SeqGrader
 from grading.parsing import parse_rating
 from grading.types import CellToGrade, Grade
@@ -184,9 +183,9 @@ def tokens(grader: Seq2SeqGrader, rounds: Iterable[list[CellToGrade]]) -> tuple[
     """Of each prompt, and of all batches with their padding."""
     lengths, computed = [], 0
     for part in rounds:
-        asked = [one for one in grader._ask(part) if isinstance(one, EncodedPrompt)]
-        lengths += [len(one.tokens) for one in asked]
-        computed += sum(len(batch) * len(batch[0].tokens) for batch in grader._batches(asked))
+        for batch in grader._batches(hf_batches._encoded(grader._asked(part), [])):
+            lengths += [len(one.tokens) for one in batch]
+            computed += hf_batches._padded_tokens(batch)
     return lengths, computed
 
 

@@ -2,19 +2,25 @@
 
 Prompts of similar length share a batch. A passage that does not fit is cut between sentences, and the trace
 records how much of it the model saw. A batch that fails is halved until only the pair at fault fails.
+
+Two threads keep the device busy: one turns the next prompts into tokens, one runs the model, a batch ahead of
+whoever takes the results. Pairs are read by whoever takes the results, and by no thread.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from grading.errors import GraderUnavailable
+from grading.graders.ahead import ahead
 from grading.graders.backend_options import GeneratorOptions, ModelOptions
 from grading.graders.base import GraderSpec, result_without_model
+from grading.graders.batch_size import BatchSize
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.results import RatedReply, Result, failed, parsed
@@ -29,8 +35,8 @@ logger = logging.getLogger(__name__)
 
 WINDOW = 2000
 """Pairs that are read ahead and sorted."""
-CPU_BATCH_TOKENS = 4096
-CUDA_BATCH_TOKENS = 32768
+ASKED_AT_ONCE = 256
+"""Pairs that are turned into tokens at once: the model begins when the first of them are ready."""
 
 
 class EncodedPrompt(NamedTuple):
@@ -52,8 +58,7 @@ class BatchGrader(ABC):
         self.spec = spec
         self._prompt = spec.prompt
         self._loaded = loaded
-        is_cpu = loaded.device.type == "cpu"
-        self._batch_tokens = options.batch_tokens or (CPU_BATCH_TOKENS if is_cpu else CUDA_BATCH_TOKENS)
+        self._size = BatchSize(options.batch_tokens, loaded.device)
 
     @property
     def device(self) -> str:
@@ -64,20 +69,30 @@ class BatchGrader(ABC):
         del self._loaded
         let_go_of_latest()
 
-    def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Result]:
-        """Read WINDOW pairs ahead, then yield batch by batch."""
+    def grade(self, pairs: Iterable[CellToGrade]) -> Generator[Result]:
+        """Read WINDOW pairs ahead, then yield batch by batch. To close it waits for the batch under way."""
         stream = iter(pairs)
         while window := list(islice(stream, WINDOW)):
             settled = [result_without_model(self._prompt, pair) for pair in window]
             yield from filter(None, settled)
-            encoded = []
-            for ready in self._ask([pair for pair, done in zip(window, settled, strict=True) if not done]):
-                if isinstance(ready, EncodedPrompt):
-                    encoded.append(ready)
-                else:
-                    yield ready
-            for batch in self._batches(encoded):
-                yield from self._grade_batch(batch)
+            open_pairs = [pair for pair, result in zip(window, settled, strict=True) if not result]
+            with closing(ahead(self._graded(open_pairs))) as graded:
+                for results in graded:
+                    yield from results
+
+    def _graded(self, pairs: list[CellToGrade]) -> Generator[list[Result]]:
+        """The results, batch by batch; last come those of pairs that could not be asked."""
+        refused: list[Result] = []
+        with closing(ahead(self._asked(pairs))) as asked:
+            for batch in self._batches(_encoded(asked, refused)):
+                yield list(self._grade_batch(batch))
+        yield refused
+
+    def _asked(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
+        """Some at once, the longest texts first."""
+        ordered = iter(sorted(pairs, key=_characters, reverse=True))
+        while some := list(islice(ordered, ASKED_AT_ONCE)):
+            yield list(self._ask(some))
 
     @abstractmethod
     def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
@@ -87,15 +102,16 @@ class BatchGrader(ABC):
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         """One result for each of the batch."""
 
-    def _batches(self, encoded: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
+    def _batches(self, encoded: Iterable[EncodedPrompt]) -> Iterator[list[EncodedPrompt]]:
         """Longest first, so that a lack of memory shows at once."""
-        return batches(by_length(encoded), self._batch_tokens)
+        return batches(encoded, self._size)
 
     def _grade_batch(self, batch: Sequence[EncodedPrompt]) -> Iterator[Result]:
         """Grade a batch; if that fails (out of memory, say) its halves, and finally single pairs."""
         problem, error_class = "", ErrorClass.OTHER
         try:
-            graded = self._run(batch)
+            with self._size.measuring(_padded_tokens(batch)):
+                graded = self._run(batch)
         except Exception as error:  # noqa: BLE001 - one bad pair must not lose the others; it becomes a failure
             problem = f"{type(error).__name__}: {error}".strip()
             error_class = ErrorClass.MEMORY if is_out_of_memory(error) else ErrorClass.OTHER
@@ -105,6 +121,8 @@ class BatchGrader(ABC):
             logger.warning("pair of item %s failed: %s", batch[0].pair.item.item_id, problem.split(":", 1)[0])
             yield failed(batch[0].pair, problem, error_class, batch[0].trace(""))
         else:
+            if error_class is ErrorClass.MEMORY:
+                self._size.lower(_padded_tokens(batch))
             self._loaded.free_memory()
             half = len(batch) // 2
             yield from self._grade_batch(batch[:half])
@@ -164,17 +182,17 @@ class GeneratingGrader(BatchGrader):
         return parsed(self._prompt, encoded.pair, encoded.trace(reply), self._on_unparsable)
 
 
-def by_length(encoded: list[EncodedPrompt]) -> list[EncodedPrompt]:
+def by_length(encoded: Iterable[EncodedPrompt]) -> list[EncodedPrompt]:
     return sorted(encoded, key=lambda prompt: len(prompt.tokens), reverse=True)
 
 
-def batches(ordered: Sequence[EncodedPrompt], batch_tokens: int) -> Iterator[list[EncodedPrompt]]:
-    """Split in this order, each batch as large as its padded tokens allow."""
+def batches(ordered: Iterable[EncodedPrompt], size: BatchSize) -> Iterator[list[EncodedPrompt]]:
+    """Split in this order, each batch as large as its padded tokens allow by then."""
     batch: list[EncodedPrompt] = []
     width = 0
     for prompt in ordered:
         width = max(width, len(prompt.tokens))
-        if batch and (len(batch) + 1) * width > batch_tokens:
+        if batch and (len(batch) + 1) * width > size.tokens:
             yield batch
             batch, width = [], len(prompt.tokens)
         batch.append(prompt)
@@ -182,16 +200,38 @@ def batches(ordered: Sequence[EncodedPrompt], batch_tokens: int) -> Iterator[lis
         yield batch
 
 
-def padded(rows: Sequence[list[int]], pad: int, *, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and attention mask."""
+def _encoded(asked: Iterable[list[EncodedPrompt | Result]], refused: list[Result]) -> Iterator[EncodedPrompt]:
+    """The prompts, about the longest first; the others go to `refused`."""
+    for some in asked:
+        refused += [one for one in some if not isinstance(one, EncodedPrompt)]
+        yield from by_length(one for one in some if isinstance(one, EncodedPrompt))
+
+
+def _characters(pair: CellToGrade) -> int:
+    return len(pair.passage.text) + len(pair.item.text)
+
+
+def _padded_tokens(batch: Sequence[EncodedPrompt]) -> int:
+    return len(batch) * max(len(prompt.tokens) for prompt in batch)
+
+
+def padded(
+    rows: Sequence[list[int]], pad: int, device: torch.device, *, left: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and attention mask (rows, longest row), on the device."""
     import torch
 
-    gaps = [max(map(len, rows)) - len(row) for row in rows]
-    fill = [([pad] * gap, [0] * gap) for gap in gaps]
-    if left:
-        ids = [gap + row for row, (gap, _) in zip(rows, fill, strict=True)]
-        mask = [gap + [1] * len(row) for row, (_, gap) in zip(rows, fill, strict=True)]
-    else:
-        ids = [row + gap for row, (gap, _) in zip(rows, fill, strict=True)]
-        mask = [[1] * len(row) + gap for row, (_, gap) in zip(rows, fill, strict=True)]
-    return torch.tensor(ids), torch.tensor(mask)
+    lengths = torch.tensor([len(row) for row in rows])[:, None]
+    width = int(lengths.max())
+    places = torch.arange(width)
+    there = places >= width - lengths if left else places < lengths
+    ids = torch.full(there.shape, pad)
+    ids[there] = torch.tensor(list(chain.from_iterable(rows)))
+    return on_device(ids, device), on_device(there.long(), device)
+
+
+def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy to a GPU is not waited for: what is computed with it there comes after it."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)

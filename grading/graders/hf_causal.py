@@ -10,9 +10,8 @@ The beginning that the prompts of a batch have in common is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import CausalOptions
@@ -30,9 +29,6 @@ from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.hf_prefix import Continuation, common_start
 from grading.graders.results import RatedReply, Result, rated
 from grading.types import CellToGrade
-
-if TYPE_CHECKING:
-    import torch
 
 UNKNOWN_CONTEXT = 2048
 """Tokens that a model is taken to read whose configuration does not say."""
@@ -69,11 +65,12 @@ class CausalGrader(GeneratingGrader):
         # A template writes the start mark itself.
         return self._loaded.token_ids(texts, special=self._template is None) if texts else []
 
-    def _batches(self, encoded: list[EncodedPrompt]) -> Iterable[list[EncodedPrompt]]:
+    def _batches(self, encoded: Iterable[EncodedPrompt]) -> Iterator[list[EncodedPrompt]]:
         """By length, or by their beginnings where so much is shared that this computes less."""
-        orders = (by_length(encoded), sorted(encoded, key=lambda prompt: prompt.tokens))
-        plans = [list(batches(order, self._batch_tokens)) for order in orders]
-        return min(plans, key=lambda plan: sum(map(_cost, plan)))
+        by_size = by_length(encoded)
+        orders = (by_size, sorted(by_size, key=lambda prompt: prompt.tokens))
+        order = min(orders, key=lambda order: sum(map(_cost, batches(order, self._size))))
+        return batches(order, self._size)
 
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         import torch
@@ -101,7 +98,8 @@ class CausalGrader(GeneratingGrader):
         if not batch:
             return []
         loaded = self._loaded
-        ids, mask = self._on_device([prompt.tokens for prompt in batch])
+        rows = [prompt.tokens for prompt in batch]
+        ids, mask = padded(rows, loaded.pad, loaded.device, left=True)
         plain = GenerationConfig(
             max_new_tokens=self._max_new_tokens,
             do_sample=False,
@@ -114,10 +112,6 @@ class CausalGrader(GeneratingGrader):
             generated[:, ids.shape[1] :], skip_special_tokens=True
         )
         return replies
-
-    def _on_device(self, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        ids, mask = padded(rows, self._loaded.pad, left=True)
-        return ids.to(self._loaded.device), mask.to(self._loaded.device)
 
 
 def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:

@@ -73,7 +73,7 @@ class ExtractiveGrader(BatchGrader):
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         windows, owners = self._windows(batch)
         answers: list[list[_Answer]] = [[] for _ in batch]
-        size = max(1, self._batch_tokens // max(len(window.tokens) for window in windows))
+        size = max(1, self._size.tokens // max(len(window.tokens) for window in windows))
         for first in range(0, len(windows), size):
             some = windows[first : first + size]
             for owner, answer in zip(owners[first : first + size], self._answers(some), strict=True):
@@ -82,7 +82,7 @@ class ExtractiveGrader(BatchGrader):
 
     def _windows(self, batch: Sequence[EncodedPrompt]) -> tuple[list[_Window], list[int]]:
         """Every window, and the row of the batch that it belongs to."""
-        encoded = self._loaded.tokenizer(
+        encoded = self._loaded.tokenized(
             [self._question(prompt.pair) for prompt in batch],
             [prompt.pair.passage.text for prompt in batch],
             truncation="only_second",
@@ -105,10 +105,10 @@ class ExtractiveGrader(BatchGrader):
         import torch
 
         device = self._loaded.device
-        ids, mask = padded([window.tokens for window in windows], self._loaded.pad)
-        inputs: dict[str, Any] = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+        ids, mask = padded([window.tokens for window in windows], self._loaded.pad, device)
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if self._takes_types:
-            inputs["token_type_ids"] = padded([window.types for window in windows], 0)[0].to(device)
+            inputs["token_type_ids"] = padded([window.types for window in windows], 0, device)[0]
         with torch.inference_mode():
             output = self._loaded.model(**inputs)
         starts, ends = output.start_logits.float().cpu(), output.end_logits.float().cpu()

@@ -6,7 +6,7 @@ import gc
 import logging
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +47,8 @@ class LoadedModel:
     tokenizer: Any
     device: torch.device
     dtype: str
+    tokenizing: threading.Lock = field(default_factory=threading.Lock)
+    """A tokenizer keeps how it cuts and pads: two threads would get in each other's way."""
 
     @property
     def description(self) -> str:
@@ -54,8 +56,13 @@ class LoadedModel:
 
     def token_ids(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
         """The tokens of each text, uncut; with the model's start and end marks by default."""
-        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
+        ids: list[list[int]] = self.tokenized(texts, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
+
+    def tokenized(self, *texts: list[str], **settings: Any) -> Any:
+        """What the tokenizer makes of the texts, or of two lists of them."""
+        with self.tokenizing:
+            return self.tokenizer(*texts, **settings)
 
     @property
     def pad(self) -> int:

@@ -37,9 +37,9 @@ class Continuation:
         self._n = len(rows)
         shared = common_start(rows)
         cache = self._read_shared(rows[0][:shared]) if shared else None
-        ids, mask = padded([row[shared:] for row in rows], loaded.pad, left=True)
-        self._mask = _widened(mask, shared, left=True).to(self._device)
-        self._first, self._cache = self._step(ids.to(self._device), self._mask, cache, last_only=True)
+        ids, mask = padded([row[shared:] for row in rows], loaded.pad, self._device, left=True)
+        self._mask = _widened(mask, shared, left=True)
+        self._first, self._cache = self._step(ids, self._mask, cache, last_only=True)
 
     @property
     def rows(self) -> int:

@@ -59,7 +59,7 @@ class Seq2SeqGrader(GeneratingGrader):
         from torch.nn.functional import pad
         from transformers.modeling_outputs import BaseModelOutput
 
-        ids, mask = (tensor.to(self._loaded.device) for tensor in padded(rows, self._loaded.pad))
+        ids, mask = padded(rows, self._loaded.pad, self._loaded.device)
         width = ids.shape[1]
         is_cpu = self._loaded.device.type == "cpu"
         size = max(1, CPU_ENCODER_TOKENS // width) if is_cpu else len(rows)

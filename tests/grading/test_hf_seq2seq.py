@@ -1,6 +1,7 @@
 """The sequence-to-sequence grader on a real, tiny T5."""
 
 import logging
+import threading
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import JSON, GraderSpec, build
+from grading.graders.batch_size import CPU_TOKENS
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Passage
 
@@ -198,7 +200,7 @@ def test_a_nugget_fails_a_question_prompt(tiny: Path) -> None:
     assert failure.reason == f"{RATE} is worded for a question, not for a nugget item"
 
 
-def test_stopping_after_the_first_batch_runs_the_model_no_more(
+def test_stopping_after_the_first_batch_runs_the_model_for_one_more_at_most(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = grader(tiny, batch_tokens=400)
@@ -214,9 +216,36 @@ def test_stopping_after_the_first_batch_runs_the_model_no_more(
     grades = made.grade(pairs())
     for _ in range(3):
         next(grades)
-    grades.close()  # type: ignore[attr-defined]
-    assert len(sizes) == 1
+    grades.close()
+    assert len(sizes) <= 2
     assert len(taken) == 20
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+def test_the_next_batch_is_graded_while_nobody_asks_for_it(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = grader(tiny, batch_tokens=400)
+    run, second, readers = made._run, threading.Event(), set()
+    sizes: list[int] = []
+
+    def spy(batch: Any) -> list[Grade | GradeFailure]:
+        sizes.append(len(batch))
+        if len(sizes) == 2:
+            second.set()
+        return run(batch)
+
+    def pairs() -> Iterator[CellToGrade]:
+        for pair in tiny_t5.pairs():
+            readers.add(threading.current_thread())
+            yield pair
+
+    monkeypatch.setattr(made, "_run", spy)
+    grades = made.grade(pairs())
+    taken = [next(grades)]
+    assert second.wait(60)
+    assert len([*taken, *grades]) == len(tiny_t5.pairs())
+    assert readers == {threading.current_thread()}, "a database connection belongs to its thread"
 
 
 def test_a_batch_that_fails_is_halved_until_only_the_bad_pair_fails(
@@ -237,6 +266,7 @@ def test_a_batch_that_fails_is_halved_until_only_the_bad_pair_fails(
     assert (failure.passage_id, failure.reason) == ("Delta-1", "OutOfMemoryError: no room")
     assert failure.error_class is ErrorClass.MEMORY
     assert len(outcomes) == len(tiny_t5.pairs())
+    assert made._size.tokens < CPU_TOKENS, "batches stay smaller"
     assert "pair of item q1/aa failed: OutOfMemoryError" in caplog.text
 
 
